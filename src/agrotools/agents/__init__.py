@@ -1,4 +1,4 @@
-"""Agents: policies that decide, and the loops that execute their decisions in each mode."""
+"""Agents: policies that choose actions, and the loops that execute the actions in each mode."""
 
 from agrotools.agents.llm import LLMAgent, prompt_hash
 from agrotools.agents.modes import (

@@ -1,4 +1,4 @@
-"""A sample's files as a model sees them: for each a line of facts and, where it can be shown, an image."""
+"""Files of a sample as a model sees them: a line of facts for each and, if it can be shown, an image."""
 
 import binascii
 import io
@@ -19,7 +19,7 @@ PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 
 _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
 _READING = threading.Lock()
-"""The readers change the list of warning filters, which belongs to all threads, and put it back."""
+"""The readers temporarily change the list of warning filters, which is shared by all threads."""
 _MASK_COLOURS: tuple[tuple[str, tuple[int, int, int]], ...] = (
     ("black", (0, 0, 0)),
     ("green", (0, 170, 0)),
@@ -41,21 +41,21 @@ _LARGEST_READ_WHOLE = 50_000_000
 
 @dataclass(frozen=True)
 class Preview:
-    """A picture of a file. ``width_px`` and ``height_px`` are those of the file, not of the picture."""
+    """Encoded preview image of a file. ``width_px`` and ``height_px`` are the size of the file, not of the preview."""
 
     url: str = field(repr=False)
     width_px: int
     height_px: int
     bands: int
     how: str = ""
-    """Differences of the picture from the file: size, bands, stretch."""
+    """Description of how the preview differs from the file: size, bands, stretch."""
     colours: dict[str, str] = field(default_factory=dict)
-    """For masks: pixel value to the name of the colour that stands for it."""
+    """For masks: names of colours by pixel value."""
 
 
 @dataclass(frozen=True, eq=False)
 class Picture:
-    """A file as an 8-bit picture of bounded size. ``exact``: every pixel's colour means something (a mask)."""
+    """A file as an 8-bit picture of bounded size. ``exact``: pixel colours are significant (a mask)."""
 
     image: "Image.Image"
     width_px: int
@@ -68,13 +68,13 @@ class Picture:
 
 @dataclass(frozen=True)
 class Unreadable:
-    """A file without a preview, and the reason, without a path."""
+    """A file without a preview; ``reason`` contains no path."""
 
     reason: str
 
 
 def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None) -> Preview | Unreadable:
-    """Read, scale and encode one file; never raises for what is in it."""
+    """Read, scale and encode one file; never raises for invalid content."""
     if kind == "image" and (stored := _as_stored(path)):
         return stored
     picture = make_picture(path, name, kind, bands)
@@ -82,7 +82,7 @@ def make_preview(path: Path, name: str, kind: str, bands: tuple[str, ...] | None
 
 
 def _as_stored(path: Path) -> Preview | None:
-    """A photo that is small enough, in pixels and in bytes, that encoding it anew would only blur it."""
+    """Return a photo unchanged if it is so small, in pixels and bytes, that re-encoding would only degrade it."""
     from agrotools.vision.formats import bare_jpeg
 
     bare = bare_jpeg(path, LONGEST_SIDE_PX)
@@ -94,7 +94,7 @@ def _as_stored(path: Path) -> Preview | None:
 def make_picture(
     path: Path, name: str, kind: str, bands: tuple[str, ...] | None, *, longest_px: int = LONGEST_SIDE_PX
 ) -> Picture | Unreadable:
-    """Read one file as a picture of at most ``longest_px`` on its long side; never raises for what is in it."""
+    """Read one file as a picture of at most ``longest_px`` on its long side; never raises for invalid content."""
     try:
         with _READING:
             if kind == "mask":
@@ -105,7 +105,7 @@ def make_picture(
     except ToolError as error:
         return Unreadable(error.message)
     except (Exception, MemoryError):
-        # A decoder may fail in ways that no reader foresaw; the sample goes on without the picture.
+        # A decoder may fail in unforeseen ways; the sample continues without the picture.
         return Unreadable("it cannot be read as an image")
 
 
@@ -126,7 +126,7 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
 
 
 def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
-    """A mask of class numbers with one colour for each class; a mask stored as a picture is unchanged."""
+    """Return a mask of class numbers with one colour per class; a mask stored as a picture is unchanged."""
     import numpy as np
     from PIL import Image
 
@@ -168,7 +168,7 @@ def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px:
 
 
 def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[int]:
-    """Numbers of three bands: natural colours, else the customary false colours, else the first; or one alone."""
+    """Return the numbers of three bands (natural colours, else false colours, else the first three), or of one."""
     from agrotools.vision.rasters import roles_by_name
 
     roles = roles_by_name(names) if names and len(names) == source.count else source.roles
@@ -179,7 +179,7 @@ def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[in
 
 
 def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -> "list[np.ndarray]":
-    """Bands averaged down to the size shown, so that rasters far larger than memory can be shown too."""
+    """Return bands averaged down to the display size, so that rasters larger than memory can be shown."""
     import numpy as np
     from rasterio.enums import Resampling
 
@@ -191,9 +191,9 @@ def _overview(source: "RasterSource", numbers: Sequence[int], longest_px: int) -
     for number in numbers:
         try:
             masked = source.dataset.read(number, out_shape=size, resampling=Resampling.average, masked=True)
-        except Exception as error:  # GDAL raises whatever a damaged file leads it to.
+        except Exception as error:  # GDAL raises various exceptions for damaged files.
             raise damaged(source.name, "image", error) from error
-        values = np.ma.filled(masked.astype(np.float64), np.nan)  # -1.7e308, which stands for no data, is no float32
+        values = np.ma.filled(masked.astype(np.float64), np.nan)  # no-data values such as -1.7e308 exceed float32
         bands.append(np.where(np.abs(values) < 1e30, values, np.nan).astype(np.float32))
     return bands
 
@@ -217,9 +217,9 @@ def _scaled(
 
 
 def _encoded(picture: Picture) -> Preview:
-    """JPEG, or PNG where every pixel's colour means something."""
+    """Encode as JPEG, or as PNG if pixel colours are significant."""
     buffer = io.BytesIO()
-    # Made from pixels alone: comments, positions and dates of the original stay out of prompts.
+    # Only pixels are encoded: comments, positions and dates of the original stay out of prompts.
     if picture.exact:
         picture.image.save(buffer, "PNG", optimize=True)
     else:
@@ -234,10 +234,9 @@ def _data_url(kind: str, content: bytes) -> str:
 
 
 def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[ContentPart, ...]:
-    """A line for each file, each followed by its image. ``images=False``: the lines alone.
+    """Return a line for each file, followed by its image unless ``images`` is False.
 
-    Previews carry pixels and nothing else: no path, no metadata of the file. The line of a file that cannot be read
-    says so.
+    Previews contain only pixels: no path and no metadata of the file. The line of an unreadable file says so.
     """
     parts: list[ContentPart] = []
     for file in files:
@@ -249,7 +248,7 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
 
 
 def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """True if :func:`file_parts` needs to read and encode nothing, and so takes no time."""
+    """True if :func:`file_parts` has nothing to read or encode, and is therefore fast."""
     return all(
         (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
     )
@@ -260,7 +259,7 @@ def _is_previewed(file: SampleFile, images: bool) -> bool:
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
-    """Name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, where known."""
+    """Return name, kind, original size, bands, ground sampling distance, intrinsics, classes and note, if known."""
     facts: list[str] = [file.kind]
     if isinstance(preview, Preview):
         facts.append(f"{preview.width_px} x {preview.height_px} px")
@@ -300,7 +299,7 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
 _PreviewKey = tuple[str, str, str, tuple[str, ...] | None, int, int]
 _PREVIEWS_KEPT = 256
 _previews: OrderedDict[_PreviewKey, Preview | Unreadable] = OrderedDict()
-"""One sample is shown at every step and in every epoch: encoded once, found again while the file stays the same."""
+"""Preview cache: files are shown at every step and in every epoch, but encoded only once while unchanged."""
 _previews_lock = Lock()
 
 
@@ -326,7 +325,7 @@ def _kept_preview(key: _PreviewKey) -> Preview | Unreadable | None:
 
 
 def _preview_key(file: SampleFile) -> _PreviewKey | None:
-    """Key of a preview, all that it depends on; None where there is no file."""
+    """Return the key of a preview, or None if the file does not exist."""
     try:
         stat = os.stat(file.path)  # noqa: PTH116 - for each file of each sample, twice
     except OSError:

@@ -1,11 +1,11 @@
-"""A policy that prompts a model, its protocols ``react`` and ``tool-calling``, and the templates of all prompts.
+"""Policy that prompts a model, its protocols ``react`` and ``tool-calling``, and the templates of all prompts.
 
-A protocol is how calls and observations are written in a conversation; an observation is compact JSON between tags, of
-bounded length.
+A protocol defines how calls and observations are written in a conversation; an observation is compact JSON between
+tags, of bounded length.
 
-Templates (``prompts/``, one file per piece of text) are filled with values only; no value is ever read as a template,
-so hostile text stays text. Those in ``prompts/building/`` are for models that help to build a benchmark
-(``render("building/NAME")``); no run depends on them. Protocols of benchmark plug-ins bring their own
+Templates (``prompts/``, one file per text) are filled with values only; no value is ever parsed as a template, so
+hostile text remains text. Those in ``prompts/building/`` are for models that help to build a benchmark
+(``render("building/NAME")``) and do not affect runs. Protocols of benchmark plug-ins have templates of their own
 (:class:`agrotools.plugin.PromptTemplates`).
 """
 
@@ -43,7 +43,7 @@ PROMPT_TEMPLATES: WithPlugins[PromptTemplates] = WithPlugins(
         protocol.templates.prefix: protocol.templates for protocol in plugin.protocols.values() if protocol.templates
     },
 )
-"""Templates of the protocols of plug-ins, by prefix."""
+"""Templates of plug-in protocols, by prefix."""
 
 
 @cache
@@ -55,13 +55,13 @@ def _sources() -> dict[str, str]:
 
 @cache
 def protocol_sources(templates: PromptTemplates) -> dict[str, str]:
-    """The templates of a protocol by name, ``PREFIX/NAME.j2``."""
+    """Return the templates of a protocol by name, ``PREFIX/NAME.j2``."""
     folder = files(templates.package).joinpath(templates.folder)
     return {f"{templates.prefix}/{name}": text for name, text in _in(folder).items()}
 
 
 def _source(name: str) -> str | None:
-    """The text of the template of that name, with ``.j2``; None where there is none."""
+    """Return the text of the template with that name (including ``.j2``), or None."""
     if name in _sources():
         return _sources()[name]
     templates = PROMPT_TEMPLATES.get(name.rpartition("/")[0])
@@ -94,21 +94,21 @@ def _template(name: str) -> "jinja2.Template":
 
 
 def render(name: str, **values: Any) -> str:
-    """The text of the template ``name`` (without ``.j2``), without blanks at its ends."""
+    """Render the template ``name`` (without ``.j2``) and strip whitespace at its ends."""
     return _template(name).render(**values).strip()
 
 
 def fill(name: str, **values: str) -> str:
-    """:func:`render` for a template that puts values in and does nothing else: many times as fast."""
+    """Render a template that only inserts values; equivalent to :func:`render`, but many times faster."""
     return "".join([values[text] if is_hole else text for text, is_hole in _pieces(name)]).strip()
 
 
 @cache
 def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
-    """The pieces of a template in order: its own text, or the name of the value that goes there.
+    """Return the pieces of a template in order: literal text (False) or the name of a value (True).
 
     Raises:
-        ValueError: the template does more than put values in.
+        ValueError: the template contains more than text and values.
     """
     from jinja2 import nodes
 
@@ -126,13 +126,13 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 
 @cache
 def prompt_hash(templates: PromptTemplates | None = None, beside: str = "") -> str:
-    """SHA-256 over names and texts of the templates that runs in a protocol use, 16 hexadecimal digits.
+    """Return the SHA-256 of names and texts of a protocol's templates, 16 hexadecimal digits.
 
-    Runs compare if it agrees.
+    Runs are comparable only if it is equal.
 
     Args:
-        templates: the protocol's own, which come after ours.
-        beside: what else the prompts are made of, where that is no template.
+        templates: templates of the protocol itself, hashed after the common ones.
+        beside: further prompt text that is not in a template.
     """
     used = {name: text for name, text in _sources().items() if "/" not in name}
     used |= protocol_sources(templates) if templates else {}
@@ -141,9 +141,9 @@ def prompt_hash(templates: PromptTemplates | None = None, beside: str = "") -> s
 
 @cache
 def building_prompt_hash() -> str:
-    """As :func:`prompt_hash`, over what models are told that help to build a benchmark."""
+    """Return a hash like :func:`prompt_hash` over the prompts of models that help to build a benchmark."""
     building = {name: text for name, text in _sources().items() if name.startswith(f"{_BUILDING}/")}
-    # What a policy sees of files is told to them in the same words.
+    # These prompts include the text about files that a policy sees.
     return _hash({**building, "conduct.j2": _sources()["conduct.j2"]})
 
 
@@ -155,13 +155,13 @@ def _hash(sources: dict[str, str]) -> str:
 
 
 OBSERVATION_LIMIT = 12_000
-"""Characters of one observation at most; long lists and texts in it are shortened first, and say so."""
+"""Maximum characters of one observation; long lists and texts in it are shortened first, with a note."""
 
 _ITEMS_KEPT = (400, 200, 100, 50, 20, 10, 5)
 
 
 def observation_data(step: Step) -> str:
-    """Result or error of the step's call, as JSON that cannot close the tags around it."""
+    """Return result or error of the step's call as JSON that cannot close the surrounding tags."""
     content: dict[str, Any] = {"tool": step.call.tool if step.call else ""}
     observation = step.observation
     if observation is None:
@@ -177,7 +177,7 @@ def observation_data(step: Step) -> str:
 
 
 def observation_text(step: Step) -> str:
-    """The observation of a call, marked as data."""
+    """Return the observation of a call, marked as data."""
     return fill("observation", data=observation_data(step))
 
 
@@ -193,7 +193,7 @@ def _bounded(content: Any) -> str:
 
 
 def _shortened(value: Any, n_items: int) -> Any:
-    """``value`` with at most ``n_items`` items of each list and ``20 * n_items`` characters of each text."""
+    """Return ``value`` with at most ``n_items`` items of each list and ``20 * n_items`` characters of each text."""
     if isinstance(value, str) and len(value) > 20 * n_items:
         return f"{value[: 20 * n_items]} [cut: {len(value) - 20 * n_items} more characters]"
     if isinstance(value, list):
@@ -209,16 +209,16 @@ _LONGEST_THOUGHT = 4000
 
 @dataclass(frozen=True)
 class Conversation:
-    """One protocol. ``system`` writes the instructions, ``turn`` the messages of one turn of calls."""
+    """Message format of a protocol. ``system`` writes the instructions, ``turn`` the messages of one turn of calls."""
 
     native: bool
-    """True if tools are offered to the endpoint as functions, not described in the instructions."""
+    """True if tools are offered to the endpoint as functions instead of being described in the instructions."""
     system: Callable[[Sequence[ToolSpec]], str]
     turn: Callable[[str, Sequence[tuple[int, Step]]], list[Message]]
-    """From the thought and the numbered call steps of a turn (numbered over the whole history) to its messages."""
+    """Maps the thought and the numbered call steps of a turn (numbered over the whole history) to messages."""
 
     def history(self, steps: Sequence[Step], start: int = 0) -> list[Message]:
-        """The messages that tell what was done so far; with ``start``, from the turn that begins with that step."""
+        """Return the messages of the history so far, starting with the turn that begins at step ``start``."""
         messages: list[Message] = []
         for _, group in groupby(enumerate(steps[start:], start), key=lambda entry: entry[1].turn):
             messages += self._messages(list(group))
@@ -284,20 +284,20 @@ def _native_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Messag
 
 
 def _call_id(number: int) -> str:
-    # Our own ids: servers may leave them out or repeat them, and some accept only nine letters and digits.
+    # Ids are generated here: servers may omit or repeat them, and some accept only nine letters and digits.
     return f"call{number:05d}"
 
 
 TOOL_CALLING = Conversation(native=True, system=_native_system, turn=_native_turn)
-"""Native tool calls: the endpoint knows the tools, calls are part of the message, observations are tool messages."""
+"""Native tool calls: tools are offered as functions, calls are fields of a message, observations are tool messages."""
 
 PROTOCOLS: dict[Protocol, Conversation] = {"react": REACT, "tool-calling": TOOL_CALLING}
 
 
 _LONGEST_ANSWER_TOLD = 8000
-"""Characters of an answer that is sent back with the request for its form."""
+"""Maximum characters of an answer that is sent back with the request for its form."""
 _CONVERSATIONS_KEPT = 128
-"""Samples in flight, about; a picture in a question may take some hundred kilobytes."""
+"""About the number of samples in flight; a question with images may take several hundred kilobytes."""
 _HALTS: dict[FinishReason, Termination] = {
     "length": "length",
     "context": "context",
@@ -315,11 +315,11 @@ _REASONS: dict[Termination, str] = {
 
 @dataclass(slots=True)
 class _Conversation:
-    """Messages about one view. The view is held beside them, so that no other can take over its identity."""
+    """Messages about one view. The view is kept alive because conversations are looked up by its identity."""
 
     view: SampleView
     messages: list[Message]
-    """The system's, the question, and those of ``steps`` steps, of which ``last`` is the last."""
+    """System message, question, and the messages of ``steps`` steps, of which ``last`` is the last."""
     steps: int = 0
     last: Step | None = None
 
@@ -328,12 +328,12 @@ class LLMAgent:
     """Policy that prompts a model with the view, the history and the tools.
 
     Args:
-        model: answers the prompts.
-        mode: no-tool asks for the answer at once; the other modes differ only in who runs the calls.
-        protocol: how calls are written.
-        settings: how the model samples.
-        images: whether images are shown; without, the model reads the line about each file alone.
-        specs: from tool names to their specifications; the registry of tools by default.
+        model: replies to the prompts.
+        mode: no-tool asks for the answer at once; the other modes differ only in who executes the calls.
+        protocol: format of the calls.
+        settings: sampling settings.
+        images: True to show images; otherwise the model sees only a line of text per file.
+        specs: function from tool names to specifications; by default the tool registry.
     """
 
     def __init__(
@@ -367,7 +367,7 @@ class LLMAgent:
         return action
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
-        """The request that :meth:`act` sends: the messages, and the tools that are offered as native functions."""
+        """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         if view.bare:
             return [Message.of("user", view.query)], ()
         protocol = PROTOCOLS[self.protocol]
@@ -381,11 +381,11 @@ class LLMAgent:
         return conversation.messages[:], specs if protocol.native else ()
 
     async def _begin(self, system: Message, view: SampleView) -> _Conversation:
-        """The conversation of ``view``, kept: its messages are sent again with every turn."""
+        """Start and cache the conversation about ``view``, whose messages are sent again with every turn."""
         if is_prepared(view.files, images=self.images):
             file_contents = file_parts(view.files, images=self.images)
         else:
-            # Reading and encoding images takes longer than a request should wait for another's.
+            # Reading and encoding images would delay other requests.
             file_contents = await asyncio.to_thread(file_parts, view.files, images=self.images)
         conversation = _Conversation(view, [system, Message(role="user", content=_question(view, file_contents))])
         self._conversations[id(view)] = conversation
@@ -394,15 +394,15 @@ class LLMAgent:
         return conversation
 
     def _form_is_due(self, view: SampleView) -> bool:
-        """True if the answer is read. Step by step, one that comes before its time is not."""
+        """True if this answer is scored. In step-by-step, only the closing answer is."""
         return bool(view.form_lines) and (self.mode != "step-by-step" or view.closing)
 
     async def _with_form(
         self, answer: Answer, view: SampleView, messages: Sequence[Message], tools: Sequence[ToolSpec]
     ) -> Answer:
-        """``answer``, followed by the lines of the form, for which the model is asked once.
+        """Return ``answer`` with the lines of the answer form appended, after asking the model for them once.
 
-        The tools are offered again, since endpoints refuse calls in a conversation without them; a call is no answer.
+        The tools are offered again, because endpoints reject calls in a conversation without them; a call is ignored.
         """
         form_messages = [
             *messages,
@@ -413,7 +413,7 @@ class LLMAgent:
         reply = _reply(completion)
         lines = None
         if halt_of(completion, reply) is None:
-            # Read as in any protocol that takes plain text for an answer.
+            # Parsed as in a protocol that accepts plain text as an answer.
             lines = await read_apart(
                 lambda: parse_output(completion.text, completion.tool_calls, protocol="tool-calling"),
                 written(completion),
@@ -422,7 +422,7 @@ class LLMAgent:
         return answer.model_copy(update={"text": text, "form_reply": reply})
 
     def _instructions(self, toolset: tuple[str, ...]) -> tuple[Message, Sequence[ToolSpec]]:
-        """The system message for ``toolset``, written once, and the specifications of its tools."""
+        """Return the system message for ``toolset`` (cached) and the specifications of its tools."""
         if toolset not in self._written:
             specs = self._specs(toolset) if toolset else ()
             text = PROTOCOLS[self.protocol].system(specs) if specs else render("no_tool_system")
@@ -434,7 +434,7 @@ class LLMAgent:
         if halt := halt_of(completion, reply):
             return halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
-            # A server that takes all of a reply for reasoning leaves no text beside it: what it calls final counts.
+            # Some servers classify a whole reply as reasoning and leave its text empty: a final answer in it counts.
             action = parse_output(completion.thought, protocol="react", reply=reply)
             if isinstance(action, Answer):
                 return action
@@ -448,20 +448,20 @@ class LLMAgent:
 
 
 def _bare_action(completion: Completion) -> Action:
-    """The whole reply as the answer, even if a token limit cut it off."""
+    """Return the whole reply as the answer, even if it was truncated by a token limit."""
     reply = _reply(completion)
     halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
     return halt or Answer(text=completion.text, thought=completion.thought, reply=reply)
 
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
-    """Halt of a reply that was cut off, refused, or did not end in time."""
+    """Return the halt of a reply that was cut off, refused or timed out; None for a normal reply."""
     halt = _HALTS.get(completion.finish_reason)
     return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
 
 
 def reply_of(completion: Completion, text: str) -> Reply:
-    """Reply with ``text`` and the endpoint's facts about it."""
+    """Return a reply with ``text`` and the endpoint's metadata."""
     return Reply(
         text=kept_text(text),
         finish_reason=completion.finish_reason,
@@ -472,7 +472,7 @@ def reply_of(completion: Completion, text: str) -> Reply:
 
 
 def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
-    """True if ``history`` is what was told before, with whole turns after it."""
+    """True if ``history`` extends the recorded conversation by whole turns."""
     if conversation.last is None:
         return True
     if len(history) < conversation.steps or history[conversation.steps - 1] is not conversation.last:
@@ -492,6 +492,6 @@ def _heading(files: int) -> TextPart:
 
 
 def _reply(completion: Completion) -> Reply:
-    """The raw reply as text that the parser reads to the same action."""
+    """Return the raw reply as text that the parser maps to the same action."""
     thought = f"<think>\n{completion.thought}\n</think>\n" if completion.thought else ""
     return reply_of(completion, thought + completion.text + "".join(as_text(call) for call in completion.tool_calls))

@@ -1,8 +1,7 @@
-"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and a size limit of stored
-replies.
+"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and reply size limits.
 
-A reply is read whole. Of one that is longer than :data:`MOST_KEPT` its beginning and its end are kept, with a line
-between them that says how much is left out: a run whose model repeats itself must fill no disk.
+A reply is parsed as a whole. Of a reply longer than :data:`MOST_KEPT`, beginning and end are stored, with a line
+between them that gives the number of omitted characters, because a model that repeats itself must not fill the disk.
 """
 
 import asyncio
@@ -39,23 +38,23 @@ from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.text.loose_json import dumps
 
 UNPARSEABLE_LIMIT = 3
-"""Unparseable outputs in a row that end a sample."""
+"""Consecutive unparseable outputs that end a sample."""
 SINGLE_SHOT_ATTEMPTS = 2
-"""Requests of a single-shot sample at most: the same is asked again where the first reply cannot be read."""
+"""Maximum requests of a single-shot sample: the request is repeated if the first reply cannot be parsed."""
 
 
 class Policy(Protocol):
-    """Decides the next action on a sample.
+    """Chooses the next action on a sample.
 
-    ``history`` is all that was done so far: a policy keeps no state of its own between calls, so that one object
-    may serve many samples at once.
+    ``history`` contains all steps so far; a policy keeps no state between calls, so that one object can serve many
+    samples concurrently.
     """
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        """The next action.
+        """Return the next action.
 
         Raises:
-            InfrastructureError: no decision could be had for reasons independent of the sample.
+            InfrastructureError: no decision was possible for reasons independent of the sample.
         """
         ...
 
@@ -71,12 +70,12 @@ class ModelAgent(Policy, Protocol):
     async def request_for(
         self, view: SampleView, history: Sequence[Step]
     ) -> tuple[Sequence[Message], Sequence[ToolSpec]]:
-        """The request that :meth:`act` sends: messages, and tools that are offered as native functions."""
+        """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         ...
 
 
 class Outcome(Protocol):
-    """Outcome of a call (``agrotools.tools.execution.ToolOutcome`` is one)."""
+    """Outcome of a call, e.g. ``agrotools.tools.execution.ToolOutcome``."""
 
     @property
     def observation(self) -> Observation: ...
@@ -93,7 +92,7 @@ CallTool = Callable[[ToolCall], Awaitable[Outcome]]
 
 @dataclass(frozen=True)
 class Refusal:
-    """The outcome of a call that reaches no tool."""
+    """Outcome of a call that is not passed to a tool."""
 
     observation: Observation
     seconds: float = 0.0
@@ -108,9 +107,9 @@ async def run_end_to_end(
     max_steps: int = 20,
     unparseable_limit: int | None = UNPARSEABLE_LIMIT,
 ) -> Trajectory:
-    """Let ``policy`` act for at most ``max_steps`` turns; several calls of one turn run in order.
+    """Run ``policy`` for at most ``max_steps`` turns; several calls of one turn run in order.
 
-    ``unparseable_limit`` outputs in a row that cannot be read end the sample before; None: none do.
+    ``unparseable_limit``: consecutive unparseable outputs that end the sample early; None for no limit.
 
     Raises:
         InfrastructureError: from the policy or from ``call_tool``.
@@ -181,12 +180,12 @@ async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list
 
 
 async def run_step_by_step(policy: Policy, view: SampleView, reference: ReferenceTrajectory) -> tuple[Action, ...]:
-    """The predicted actions: one for each reference step, and a last one for the answer.
+    """Return the predicted actions: one for each reference step, and a last one for the answer.
 
-    At step k the policy sees the calls 1 to k-1 with their recorded observations and nothing of what comes later.
+    At step k the policy sees the calls 1 to k-1 with their recorded observations and nothing after them.
 
     Raises:
-        BenchmarkError: a reference step has no recorded observation to show.
+        BenchmarkError: a reference step has no recorded observation.
         InfrastructureError: from the policy.
     """
     history = reference_history(reference)
@@ -195,10 +194,10 @@ async def run_step_by_step(policy: Policy, view: SampleView, reference: Referenc
 
 
 def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
-    """The whole reference trajectory as steps that were taken, one a turn.
+    """Return the whole reference trajectory as executed steps, one per turn.
 
     Raises:
-        BenchmarkError: a reference step has no recorded observation to show.
+        BenchmarkError: a reference step has no recorded observation.
     """
     steps: list[Step] = []
     for index, step in enumerate(reference.steps):
@@ -214,11 +213,11 @@ def reference_history(reference: ReferenceTrajectory) -> tuple[Step, ...]:
 
 
 def with_shown_observations(sample: Sample) -> Sample:
-    """``sample`` with the observations that step-by-step shows.
+    """Return ``sample`` with the observations that step-by-step shows.
 
-    That is the recorded one; but where a real tool failed, or left open a value that a later step or the answer
-    needs, no history could go on from it, and the truth is shown instead: there, and in every step that builds on it,
-    so that no result contradicts the arguments above it.
+    These are the recorded ones. If a real tool failed, or did not yield a value that a later step or the answer needs,
+    the history could not continue; then the truth is shown instead, also in every step that depends on it, so that no
+    result contradicts the arguments before it.
     """
     if sample.reference is None:
         return sample
@@ -235,7 +234,7 @@ def with_shown_observations(sample: Sample) -> Sample:
 
 
 def with_truth_observations(sample: Sample) -> Sample:
-    """``sample`` as if every reference call had returned the truth (where a step's truth is known)."""
+    """Return ``sample`` as if every reference call had returned the truth (for steps whose truth is known)."""
     if sample.reference is None:
         return sample
     return _with_observations(sample, [_truth_of(step) for step in sample.reference.steps])
@@ -246,13 +245,13 @@ def _truth_of(step: ReferenceStep) -> Observation | None:
 
 
 def _steps_used(step: ReferenceStep) -> set[int]:
-    """The steps whose results are among the arguments of ``step``."""
+    """Return the indices of steps whose results are arguments of ``step``."""
     refs = [ref for _, ref, _ in iter_refs(dict(step.arguments))]
     return {int(match["step"]) for ref in refs for match in REF_PATTERN.finditer(ref)}
 
 
 def _needed_refs(sample: Sample) -> list[tuple[int, str]]:
-    """Every (step, reference) that an argument of a later step or a slot relies on."""
+    """Return all (step, reference) pairs that a step's arguments or a slot depend on."""
     texts = [slot.from_ for slot in sample.answer if slot.from_]
     if sample.reference:
         texts += [ref for step in sample.reference.steps for _, ref, _ in iter_refs(dict(step.arguments))]
@@ -280,7 +279,7 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for the answer. A reply that holds none (empty, or a call) is told so, and asked for again.
+    """Ask ``policy`` for the answer. After a reply without one (empty, or a call) it is told so and asked again.
 
     Raises:
         InfrastructureError: from the policy.
@@ -298,7 +297,7 @@ async def _refuse(call: ToolCall) -> Refusal:
 
 
 async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for everything at once, up to :data:`SINGLE_SHOT_ATTEMPTS` times. ``view`` has its toolset.
+    """Ask ``policy`` for the whole solution, up to :data:`SINGLE_SHOT_ATTEMPTS` times. ``view`` keeps its toolset.
 
     Raises:
         InfrastructureError: from the policy.
@@ -313,16 +312,16 @@ async def _refuse_single_shot(_call: ToolCall) -> Refusal:
 T = TypeVar("T")
 
 MOST_KEPT = 1_000_000
-"""Bytes (UTF-8) of a reply, a thought, an answer or a call's arguments that a record keeps."""
+"""Maximum bytes (UTF-8) of a reply, a thought, an answer or a call's arguments in a record."""
 LONG_TEXT = 100_000
-"""Characters of a text that is read in a thread, so that other samples do not wait."""
+"""Length in characters above which a text is parsed in a thread, so that other samples do not wait."""
 _SHORTEST_CUT = 1_000
 
 
 async def read_apart(read: Callable[[], T], length: int) -> T:
-    """``read()``; in a thread where it is to read more than :data:`LONG_TEXT` characters.
+    """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters.
 
-    The thread ends with the process: who stops a run does not wait for it.
+    The thread is a daemon, so that stopping a run does not wait for it.
     """
     if length <= LONG_TEXT:
         return read()
@@ -343,7 +342,7 @@ async def read_apart(read: Callable[[], T], length: int) -> T:
             result = read()
         except BaseException as error:
             fault = error
-        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+        with suppress(RuntimeError):  # the loop is closed, so nothing waits for the result
             loop.call_soon_threadsafe(settle, result, fault)
 
     threading.Thread(target=work, name="reading a long reply", daemon=True).start()
@@ -351,12 +350,12 @@ async def read_apart(read: Callable[[], T], length: int) -> T:
 
 
 def written(completion: Completion) -> int:
-    """Characters that the model wrote: text, thought and the arguments of calls."""
+    """Return the number of characters that the model wrote: text, thought and arguments of calls."""
     return len(completion.text) + len(completion.thought) + sum(len(call.arguments) for call in completion.tool_calls)
 
 
 def kept_text(text: str, most: int = MOST_KEPT) -> str:
-    """``text``, or as much of its beginning and end as comes to ``most`` bytes, and a line that says so."""
+    """Return ``text``, or its beginning and end of ``most`` bytes together with a note on the omitted part."""
     if 4 * len(text) <= most:
         return text
     data = text.encode("utf-8", "replace")
@@ -367,7 +366,7 @@ def kept_text(text: str, most: int = MOST_KEPT) -> str:
 
 
 def kept_action(action: Action) -> Action:
-    """``action`` as a record keeps it. Its reply is cut where it is made."""
+    """Return ``action`` as a record stores it. Its reply is truncated where it is created."""
     match action:
         case Answer():
             changed = {"text": kept_text(action.text), "thought": kept_text(action.thought)}
@@ -384,8 +383,11 @@ def kept_action(action: Action) -> Action:
 
 
 def kept_call(call: ToolCall) -> ToolCall:
-    """``call`` as a record keeps it: arguments of more than :data:`MOST_KEPT` bytes have their long texts cut, or,
-    where it is not texts that make them long, are kept as the text that they are in JSON."""
+    """Return ``call`` as a record stores it.
+
+    Arguments of more than :data:`MOST_KEPT` bytes have their long texts truncated or, if that is not enough, become
+    truncated JSON text.
+    """
     if _size(call.arguments) <= MOST_KEPT:
         return call
     return call.model_copy(update={"arguments": _kept_arguments(call.arguments)})
@@ -400,9 +402,9 @@ def _kept_arguments(arguments: Arguments) -> Arguments:
         }
         if _size(cut) <= MOST_KEPT:
             return cut
-    return {"cut": kept_text(dumps(arguments), MOST_KEPT // 2)}  # a text of JSON is longer again as JSON
+    return {"cut": kept_text(dumps(arguments), MOST_KEPT // 2)}  # JSON text grows when it is encoded as JSON again
 
 
 def _size(value: JsonValue) -> int:
-    """The bytes of a value in JSON."""
+    """Return the size of a value in bytes as JSON."""
     return len(dumps(value).encode("utf-8", "replace"))

@@ -1,8 +1,8 @@
-"""From a model's output to an action: every way in which models write calls and answers, read in one place.
+"""Parser from a model's output to an action: all formats in which models write calls and answers.
 
-Understood as calls: native calls; ``Action:`` / ``Action Input:``; ``<tool_call>`` tags; JSON objects (or lists of
-them) that hold a name and arguments under any of their usual keys, bare, fenced or as a JSON string. Several calls of
-a message are kept in order. A tool name that does not exist is a call like any other: the caller answers it.
+Recognised as calls: native calls; ``Action:`` / ``Action Input:``; ``<tool_call>`` tags; JSON objects (or lists of
+them) with a name and arguments under any of their usual keys, bare, fenced or as a JSON string. Several calls in one
+message keep their order. An unknown tool name is still a call; the caller reports the error.
 """
 
 import re
@@ -14,7 +14,7 @@ from agrotools.models import RequestedCall
 from agrotools.text.loose_json import NotJson, dumps, loads, value_at, values_in, without_surrogates
 
 MAX_CALLS = 50
-"""Calls in one message; more is a model gone round in circles, and none of them is run."""
+"""Maximum calls in one message; beyond it the model is looping, and none of the calls is executed."""
 _KEPT_OF_UNREADABLE = 4000
 
 _ANSWER = r"(?:final[ \t_]*answer|最终答案|最终回答|最后答案)"
@@ -33,7 +33,7 @@ _BEFORE_VALUE = re.compile(r"\s*+(?:```[ \t]*\w*)?\s*+")
 _STRING_LITERAL = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _NOTHING = re.compile(r"(?:none|null|n/?a|no (?:tool|action|input)(?: needed)?|无)?[.。]?", re.IGNORECASE)
 _ANSWER_AS_TOOL = re.compile(_ANSWER, re.IGNORECASE)
-# From where a run of blanks and marks begins alone: sought from each of its places it would take their square.
+# Anchored at the beginning of a run of blanks and marks: a search from each position would be quadratic.
 _THOUGHT = re.compile(r"(?<![\s*_#])[\s*_#]*+(?:thought|思考)" + _COLON, re.IGNORECASE)
 _OPEN_FENCE_AT_END = re.compile(r"```[ \t]*+\w*+\s*+\Z")
 _THINKING = re.compile(r"\s*+<think(?:ing)?>(?P<inner>.*?)(?:</think(?:ing)?>|\Z)", re.DOTALL)
@@ -53,15 +53,16 @@ def parse_output(
     answer_only: bool = False,
     reply: Reply | None = None,
 ) -> CallTools | Answer | Unparseable:
-    """Read a model's reply as an action.
+    """Parse a model's reply as an action.
 
-    Native calls win over text. In text, whichever comes first decides: a call, or ``Final Answer:`` (of several, what
-    follows the last is the answer). An ``Observation:`` that the model writes after its call is its own invention: it
-    and what follows are not read. Text with neither is an answer in ``tool-calling`` and unparseable in ``react``.
+    Native calls take precedence over text. In text, the first marker decides: a call, or ``Final Answer:`` (if there
+    are several, the answer follows the last). An ``Observation:`` that the model writes after its call is invented, so
+    it and all following text are ignored. Text without a marker is an answer in ``tool-calling`` and unparseable in
+    ``react``.
 
     Args:
         answer_only: no calls are possible (mode no-tool); any text is an answer.
-        reply: the raw reply that the action is to carry.
+        reply: raw reply to attach to the action.
     """
     text = without_surrogates(text)
     requested = [_clean(call) for call in requested]
@@ -90,7 +91,7 @@ def parse_output(
 
 
 def _clean(call: RequestedCall) -> RequestedCall:
-    """``call`` as a record can hold it, whatever comes of it."""
+    """Return ``call`` without characters that a record cannot store."""
     if call.name.isascii() and call.arguments.isascii() and call.id.isascii():
         return call
     return RequestedCall(
@@ -101,13 +102,13 @@ def _clean(call: RequestedCall) -> RequestedCall:
 
 
 def as_text(call: RequestedCall) -> str:
-    """A native call as text that :func:`parse_output` reads back."""
+    """Return a native call as text that :func:`parse_output` can parse."""
     fields = {"name": call.name, "arguments": call.arguments} | ({"id": call.id} if call.id else {})
     return f"\n<tool_call>{dumps(fields)}</tool_call>"
 
 
 def excerpt(text: str, length: int = _KEPT_OF_UNREADABLE) -> str:
-    """``text``, or its beginning and end where it is longer than ``length`` characters."""
+    """Return ``text``, or its beginning and end if it is longer than ``length`` characters."""
     if len(text) <= length:
         return text
     half = length // 2
@@ -115,10 +116,10 @@ def excerpt(text: str, length: int = _KEPT_OF_UNREADABLE) -> str:
 
 
 class _TextReader:
-    """One pass over a text, from left to right.
+    """Single left-to-right pass over a text.
 
-    ``calls`` are the calls met before any answer marker, ``answer_at`` is where the answer begins if a marker came
-    first, ``before`` the text ahead of either, ``complaint`` what looked like a call but was none.
+    ``calls``: calls before any answer marker; ``answer_at``: position of the answer if a marker came first;
+    ``before``: text before either; ``complaint``: why something that looked like a call was not one.
     """
 
     def __init__(self, text: str, *, calls_possible: bool = True) -> None:
@@ -172,7 +173,7 @@ class _TextReader:
             raise CallError(f"one message holds more than {MAX_CALLS} calls")
 
     def _tagged(self, marker: re.Match[str]) -> int:
-        """Read what follows ``<tool_call>``; returns where it ends."""
+        """Parse the value after ``<tool_call>`` and return the position of its end."""
         start = self._value_start(marker.end())
         if start is None:
             raise CallError(f"no JSON object follows {marker['tag']}")
@@ -184,7 +185,7 @@ class _TextReader:
         return end
 
     def _action(self, marker: re.Match[str]) -> int:
-        """Read ``Action: NAME`` and the input that follows; returns where they end."""
+        """Parse ``Action: NAME`` and the input that follows, and return the position of their end."""
         line_end = self.text.find("\n", marker.end())
         line_end = len(self.text) if line_end < 0 else line_end
         line = self.text[marker.end() : line_end]
@@ -198,7 +199,7 @@ class _TextReader:
         elif (blob := self._value_start(line_end)) is not None and name and name[0] not in "{[":
             start = blob
         elif not name and self._value_start(marker.end()) is not None:
-            # A whole call as JSON follows the bare marker: it is met as an object.
+            # The bare marker is followed by a whole call as JSON, which is parsed as an object later.
             return marker.end()
         else:
             if not _NOTHING.fullmatch(name):
@@ -216,7 +217,7 @@ class _TextReader:
         return end
 
     def _input(self, start: int) -> tuple[Any, int]:
-        """The value of an ``Action Input:`` and where it ends."""
+        """Return the value of an ``Action Input:`` and the position of its end."""
         value_start = self._value_start(start)
         if value_start is not None:
             return self._value(value_start, "the Action Input")
@@ -241,13 +242,13 @@ class _TextReader:
 
 
 def _skip(text: str, start: int) -> int:
-    """Past blanks and the opening of a fence."""
+    """Skip blanks and an opening code fence."""
     match = _BEFORE_VALUE.match(text, start)
     return match.end() if match else start
 
 
 def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
-    """Balanced values in ``text`` that hold a call, or try to. JSON that is part of an answer is none."""
+    """Yield the spans of balanced values in ``text`` that contain or attempt a call, but not of other JSON."""
     if not holds_call_keys(text):
         return
     for start, end in values_in(text):
@@ -261,7 +262,7 @@ def _objects_like_calls(text: str) -> Iterator[tuple[int, int]]:
 
 
 def _is_cut_off(text: str) -> bool:
-    """True if ``text`` begins a call as JSON that never becomes a balanced value."""
+    """True if ``text`` contains the beginning of a JSON call that is never closed."""
     at = first_call_key(text)
     return at is not None and "{" in text[:at] and not any(start < at < end for start, end in values_in(text))
 
@@ -271,7 +272,7 @@ def _requested_call(call: RequestedCall) -> ToolCall:
 
 
 def _unquoted(text: str) -> str:
-    """The content of an output that is one JSON string as a whole."""
+    """Return the content of an output that is a single JSON string."""
     literal = _STRING_LITERAL.fullmatch(text.strip())
     if literal:
         try:
@@ -283,7 +284,7 @@ def _unquoted(text: str) -> str:
 
 
 def _split_thinking(text: str) -> tuple[str, str]:
-    """A leading ``<think>`` block (some chat templates leave its opening tag out) and what follows it."""
+    """Split off a leading ``<think>`` block (whose opening tag some chat templates omit) from the text after it."""
     block = _THINKING.match(text)
     if block:
         return block["inner"].strip(), text[block.end() :]
@@ -318,23 +319,23 @@ _ARGUMENT_KEY = re.compile(rf"[\"'“](?:{'|'.join(_ARGUMENT_KEYS)})[\"'”]\s*+
 
 
 class CallError(ValueError):
-    """Something that is meant as a tool call but cannot be read as one. The message says why."""
+    """Text that is meant as a tool call but cannot be parsed as one. The message gives the reason."""
 
 
 def holds_call_keys(text: str, start: int = 0, end: int | None = None) -> bool:
-    """True if ``text[start:end]`` has both a key for a name and one for arguments, in whatever order."""
+    """True if ``text[start:end]`` has both a key for a name and one for arguments, in any order."""
     stop = len(text) if end is None else end
     return bool(_NAME_KEY.search(text, start, stop) and _ARGUMENT_KEY.search(text, start, stop))
 
 
 def first_call_key(text: str) -> int | None:
-    """Position of the first key for a name that a key for arguments follows."""
+    """Return the position of the first name key if an argument key follows it, else None."""
     name = _NAME_KEY.search(text)
     return name.start() if name and _ARGUMENT_KEY.search(text, name.end()) else None
 
 
 def loaded(text: str, what: str) -> Any:
-    """Read JSON with repairs. Raises :class:`CallError`, which names ``what`` cannot be read."""
+    """Parse JSON with repairs. Raises :class:`CallError`, with ``what`` as the name of the text."""
     try:
         return loads(text)
     except NotJson as error:
@@ -342,10 +343,10 @@ def loaded(text: str, what: str) -> Any:
 
 
 def calls_of(value: Any) -> list[ToolCall]:
-    """The calls that a decoded value holds; none where it is something else.
+    """Return the calls that a decoded value contains; empty if it contains none.
 
     Raises:
-        CallError: it has the keys of a call but not their content.
+        CallError: it has the keys of a call but invalid content.
     """
     if isinstance(value, list):
         return [call for item in value for call in calls_of(item)]
@@ -368,10 +369,10 @@ def calls_of(value: Any) -> list[ToolCall]:
 
 
 def call_of(name: object, arguments: object, identifier: str | None = None) -> ToolCall:
-    """A call from its parts; ``arguments`` may be an object, its JSON text, or nothing.
+    """Return a call from its parts; ``arguments`` may be an object, its JSON text, or None.
 
     Raises:
-        CallError: no usable name, or arguments that are no JSON object.
+        CallError: the name is not usable, or the arguments are not a JSON object.
     """
     if not isinstance(name, str) or not name.strip():
         raise CallError("the call has no tool name")
@@ -381,7 +382,7 @@ def call_of(name: object, arguments: object, identifier: str | None = None) -> T
 
 
 def _arguments(value: object) -> Arguments:
-    # Arguments as a JSON string, and by some models as a JSON string of that.
+    # Arguments may be a JSON string, and from some models a JSON string within one.
     for _ in range(2):
         if isinstance(value, str):
             value = loaded(value, "the text of the arguments") if value.strip() else {}

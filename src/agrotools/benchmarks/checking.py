@@ -37,7 +37,7 @@ class FileCheck(NamedTuple):
 
 
 class ListedBenchmark(NamedTuple):
-    """Row of ``agrotools benchmarks list``. ``found`` is None if the benchmark has no files to search for."""
+    """Row of ``agrotools benchmarks list``. ``found`` is None if the files were not searched for."""
 
     name: str
     about: str
@@ -88,8 +88,7 @@ def shortened(text: str, most: int = 80) -> str:
 
 def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
     """Return all benchmarks that are known by name, including those of plug-ins, with the place of their files below
-    ``data_root``.
-    """
+    ``data_root``."""
     return [_listed(plugin, data_root) for plugin in BENCHMARKS.loaded()]
 
 

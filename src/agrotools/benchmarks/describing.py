@@ -14,7 +14,7 @@ Counts = dict[str, int]
 
 
 class Description(FrozenModel):
-    """Counts over the samples of a benchmark, by name in descending order; numeric keys are in ascending order.
+    """Counts over the samples of a benchmark, the most frequent first; counts by number are in ascending order.
 
     ``tools`` counts reference calls and ``questions_with_tool`` the questions whose reference calls a tool.
     ``combinations`` counts questions by the set of tools that they call, ``category_combinations`` by the categories of

@@ -90,8 +90,7 @@ def has_word(text: str, words: str) -> bool:
 
 def spaced(text: str) -> str:
     """Return ``text`` in lower case with single spaces in place of punctuation: ``image_1.jpg`` becomes ``image 1
-    jpg``.
-    """
+    jpg``."""
     return re.sub(r"[\W_]+", " ", text).strip().casefold()
 
 

@@ -27,8 +27,7 @@ _TIMEOUT_S = 300.0
 """Time limit of a call in seconds, the same as when a benchmark is built."""
 _ARTIFACT = ("name", "kind", "media_type")
 """Artifact properties that must be equal. Hashes are not compared because image compression depends on the library
-version.
-"""
+version."""
 
 
 class Difference(FrozenModel):
@@ -133,7 +132,7 @@ def _comparable(observation: Observation) -> JsonValue:
 
 REL_TOL = 1e-4
 ABS_TOL = 1e-6
-"""Absolute tolerance of numbers; :data:`REL_TOL` is relative to the larger one. Libraries add in different orders."""
+"""Tolerances of numbers, relative to the larger one and absolute. Libraries sum in different orders."""
 _NUMBERED = re.compile(r"\[\d+\]")
 
 

@@ -24,8 +24,7 @@ _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
 
 class Fault(FrozenModel):
     """Fault of a benchmark folder. ``file`` is relative to the folder; the place is in ``line``, ``sample`` and
-    ``field``.
-    """
+    ``field``."""
 
     code: str
     message: str

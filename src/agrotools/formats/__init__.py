@@ -1,1 +1,1 @@
-"""Reading and writing of benchmark folders. Independent of how a benchmark is built or run."""
+"""Reading and writing of benchmark folders, independent of how benchmarks are built or run."""

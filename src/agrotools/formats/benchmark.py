@@ -1,10 +1,12 @@
-"""Loader of benchmark folders (``benchmark.toml``, ``samples.jsonl`` and ``files/``).
+"""Loading of a benchmark folder (``benchmark.toml``, ``samples.jsonl`` and ``files/``): header, samples, file paths.
 
-``samples.jsonl`` has one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
-relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all of them.
+``samples.jsonl`` contains one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
+relative to the folder. :mod:`agrotools.benchmarks.validate` lists all faults of a folder; loading stops at the first
+one.
 
-Samples are parsed on demand, so that a large benchmark needs little memory. Only the facts that a plan needs about
-every sample (its id and the modes in which it can run) are kept in memory, with the offsets of the lines.
+Samples of a folder are parsed on demand, so that a long benchmark takes little memory. Only the facts that a plan needs
+about every sample (its id and the modes it can take part in) are kept with the positions of the lines; everything else
+stays on disk.
 """
 
 import hashlib
@@ -53,30 +55,30 @@ class SourceNote(FrozenModel):
 
 
 class BenchmarkHeader(FrozenModel):
-    """Header of a benchmark: name, version, terms of use, toolset and supported modes."""
+    """Name, version and terms of a benchmark, its toolset and the modes it can be run in."""
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")]
     version: Annotated[str, Field(min_length=1)]
     licence: Annotated[str, Field(min_length=1)]
     description: str = ""
     synthetic: bool = False
-    """True if the inputs are drawn rather than photographed, which every report mentions."""
+    """true if the inputs were drawn rather than photographed; every report states this"""
     toolset: tuple[str, ...]
-    """May be empty if ``no-tool`` is the only mode."""
+    """tools that models may call; may be empty if ``no-tool`` is the only mode"""
     modes: Annotated[tuple[Mode, ...], Field(min_length=1)] = ("no-tool", "step-by-step", "end-to-end")
     bare: bool = False
-    """True if the query of a sample is the entire prompt, as in some published protocols."""
+    """true if the query of a sample is the whole prompt, as in some third-party protocols"""
     sources: tuple[SourceNote, ...] = ()
     backends: dict[str, str] = {}
-    """Back-ends of tools, if not the default; a run uses them unless its configuration sets others."""
+    """non-default back-ends of tools that the benchmark needs; a run uses them unless configured otherwise"""
     protocol: Protocol | None = None
-    """Default protocol of model runs, in the modes that it supports."""
+    """default protocol of the benchmark; model runs use it in modes that it supports, unless configured otherwise"""
     max_steps: Annotated[int | None, Field(ge=1)] = None
-    """Default maximum number of model turns per sample."""
+    """default number of model turns per sample; used unless a run is configured otherwise"""
     canary: str = ""
-    """GUID in every sample: a model that can complete it was trained on the benchmark."""
+    """GUID included in every sample; a model that can complete it has seen the benchmark in its training data"""
     metadata: dict[str, JsonValue] = {}
-    """Facts about the build: package version, seeds, trained heads..."""
+    """facts about the build: package version, seeds, trained heads in use..."""
 
     @model_validator(mode="after")
     def _tools_where_they_are_used(self) -> Self:
@@ -87,10 +89,10 @@ class BenchmarkHeader(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class Benchmark:
-    """A loaded benchmark. Its samples have ``cluster`` set and the ``sha256`` of every file.
+    """Loaded benchmark: every sample has ``cluster`` set, and the ``sha256`` of every file is known.
 
-    ``root`` is the folder to which file paths are relative. ``samples`` of a folder are parsed on demand; a benchmark
-    created in code may use any sequence.
+    ``root`` is the folder that file paths are relative to. The ``samples`` of a folder are parsed on demand; a
+    benchmark created in code may use any sequence.
     """
 
     header: BenchmarkHeader
@@ -98,7 +100,7 @@ class Benchmark:
     samples: Sequence[Sample]
     content_hash: str
     elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
-    """Folders outside ``root``, by the first part of file paths, for files created while loading."""
+    """Folders outside ``root``, by the first part of the paths of their files; for files created during loading."""
 
     @property
     def name(self) -> str:
@@ -139,13 +141,13 @@ class Benchmark:
         return self.samples[self._positions[sample_id]]
 
     def place_of(self, file: SampleFile) -> Path:
-        """Return the path of a sample's file on this machine."""
+        """Return the path of a sample's file."""
         first, _, rest = file.path.partition("/")
         folder = self.elsewhere.get(first)
         return folder / rest if folder else self.root / file.path
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
-        """Return the view of ``sample`` for a policy: no gold, absolute file paths, no tools in ``no-tool``."""
+        """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``."""
         files = tuple(file.model_copy(update={"path": str(self.place_of(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
@@ -178,7 +180,7 @@ class Clusters:
                 self._parent[max(first, second)] = min(first, second)
 
     def firsts(self) -> "array[int]":
-        """Return, for each sample, the position of the first sample of its cluster."""
+        """Return the position of the first sample of each sample's cluster."""
         return array("Q", map(self._root, range(len(self._parent))))
 
     def _root(self, position: int) -> int:
@@ -192,7 +194,7 @@ class Clusters:
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
     """Return the samples with ``cluster`` set: connected components of samples that share a file (content or path).
 
-    A cluster has the id of its first sample. Stored clusters are replaced.
+    A cluster is named after its first sample. Stored clusters are replaced.
     """
     ordered = tuple(samples)
     clusters = Clusters()
@@ -207,14 +209,14 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 class ContentDigest:
     """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
 
-    It does not depend on the location of the folder, the order of the samples, clusters (they follow from the files)
-    or the build metadata of the header. Samples are added one by one; a second pass is needed only if their ids are
-    not in ascending order.
+    The location of the files, the order of the samples, clusters (which follow from the files) and the build metadata
+    of the header are excluded. Samples are added one by one; they are needed a second time only if their ids are not
+    ascending.
     """
 
     def __init__(self, header: BenchmarkHeader) -> None:
-        # Empty fields are left out, so that hashes stay the same across releases. Protocol and turn limit are left out
-        # because the manifest of a run records them.
+        # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
+        # a run are recorded in its manifest.
         left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
@@ -234,7 +236,10 @@ class ContentDigest:
             self._digest.update(_content(sample))
 
     def hexdigest(self, by_id: Callable[[], Iterable[Sample]]) -> str:
-        """Return the hash. ``by_id`` returns all samples by ascending id; only called if they came in another order."""
+        """Return the hash.
+
+        ``by_id`` gives all samples by ascending id; it is called only if they were added in another order.
+        """
         if self._ascending:
             return self._digest.hexdigest()
         digest = hashlib.sha256(self._header)
@@ -252,13 +257,14 @@ def _content(sample: Sample) -> bytes:
 
 
 _KEPT = 256
-"""Number of parsed samples kept in memory; more than are processed at once."""
+"""Number of parsed samples that are cached; more than are in use at once."""
 
 
 class Facts(NamedTuple):
     """Facts about samples for a plan, by position.
 
-    ``no_tool`` is 1 for samples that can run without tools, ``reference`` 1 for samples with gold calls; otherwise 0.
+    ``ids``: sample ids. ``no_tool``: 1 if a sample can be run without tools, else 0. ``reference``: 1 if it has gold
+    calls, else 0.
     """
 
     ids: Sequence[str]
@@ -267,7 +273,7 @@ class Facts(NamedTuple):
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
-    """Return the facts of ``samples``, without parsing lazy ones."""
+    """Return the facts of ``samples``; lazy samples are not parsed for this."""
     if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
@@ -291,10 +297,10 @@ def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySample
 
 
 class SampleLines:
-    """Lines of ``samples.jsonl`` and the loader's facts about them. Positions count from 0.
+    """Lines of ``samples.jsonl`` and facts about their samples. Positions count from 0.
 
-    The file stays open, so that the old content remains readable if the folder is replaced. If the file is overwritten
-    in place, the checksum of the line reveals it.
+    The file is kept open, so a folder that is replaced meanwhile can still be read; a file that is overwritten in place
+    is detected by the checksum of the line.
     """
 
     def __init__(self, path: Path) -> None:
@@ -305,7 +311,7 @@ class SampleLines:
         self.clusters: Sequence[int] = ()
         """Position of the first sample of each sample's cluster."""
         self.hashes: dict[str, str] = {}
-        """SHA-256 by path, for files without a recorded one."""
+        """SHA-256, by path, of files for which no line records one."""
         self._offsets = array("Q")
         self._lengths = array("Q")
         self._checks = array("I")
@@ -313,7 +319,7 @@ class SampleLines:
         weakref.finalize(self, os.close, self._file)
 
     def add(self, sample: Sample, offset: int, line: bytes) -> None:
-        """Store offset, length, checksum and facts of the line of ``sample``."""
+        """Store the offset and the facts of ``sample``."""
         self.ids.append(sample.id)
         self.no_tool.append(sample.no_tool_eligible)
         self.reference.append(sample.reference is not None)
@@ -330,7 +336,7 @@ class SampleLines:
         """Return the sample at ``position``, with its cluster and the hashes of its files.
 
         Raises:
-            BenchmarkError: the line has changed since it was loaded.
+            BenchmarkError: the line has changed since loading.
         """
         try:
             line = os.pread(self._file, self._lengths[position], self._offsets[position])
@@ -344,13 +350,13 @@ class SampleLines:
             ) from error
         first = self.clusters[position] if self.clusters else position
         sample = self.with_hashes(sample)
-        # The new sample is not shared yet; copying every sample would cost a tenth of the time of running it.
+        # The sample is not shared yet, so it can be modified: a copy would cost a tenth of the time of running it.
         vars(sample)["cluster"] = self.ids[first]
         sample.__pydantic_fields_set__.add("cluster")
         return sample
 
     def with_hashes(self, sample: Sample) -> Sample:
-        """Return ``sample`` with hashes for files without a recorded one."""
+        """Return ``sample`` with the hashes of files that its line does not record."""
         if all(file.sha256 is not None for file in sample.files):
             return sample
         known = (file.sha256 or self.hashes[file.path] for file in sample.files)
@@ -359,9 +365,9 @@ class SampleLines:
 
 
 class LazySamples(Sequence[Sample]):
-    """Samples created on demand by ``make`` from their position.
+    """Samples created by ``make`` from their position on demand.
 
-    Recently used samples are cached, so that the same object is returned for a position.
+    The same object is returned for a position while it is among the most recently used.
     """
 
     def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
@@ -385,12 +391,13 @@ class LazySamples(Sequence[Sample]):
 
 
 def load_folder(root: str | Path) -> Benchmark:
-    """Load the benchmark in folder ``root``, checking every line and comparing every file with its recorded hash.
+    """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    Only the offsets of the samples are kept; they are parsed again on demand.
+    The samples are parsed again on demand; only the positions of their lines are kept.
 
     Raises:
-        BenchmarkError: not a benchmark folder, an invalid sample, or a file that is missing, altered or outside.
+        BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
+            folder.
     """
     folder = Path(root).expanduser().resolve()
     header = read_header(folder)
@@ -431,7 +438,7 @@ def read_header(root: Path) -> BenchmarkHeader:
     """Read the header of the benchmark in ``root``.
 
     Raises:
-        BenchmarkError: no such folder or file, invalid TOML, or missing, unknown or invalid fields.
+        BenchmarkError: the folder or file is missing, the TOML is invalid, or fields are missing or unknown.
     """
     path = root / HEADER_FILE
     if not path.is_file():
@@ -448,11 +455,11 @@ def read_header(root: Path) -> BenchmarkHeader:
 
 
 def resolve_file(root: Path, path: str) -> Path:
-    """Return the resolved path of a file of the benchmark in ``root`` (itself resolved).
+    """Return the real path of a file of the benchmark in ``root`` (itself resolved).
 
     Raises:
-        BenchmarkError: the path is absolute or has ``..``, or the file is missing, not regular, or a link that leads
-            out of the folder.
+        BenchmarkError: the path is absolute, contains ``..``, is a link that leads out of the folder, is missing, or is
+            not a regular file.
     """
     relative = PurePosixPath(path)
     if relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:

@@ -1,4 +1,4 @@
-"""Writing of benchmark folders: header and samples, and atomic replacement of a folder by a new one."""
+"""Writing of benchmark folders: header and samples, and atomic replacement of a folder."""
 
 import glob
 import os
@@ -16,7 +16,7 @@ _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
 
 
 def canary_of(name: str, version: str) -> str:
-    """Return the canary GUID of a benchmark, which is the same for each build."""
+    """Return the canary GUID of a benchmark, which is the same for every build."""
     return str(uuid.uuid5(_CANARIES, f"{name} {version}"))
 
 
@@ -39,10 +39,10 @@ def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sampl
 
 @contextmanager
 def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
-    """Yield a temporary folder next to ``target`` that replaces it if the block succeeds and is removed if it fails.
+    """Create a temporary folder next to ``target`` that replaces it if the block succeeds and is removed if it fails.
 
     Raises:
-        BenchmarkError: see :func:`check_replaceable`; or the parent folder cannot be written, or the disk is full.
+        BenchmarkError: raised by :func:`check_replaceable`; or the parent folder is not writable, or the disk is full.
     """
     check_replaceable(target, mark, what)
     try:
@@ -75,7 +75,7 @@ def _prefix(target: Path) -> str:
 
 
 def _lock(folder: int) -> bool:
-    """Lock a folder until this process ends; False if another process holds it or locks are not supported."""
+    """Lock a folder until this process ends; False if another process holds the lock or locks are not supported."""
     try:
         import fcntl
 
@@ -86,7 +86,7 @@ def _lock(folder: int) -> bool:
 
 
 def _remove_abandoned(target: Path) -> None:
-    """Remove folders left by killed builds of ``target``, recognised by their missing lock."""
+    """Remove folders left by killed builds of ``target``, which are no longer locked."""
     for abandoned in target.parent.glob(f"{glob.escape(_prefix(target))}????????"):
         with suppress(OSError):
             descriptor = os.open(abandoned, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
@@ -101,7 +101,7 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
     """Refuse to overwrite anything but ``what``, a folder that contains the file ``mark``.
 
     Raises:
-        BenchmarkError: ``target`` is a file, a link, or a folder with other content.
+        BenchmarkError: ``target`` is a file or a link, or a folder that contains something else.
     """
     if not target.exists() and not target.is_symlink():
         return

@@ -1,6 +1,6 @@
-"""Messages to a model and its replies, and requests in the OpenAI chat-completions format.
+"""Messages to a model, its replies, and requests in the OpenAI chat-completions format.
 
-Repeated parts of requests (messages, and the settings around them) are serialised once.
+Parts that many requests share (messages, and the settings around them) are serialised once.
 """
 
 from collections import OrderedDict
@@ -18,9 +18,9 @@ from agrotools.core import FrozenModel, ToolSpec, Usage
 Role = Literal["system", "user", "assistant", "tool"]
 
 FinishReason = Literal["stop", "tool_calls", "length", "context", "filtered", "timeout"]
-"""Why a model stopped. ``length``: its token limit; ``context``: the prompt does not fit; ``filtered``: a content
-filter; ``timeout``: a reply that did not end in time, by no fault of the endpoint. The last four are results of the
-model, not faults of ours."""
+"""Reason why a model stopped. ``length``: the token limit was reached; ``context``: the prompt does not fit;
+``filtered``: a content filter; ``timeout``: the reply did not end in time although the endpoint works. The last four
+are results of the model, not infrastructure failures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ ContentPart = TextPart | ImagePart
 
 
 class RequestedCall(FrozenModel):
-    """A native tool call as it crosses the wire: ``arguments`` is the model's own text, JSON or not."""
+    """A native tool call as sent on the wire: ``arguments`` is the model's raw text, which may not be valid JSON."""
 
     name: str
     arguments: str = "{}"
@@ -50,28 +50,28 @@ class RequestedCall(FrozenModel):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message of a conversation. ``tool_call_id`` says which call a ``tool`` message answers."""
+    """One message of a conversation. ``tool_call_id``: the call that a ``tool`` message answers."""
 
     role: Role
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
     written: bytes | None = field(default=None, init=False, repr=False, compare=False)
-    """Its JSON, once it has been sent: agents send it again with every turn."""
+    """Cached JSON of the message, set on first use because agents resend each message with every turn."""
 
     @classmethod
     def of(cls, role: Role, text: str) -> "Message":
-        """A message that is text alone."""
+        """Return a message with a single text part."""
         return cls(role=role, content=(TextPart(text=text),))
 
     @property
     def text(self) -> str:
-        """All text parts, one after the other."""
+        """All text parts, joined by newlines."""
         return "\n".join(part.text for part in self.content if isinstance(part, TextPart))
 
 
 class ModelSettings(FrozenModel):
-    """Sampling settings of a model. None leaves a setting to the endpoint (some refuse a temperature or a seed)."""
+    """Sampling settings of a model. None omits a setting (some endpoints reject a temperature or a seed)."""
 
     temperature: Annotated[float | None, Field(ge=0)] = 0.0
     max_output_tokens: Annotated[int | None, Field(ge=1)] = 4096
@@ -79,50 +79,50 @@ class ModelSettings(FrozenModel):
     seed: int | None = None
     stop: tuple[str, ...] = ()
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
-    """Number of the likeliest tokens to return at every place; some endpoints tell none."""
+    """Number of the most likely tokens to return at each position; not supported by all endpoints."""
     extra: dict[str, JsonValue] = {}
-    """Fields of the request that only one server knows, e.g. ``{"reasoning_effort": "low"}``; sent as they are."""
+    """Additional server-specific request fields, e.g. ``{"reasoning_effort": "low"}``; sent unchanged."""
 
 
 class Completion(FrozenModel):
-    """A model's reply: text, native calls, or both."""
+    """Reply of a model: text, native calls, or both."""
 
     text: str = ""
     tool_calls: tuple[RequestedCall, ...] = ()
     usage: Usage = Usage()
     finish_reason: FinishReason = "stop"
     thought: str = ""
-    """Reasoning that the endpoint returned apart from the text."""
+    """Reasoning that the endpoint returned separately from the text."""
     first_token: dict[str, float] = {}
-    """Probability of each token that it might have begun with, where the endpoint told the likeliest."""
+    """Probability of each candidate first token; empty if the endpoint does not return top log-probabilities."""
     detail: str = ""
-    """Message of the endpoint where the finish reason is a refusal to answer (context, filtered, timeout)."""
+    """Message of the endpoint if it did not answer (finish reason context, filtered or timeout)."""
     seconds: float = 0.0
-    """Wall time from the first attempt to the reply, waits included."""
+    """Wall time from the first attempt to the reply, including waits."""
     attempts: int = 1
     cached: bool = False
-    """From the response cache: ``usage`` is what it once took, and nothing was paid for it now."""
+    """True if the reply is from the response cache: ``usage`` is that of the original request and costs nothing now."""
 
 
 class WireSettings(FrozenModel):
     """Use of an endpoint: concurrency, time limits, retries."""
 
     concurrency: PositiveInt | None = None
-    """Requests at once. None: found out, from 8 up to 128. N: starts at N, never more, less when overloaded."""
+    """Maximum concurrent requests. None: adaptive, from 8 up to 128. N: starts at N, never more, fewer on overload."""
     rpm: PositiveInt | None = None
-    """Requests a minute."""
+    """Requests per minute."""
     tpm: PositiveInt | None = None
-    """Tokens a minute, prompts and replies together."""
+    """Tokens per minute, prompts and replies together."""
     timeout_s: PositiveFloat = 600.0
-    """A request that takes longer is given up and asked again; see :mod:`agrotools.models.timeouts`."""
+    """Time after which a request is abandoned and retried; see :mod:`agrotools.models.timeouts`."""
     stall_s: PositiveFloat = 60.0
-    """A reply that has begun and is silent for this long is a broken connection."""
+    """Silence after which a reply that has begun counts as a broken connection."""
     attempts: PositiveInt = 6
-    """Tries for one reply, the first included, where the fault is not the model's."""
+    """Maximum attempts for one reply, including the first; faults of the model are not retried."""
     retry_wall_s: PositiveFloat = 300.0
-    """No new attempt begins this long after the first."""
+    """Time after the first attempt beyond which no new attempt starts."""
     first_wait_s: PositiveFloat = 0.5
-    """Waits between attempts double from here, with jitter, where the server does not say how long."""
+    """Initial wait between attempts; doubles with jitter unless the server specifies a wait."""
     longest_wait_s: PositiveFloat = 30.0
 
     @property
@@ -144,44 +144,45 @@ DEFAULT_WIRE = WireSettings()
 
 @dataclass
 class WireStats:
-    """State and counts of the wire, for progress lines. Counts of tokens are the endpoint's own."""
+    """State and counts of the wire, for progress lines. Token counts are those reported by the endpoint."""
 
     in_flight: int = 0
     waiting: int = 0
-    """Requests that wait now: for a retry, for a rate limit, or for a concurrency slot."""
+    """Requests that are waiting for a retry, a rate limit or a concurrency slot."""
     rate_limit_waits: int = 0
-    """Of those waiting, the ones that a 429 or a rate limit holds back."""
+    """Number of waiting requests that are held back by a 429 response or a rate limit."""
     retry_waits: int = 0
-    """Of those waiting, the ones between two attempts, which hold no slot."""
+    """Number of waiting requests that are between two attempts; they hold no slot."""
     replies: int = 0
     worked_before: bool = False
-    """True if an earlier call of the same run got replies: what is refused now is then no mistake in the set-up."""
+    """True if an earlier call of the same run got replies, so a refusal now is not a configuration error."""
     retries: int = 0
     rate_limited: int = 0
     """Responses with status 429."""
     input_tokens: int = 0
     output_tokens: int = 0
     limit: int = 0
-    """Requests that may be in flight now; 0 where nothing limits them."""
+    """Current limit on requests in flight; 0 if there is none."""
     cached: int = 0
-    """Replies that came from the response cache."""
+    """Replies from the response cache."""
     spent_usd: float | None = None
-    """None where no price is known."""
+    """US dollars spent; None if no price is known."""
     stopping: bool = False
-    """True if the run is to end: faults are not retried any more."""
+    """True if the run is ending: faults are no longer retried."""
 
     @property
     def has_worked(self) -> bool:
-        """True if the endpoint is known to answer as it is set up."""
+        """True if the endpoint is known to answer with the present configuration."""
         return self.worked_before or self.replies > 0
 
 
 @runtime_checkable
 class Model(Protocol):
-    """Answers a prompt.
+    """Model that answers a prompt.
 
-    An implementation that cannot reach its endpoint raises :class:`~agrotools.core.InfrastructureError`; one that is
-    set up wrongly (key, name, address) raises :class:`~agrotools.core.UsageError`. All other endings are completions.
+    An implementation raises :class:`~agrotools.core.InfrastructureError` if it cannot reach its endpoint and
+    :class:`~agrotools.core.UsageError` if its configuration is wrong (key, name, address). All other outcomes are
+    completions.
     """
 
     @property
@@ -191,13 +192,13 @@ class Model(Protocol):
 
     @property
     def stats(self) -> WireStats:
-        """State and counts, for progress lines and for the runner's pace."""
+        """State and counts, for progress lines and the runner's pacing."""
         ...
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """Reply to ``messages``. ``tools`` are offered as native functions; empty for protocols written as text."""
+        """Return the reply to ``messages``. ``tools`` are offered as native functions; empty for text protocols."""
         ...
 
     async def close(self) -> None:
@@ -206,7 +207,7 @@ class Model(Protocol):
 
 
 class ModelAround:
-    """Base of wrappers of a model: all but :meth:`Model.generate` is delegated to it."""
+    """Base class of model wrappers; delegates everything except :meth:`Model.generate`."""
 
     def __init__(self, model: Model) -> None:
         self.model = model
@@ -231,12 +232,12 @@ class ModelAround:
 
 _KEPT_FRAMES = 64
 _HERE = b"\0"
-"""Stands for the messages while what surrounds them is written: in JSON it stands nowhere else."""
+"""Placeholder for the messages while the rest of the body is serialised; cannot occur elsewhere in JSON."""
 
 
 class _Frame(NamedTuple):
-    """Bytes before and after the messages. Objects that they depend on are stored too, so that nothing else can take
-    over its identity."""
+    """Bytes before and after the messages. ``tools`` and ``settings`` are stored to keep them alive, because frames are
+    looked up by object identity."""
 
     before: bytes
     behind: bytes
@@ -245,7 +246,7 @@ class _Frame(NamedTuple):
 
 
 def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
-    """Tools as the format's functions."""
+    """Return tools as functions in the chat-completions format."""
     return [
         {
             "type": "function",
@@ -264,11 +265,11 @@ def request_body(
     *,
     more_messages: Sequence[Any] = (),
 ) -> dict[str, Any]:
-    """The JSON body of a request.
+    """Return the JSON body of a request.
 
     Args:
-        spelling: settings that the endpoint knows under another name than the format's, or (None) not at all.
-        more_messages: in the format's form already.
+        spelling: the endpoint's names of settings that differ from the format's; None for unsupported settings.
+        more_messages: further messages, already in wire form.
     """
     body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages), *more_messages]}
     if tools:
@@ -288,8 +289,8 @@ def request_body(
 
 
 def message_on_wire(message: Message) -> dict[str, Any]:
-    """A message in the format's form."""
-    # Plain text as one string: several servers accept lists of parts only for vision models.
+    """Return a message in the chat-completions format."""
+    # Plain text is sent as one string: several servers accept lists of parts only for vision models.
     content = _parts(message) if any(isinstance(part, ImagePart) for part in message.content) else message.text
     wire: dict[str, Any] = {"role": message.role, "content": content}
     if message.tool_calls:
@@ -312,7 +313,7 @@ def _parts(message: Message) -> list[dict[str, Any]]:
 
 
 def without_surrogates(value: Any) -> Any:
-    """JSON data with a replacement character for each lone surrogate."""
+    """Return JSON data with each lone surrogate replaced by a replacement character."""
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
@@ -323,11 +324,11 @@ def without_surrogates(value: Any) -> Any:
 
 
 class RequestEncoder:
-    """Writes the requests of one model.
+    """Encoder of the requests of one model.
 
     Args:
-        model: its name as the endpoint knows it.
-        spelling: settings that the endpoint knows under another name, or (None) not at all.
+        model: name of the model at the endpoint.
+        spelling: the endpoint's names of settings that differ from the format's; None for unsupported settings.
     """
 
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
@@ -336,7 +337,7 @@ class RequestEncoder:
         self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
     def spelled(self, setting: str) -> str | None:
-        """Name of ``setting`` at the endpoint; None if it has no such setting."""
+        """Return the endpoint's name of ``setting``, or None if the endpoint does not support it."""
         return self._spelling.get(setting, setting)
 
     def respell(self, setting: str, name: str) -> None:
@@ -345,10 +346,10 @@ class RequestEncoder:
         self._frames.clear()
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
-        """The body of a request, as JSON."""
+        """Return the JSON body of a request."""
         frame = self._frame(tools, settings)
         if not frame.behind:
-            return frame.before  # the messages, too, are among the settings' extra fields
+            return frame.before  # the extra settings replace the messages
         together = [frame.before]
         for message in messages:
             together += message_json(message), b","
@@ -371,7 +372,7 @@ class RequestEncoder:
 
 
 def message_json(message: Message) -> bytes:
-    """JSON of ``message`` in a request, cached with the message."""
+    """Return the JSON of ``message`` in a request, cached on the message."""
     if message.written is not None:
         return message.written
     text = json_bytes(message_on_wire(message))
@@ -380,11 +381,11 @@ def message_json(message: Message) -> bytes:
 
 
 def json_bytes(value: Any) -> bytes:
-    """``value`` as a request holds it."""
+    """Return ``value`` as UTF-8 JSON, with lone surrogates replaced."""
     try:
         return orjson.dumps(value)
     except orjson.JSONEncodeError:
-        # Text that is no Unicode (half a surrogate pair, out of a file or a model) cannot be sent as it is.
+        # Invalid Unicode (half a surrogate pair, from a file or a model) cannot be encoded.
         return orjson.dumps(without_surrogates(value))
 
 
@@ -395,18 +396,18 @@ def request_text(
     settings: ModelSettings,
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
-    """The JSON body of a request, UTF-8, with ``image(url)`` in place of each picture."""
+    """Return the JSON body of a request as UTF-8, with ``image(url)`` in place of each image."""
     return _encoder(model).encode([with_images(message, image) for message in messages], tools, settings)
 
 
 @lru_cache(maxsize=8)
 def _encoder(model: str) -> RequestEncoder:
-    # Messages without pictures have the same JSON here as in what is sent, and keep it.
+    # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
     return RequestEncoder(model, {})
 
 
 def with_images(message: Message, image: Callable[[str], str]) -> Message:
-    """``message`` with ``image(url)`` in place of each picture."""
+    """Return ``message`` with ``image(url)`` in place of each image."""
     if not any(isinstance(part, ImagePart) for part in message.content):
         return message
     content = (ImagePart(url=image(part.url)) if isinstance(part, ImagePart) else part for part in message.content)
@@ -414,12 +415,12 @@ def with_images(message: Message, image: Callable[[str], str]) -> Message:
 
 
 def image_urls(messages: Iterable[Message]) -> list[str]:
-    """The ``data:`` URLs of all pictures, in order."""
+    """Return the ``data:`` URLs of all images, in order."""
     return [part.url for message in messages for part in message.content if isinstance(part, ImagePart)]
 
 
 def prompt_length(messages: Sequence[Message]) -> tuple[int, int]:
-    """Characters and images of a prompt."""
+    """Return the number of characters and the number of images of a prompt."""
     parts = [part for message in messages for part in message.content]
     texts = [len(part.text) for part in parts if isinstance(part, TextPart)]
     return sum(texts), len(parts) - len(texts)

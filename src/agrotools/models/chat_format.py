@@ -1,4 +1,4 @@
-"""Replies and errors in the OpenAI chat-completions format, read by pure functions. No I/O."""
+"""Parsing of replies and errors in the OpenAI chat-completions format. Pure functions, no I/O."""
 
 import json
 from math import exp, isfinite
@@ -12,7 +12,7 @@ from agrotools.models.refusals import NO_REQUEST, Rejection, RequestParts, read_
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("stop", "stop_sequence", "end_turn", "eos", "eos_token", "complete", "completed"), "stop"),
-    # The model wrote a call that its server cannot read, which is the model's own doing.
+    # The model wrote a call that its server cannot parse: an error of the model.
     **dict.fromkeys(("malformed_function_call", "function_call_filter"), "stop"),
     **dict.fromkeys(("tool_calls", "tool_call", "function_call", "tool_use"), "tool_calls"),
     **dict.fromkeys(("length", "max_tokens", "max_output_tokens", "model_length"), "length"),
@@ -24,11 +24,11 @@ _BROKEN_OFF = frozenset(
     "insufficient_system_resource network_error error internal_error upstream_error error_limit abort aborted cancel "
     "cancelled canceled timeout overloaded unavailable load unload".split()
 )
-"""Finish reasons of replies that their server broke off: what there is of them is not all that the model had to say."""
+"""Finish reasons of replies that the server interrupted; their content is incomplete."""
 
 
 class MalformedReply(ValueError):
-    """A successful status with a body that is no complete chat completion. ``passing``: another try may give one."""
+    """A response with a success status but no complete chat completion. ``passing``: a retry may succeed."""
 
     def __init__(self, message: str, *, passing: bool = True) -> None:
         super().__init__(message)
@@ -38,12 +38,12 @@ class MalformedReply(ValueError):
 def read_reply(
     body: bytes, *, seconds: float = 0.0, attempts: int = 1, request: RequestParts = NO_REQUEST
 ) -> Completion | Rejection:
-    """Read the body of a successful response; some gateways put an error there.
+    """Parse the body of a successful response, which on some gateways may be an error.
 
-    ``seconds`` and ``attempts`` are kept in the completion.
+    ``seconds`` and ``attempts`` are copied to the completion.
 
     Raises:
-        MalformedReply: not JSON, not a chat completion, or one that its server broke off.
+        MalformedReply: the body is not JSON, not a chat completion, or was interrupted by the server.
     """
     data = _json(body)
     if not isinstance(data, dict):
@@ -86,12 +86,12 @@ def read_reply(
 
 
 def _says_something(error: Any) -> bool:
-    """True if the error is not empty: some gateways send an empty one with every reply."""
+    """True if the error is not empty; some gateways send an empty one with every reply."""
     return any(error.values()) if isinstance(error, dict) else bool(error)
 
 
 def _status_of(error: Any) -> int:
-    """HTTP status named by an error in the body of a success; 200 if it names none."""
+    """Return the HTTP status of an error in the body of a success; 200 if it has none."""
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, str) and code.isdecimal():
         code = int(code)
@@ -99,10 +99,10 @@ def _status_of(error: Any) -> int:
 
 
 def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
-    """Reason why the reply ends, and the server's word for it; None if the server gives no reason.
+    """Return the finish reason and the server's word for it; None if the server gives no reason.
 
     Raises:
-        MalformedReply: it was broken off, or the word is not known.
+        MalformedReply: the reply was interrupted, or the word is unknown.
     """
     server_reason = choice.get("finish_reason")
     if isinstance(server_reason, dict):
@@ -112,7 +112,7 @@ def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
         fields.get("native_finish_reason") if isinstance(fields, dict) else ""
     )
     for word in (server_reason, behind):
-        # Gateways pass on what their upstream calls a stop where it was none.
+        # Some gateways report a stop although their upstream interrupted the reply.
         if str(word or "").strip().lower() in _BROKEN_OFF:
             raise MalformedReply(f"the endpoint broke the reply off: finish reason {word!r}")
     if server_reason is None or server_reason == "":
@@ -124,10 +124,10 @@ def _finish_reason(choice: dict[str, Any]) -> tuple[FinishReason | None, str]:
 
 
 def _check_something_came(completion: Completion, server_reason: str, *, counted: bool) -> None:
-    """Refuse replies with nothing in them, unless the server says that the model ended so.
+    """Reject an empty reply, unless the server indicates that the model ended this way.
 
     Raises:
-        MalformedReply: neither text nor call, and no sign of output by the model.
+        MalformedReply: the reply has neither text nor a call, and no sign of output by the model.
     """
     if completion.text or completion.tool_calls or completion.finish_reason in ("length", "filtered"):
         return
@@ -140,7 +140,7 @@ def _check_something_came(completion: Completion, server_reason: str, *, counted
 
 
 def _first_token(logprobs: Any) -> dict[str, float]:
-    """Probabilities of the first token's alternatives; empty if they are not in the documented form."""
+    """Return the probabilities of the alternatives for the first token; empty if not in the documented form."""
     content = logprobs.get("content") if isinstance(logprobs, dict) else None
     first = content[0] if isinstance(content, list) and content else None
     alternatives = first.get("top_logprobs") if isinstance(first, dict) else None
@@ -165,10 +165,10 @@ def _json(body: bytes) -> Any:
 
 
 def _content(content: Any) -> str:
-    """The content of a message as text.
+    """Return the content of a message as text.
 
     Raises:
-        MalformedReply: neither a string nor a list of parts.
+        MalformedReply: the content is neither a string nor a list of parts.
     """
     parts = content if isinstance(content, list) else [content]
     if content is None or (all(isinstance(part, str | dict) for part in parts) and not isinstance(content, dict)):
@@ -177,7 +177,7 @@ def _content(content: Any) -> str:
 
 
 def _text(content: Any) -> str:
-    """A string, or a list of parts (some servers answer with parts), as text; nothing for all else."""
+    """Return a string, or a list of parts (sent by some servers), as text; empty for any other value."""
     if isinstance(content, str):
         return content
     if isinstance(content, list):
@@ -200,13 +200,13 @@ def _requested_calls(message: dict[str, Any]) -> tuple[RequestedCall, ...]:
             function = entry
         name = function.get("name")
         if not isinstance(name, str):
-            # An empty name may be what the model wrote; a call without one is what a server makes of it.
+            # The model may have written an empty name; a missing name is a server error.
             raise MalformedReply("a call of the message has no name")
         arguments = function.get("arguments")
         calls.append(
             RequestedCall(
                 name=name,
-                # Some servers send an object where the format asks for its text.
+                # Some servers send an object instead of a JSON string.
                 arguments=arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False),
                 id=str(entry.get("id") or ""),
             )
@@ -219,7 +219,7 @@ def _usage(usage: Any) -> Usage:
         return Usage()
     sent = _count(usage.get("prompt_tokens"))
     received = _count(usage.get("completion_tokens"))
-    # Gemini and xAI bill what a model thinks as output, but count it in the total alone.
+    # Gemini and xAI bill reasoning as output but include it only in the total.
     thought = _count(usage.get("total_tokens")) - sent if sent else 0
     return Usage(input_tokens=sent, output_tokens=max(received, thought))
 
@@ -231,6 +231,6 @@ def _count(count: Any) -> int:
 
 
 def _blocked(data: dict[str, Any]) -> bool:
-    """True if a reply without choices says that the prompt itself was filtered (Azure, Gemini)."""
+    """True if a reply without choices indicates that the prompt was filtered (Azure, Gemini)."""
     feedback = data.get("promptFeedback") or data.get("prompt_feedback")
     return bool(data.get("prompt_filter_results")) or (isinstance(feedback, dict) and "blockReason" in feedback)

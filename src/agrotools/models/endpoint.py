@@ -1,4 +1,4 @@
-"""Endpoints (a model and how it is asked), providers, addresses and keys; and a model that replies from a script."""
+"""Endpoints, providers, addresses and API keys; and a model that replies from a script."""
 
 import json
 import os
@@ -29,17 +29,17 @@ from agrotools.models.prices import Price, price_of, priced_for_budget
 
 _NEWER_LIMIT = {"max_tokens": "max_completion_tokens"}
 
-# What Ollama and its like write after the colon of a model's name: `mistral:7b` at home is not a model of Mistral's.
+# Tags that Ollama and similar servers append after a colon: a local `mistral:7b` is not a model of the Mistral API.
 _TAG = re.compile(r"latest|v?\d+(?:\.\d+)?[bm]?(?:-.*)?|instruct.*|text.*", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A model and how it is asked.
+    """A model and its connection settings.
 
-    ``model``: ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`PROVIDERS`; or a model's name on the
+    ``model``: ``scripted:FILE``; ``PROVIDER:NAME`` with a provider of :data:`PROVIDERS`; or the name of a model on the
     OpenAI-compatible endpoint at ``base_url`` (default: ``OPENAI_BASE_URL``, else OpenAI). ``base_url`` and
-    ``api_key_env``, the environment variable of the key, stand above what is known of the provider.
+    ``api_key_env``, the environment variable of the key, override the provider's defaults.
     """
 
     model: str
@@ -47,21 +47,21 @@ class Endpoint:
     api_key_env: str | None = None
     wire: WireSettings = DEFAULT_WIRE
     price: str | None = None
-    """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
+    """``IN/OUT`` in USD per million tokens, if the price table lacks the model or is out of date."""
     budget_usd: float | None = None
-    """USD that may be spent on it; its price must be known then."""
+    """Maximum spending on this model in USD; requires a known price."""
 
     @property
     def impatient(self) -> "Endpoint":
-        """The same for tiny requests, see :attr:`~agrotools.models.base.WireSettings.impatient`."""
+        """Copy for tiny requests; see :attr:`~agrotools.models.base.WireSettings.impatient`."""
         return replace(self, wire=self.wire.impatient)
 
 
 def make_model(endpoint: Endpoint) -> Model:
-    """The model of ``endpoint``; no request is sent yet.
+    """Create the model of ``endpoint``; no request is sent yet.
 
     Raises:
-        UsageError: no such script, an address that is none, or no key where one is needed.
+        UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
     spec = endpoint.model
     if not spec.strip():
@@ -83,10 +83,10 @@ def make_model(endpoint: Endpoint) -> Model:
 
 @dataclass(frozen=True)
 class PricedModel:
-    """A model that is set up, before it is used, and the price of its tokens (None: not known, or nothing to pay)."""
+    """A configured model and the price of its tokens (None: unknown, or the model has no address)."""
 
     name: str
-    """As it was spelled."""
+    """Name as given by the user."""
     model: Model
     price: Price | None
     budget_usd: float | None = None
@@ -98,10 +98,10 @@ class PricedModel:
 
 
 def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
-    """The model of ``endpoint`` with its price; ``option`` is how the latter can be given.
+    """Create the model of ``endpoint`` with its price; ``option`` names the price option in error messages.
 
     Raises:
-        UsageError: as of :func:`make_model` and :func:`price_at`.
+        UsageError: see :func:`make_model` and :func:`price_at`.
     """
     model = make_model(endpoint)
     price = price_at(getattr(model, "base_url", ""), endpoint.model, endpoint, option=option)
@@ -109,10 +109,10 @@ def priced_model(endpoint: Endpoint, *, option: str = "--price") -> PricedModel:
 
 
 def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str = "--price") -> Price | None:
-    """Price of the model ``name`` at an address; None where it is not known, or there is no address to pay at.
+    """Return the price of the model ``name`` at an address; None if it is unknown or ``base_url`` is empty.
 
     Raises:
-        UsageError: the price of ``endpoint`` is none, or it has a budget and the price is not known.
+        UsageError: the price of ``endpoint`` is not valid, or it has a budget and the price is unknown.
     """
     if not base_url:
         return None
@@ -122,16 +122,16 @@ def price_at(base_url: str | None, name: str, endpoint: Endpoint, *, option: str
 
 @dataclass(frozen=True)
 class Provider:
-    """Address, key and peculiarities of a vendor or of a server program."""
+    """Address, key variable and peculiarities of a vendor or a server program."""
 
     base_url: str
     key_env: str = ""
-    """Environment variable of the key; empty where none is needed."""
+    """Environment variable of the key; empty if no key is needed."""
     spelling: Mapping[str, str | None] = field(default_factory=dict)
-    """Settings that it knows under another name, or (None) refuses: those are not sent."""
+    """The provider's names of settings that differ from the format's; None for settings that must not be sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
     docs: str = ""
-    """The vendor's page on this."""
+    """URL of the vendor's documentation."""
 
 
 PROVIDERS: dict[str, Provider] = {
@@ -223,9 +223,9 @@ PROVIDERS: dict[str, Provider] = {
 
 
 def split_provider(spec: str, base_url: str | None = None) -> tuple[Provider | None, str]:
-    """The provider that ``spec`` begins with, and the model's name there; None and all of it where it names none.
+    """Split ``spec`` into a provider and a model name; return None and ``spec`` if it has no provider prefix.
 
-    With a ``base_url`` the name may be that of a local model, whose part after the colon is a size or a tag.
+    With a ``base_url``, ``spec`` may be the name of a local model whose part after the colon is a size or a tag.
     """
     prefix, _, name = spec.partition(":")
     provider = PROVIDERS.get(prefix)
@@ -235,12 +235,12 @@ def split_provider(spec: str, base_url: str | None = None) -> tuple[Provider | N
 
 
 def provider_at(base_url: str) -> Provider | None:
-    """The provider with this address."""
+    """Return the provider with this address, or None."""
     return next((provider for provider in PROVIDERS.values() if provider.base_url == base_url), None)
 
 
 def provider_hint(name: str) -> str:
-    """Hint for a model's name without a provider or an address."""
+    """Return a hint for a model name without a provider or an address."""
     prefix, colon, rest = name.partition(":")
     close = get_close_matches(prefix, PROVIDERS, n=1) if colon else []
     if close:
@@ -251,33 +251,33 @@ def provider_hint(name: str) -> str:
 
 
 _SHORTEST_SECRET = 16
-"""Placeholders (x, none, EMPTY, token-abc123) are shorter, and may stand in any reply; vendors' keys are longer."""
+"""Placeholders (x, none, EMPTY, token-abc123) are shorter and may occur in any reply; vendors' keys are longer."""
 
 
 @dataclass(frozen=True)
 class Address:
-    """An address, and the key that its requests carry."""
+    """An address and the key that its requests carry."""
 
     base_url: str
     key_env: str
     key: str = field(repr=False)
-    """Empty where none is sent."""
+    """API key; empty if none is sent."""
     headers: Mapping[str, str] = field(repr=False)
-    """Of every request, the key's included."""
+    """Headers of every request, including the key."""
     spelling: Mapping[str, str | None]
-    """Settings under other names; see :class:`~agrotools.models.endpoint.Provider`."""
+    """Names of settings at this address; see :attr:`Provider.spelling`."""
 
     @property
     def secret(self) -> str:
-        """Text that must not be stored or shown: the key, unless it is a placeholder for servers without keys."""
+        """Text that must not be stored or shown: the key, or an empty string if it is only a placeholder."""
         return self.key if len(self.key) >= _SHORTEST_SECRET else ""
 
 
 def address_of(name: str, provider: Provider | None, base_url: str | None, api_key_env: str | None) -> Address:
-    """Address of the model ``name``: ``base_url``, else the provider's, else ``OPENAI_BASE_URL``, else OpenAI's own.
+    """Return the address of the model ``name``: ``base_url``, the provider's, ``OPENAI_BASE_URL`` or OpenAI's own.
 
     Raises:
-        UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.
+        UsageError: the address is not an HTTP URL or contains a secret, or a required key is missing.
     """
     from importlib.metadata import version
 
@@ -288,9 +288,9 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
     address = _checked_url(address)
     vendor = provider_at(address)
     known = provider or vendor or Provider(address)
-    # A vendor that is named by its address gets its own key, never another vendor's.
+    # A vendor that is identified by its address gets its own key, never another vendor's.
     key_env = api_key_env or (vendor.key_env if vendor else "") or fallback.key_env
-    # One's own server or a proxy may need no key; a vendor does, and who names a variable has one.
+    # A local server or a proxy may need no key; a vendor does, and so does an explicitly named variable.
     needed = bool(api_key_env) or (vendor is not None and bool(vendor.key_env))
     key = _key_from(key_env, needed, None if provider else provider_hint(name))
     headers = {
@@ -305,10 +305,10 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
 
 
 def _check_prefix(name: str) -> None:
-    """Refuse ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only where a model is fine-tuned.
+    """Reject an unknown ``PREFIX:NAME`` without an address: OpenAI's own names have a colon only if fine-tuned.
 
     Raises:
-        UsageError: the prefix is no provider.
+        UsageError: the prefix is not a provider.
     """
     prefix, colon, _ = name.partition(":")
     if colon and prefix not in ("ft", *PROVIDERS):
@@ -356,7 +356,7 @@ class ScriptedCall(FrozenModel):
 
 
 class ScriptedReply(FrozenModel):
-    """One reply: text, native calls, or both."""
+    """One scripted reply: text, native calls, or both."""
 
     text: str = ""
     tool_calls: tuple[ScriptedCall, ...] = ()
@@ -376,10 +376,10 @@ class ScriptedReply(FrozenModel):
 
 
 class Scene(FrozenModel):
-    """Replies to conversations whose first user message contains ``when`` (any, if empty).
+    """Replies to conversations whose first user message contains ``when`` (to all conversations if it is empty).
 
-    The reply is chosen by the number of assistant messages so far, so that scenes hold in every mode and under any
-    concurrency; past the end the last one repeats.
+    The reply is chosen by the number of assistant messages so far, so that a scene works in every mode and at any
+    concurrency; the last reply repeats.
     """
 
     when: str = ""
@@ -387,7 +387,7 @@ class Scene(FrozenModel):
 
 
 class ScriptedModel:
-    """Replies from scenes, the first that fits, or from a Python callable."""
+    """Model that replies from the first matching scene, or from a Python callable."""
 
     def __init__(self, script: Sequence[Scene] | Responder, *, name: str = "scripted") -> None:
         self._script = script
@@ -401,12 +401,12 @@ class ScriptedModel:
 
     @classmethod
     def from_file(cls, path: Path) -> "ScriptedModel":
-        """Read a script: ``.toml`` with ``[[scenes]]``, ``.json`` with a list, ``.jsonl`` with one entry a line.
+        """Read a script: ``.toml`` with ``[[scenes]]``, ``.json`` with a list, or ``.jsonl`` with one entry per line.
 
-        An entry is a scene (``when``, ``replies``); a list of replies alone is one scene that fits everything.
+        An entry is a scene (``when``, ``replies``); a plain list of replies is one scene that matches everything.
 
         Raises:
-            UsageError: the file cannot be read as a script.
+            UsageError: the file is not a valid script.
         """
         return cls(_read_scenes(path), name=f"scripted:{path.name}")
 

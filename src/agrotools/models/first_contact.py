@@ -1,8 +1,8 @@
-"""First contact with an endpoint: a tiny request before the first real one, and what a refusal of either means.
+"""First contact with an endpoint: tiny requests before the first real one, and the interpretation of refusals.
 
-Where nobody answers, or where the key, the model, images or tools are refused, one to three tiny requests tell in a
-second what a run would else find out sample by sample. A request that alone is refused, while others are answered, is
-no mistake in the set-up: its sample is invalid, and the run goes on.
+If no server answers, or the key, the model, images or tools are refused, one to three tiny requests show this within
+a second, instead of sample by sample during the run. If only a single request is refused while others are answered,
+the configuration is not at fault: the sample is invalid, and the run continues.
 """
 
 import asyncio
@@ -23,17 +23,17 @@ from agrotools.models.base import (
 )
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
-"""The first question, and the one that is asked where the first is refused: a filter may dislike any single text."""
+"""First question, and the one sent if the first is refused: a content filter may reject any single text."""
 
 _IMAGE = (
     "data:image/png;base64,iVBORw0KGgoAAAANSUhEUgAAAEAAAABACAIAAAAlC+aJAAAATklEQVR42u3PQQkAAAgEsIt20YxuBN/CYAWWTl+LgICA"
     "gICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgICAgMBlAc+KAPE23tFKAAAAAElFTkSuQmCC"
 )
-"""64 x 64 green pixels: several models refuse pictures of less than 28 x 28."""
+"""64 x 64 green pixels: several models reject images smaller than 28 x 28."""
 _MOST_TOKENS = 16
 _ANSWERED = ("stop", "tool_calls", "length")
 _PASSING = ("unreachable", "reply")
-"""Problems of an :class:`InfrastructureError` that say nothing of what the endpoint takes."""
+"""Problems of an :class:`InfrastructureError` that do not show which requests the endpoint accepts."""
 _LISTENS_S = 5.0
 
 _Outcome = Completion | EndpointRefusal | InfrastructureError
@@ -43,12 +43,12 @@ _Outcome = Completion | EndpointRefusal | InfrastructureError
 class FirstContact(ModelAround):
     """A model whose endpoint is probed with a tiny request before the first real one.
 
-    So it is again before the first request with images or tools where none were expected. Whatever a tiny request does
-    not settle (429, 5xx, no reply in time) is left to the real ones.
+    The endpoint is probed again before the first request with images or tools if these were not expected. Conditions
+    that a tiny request cannot settle (429, 5xx, no reply in time) are left to the real requests.
 
     Args:
         model: replies to the real requests.
-        probe: makes a model at the same endpoint for one tiny request; None sends none.
+        probe: creates a model at the same endpoint for one tiny request; None disables probing.
     """
 
     def __init__(self, model: Model, probe: Callable[[], Model] | None = None) -> None:
@@ -59,22 +59,22 @@ class FirstContact(ModelAround):
         self._tools: Sequence[ToolSpec] = ()
         self._with_system = False
         self._met: frozenset[str] | None = None
-        """Contents of a tiny request beside text; None: none was sent."""
+        """Content kinds other than text of the last tiny request; None if none was sent."""
         self._refused: tuple[EndpointProblem, str] | None = None
-        """The first real request that was refused before any got a reply: why, and what it asked."""
+        """First real request that was refused before any got a reply: the problem and the question."""
 
     def expect(self, messages: Sequence[Message], tools: Sequence[ToolSpec]) -> None:
-        """Let the first tiny request contain the same kinds of content as this later request."""
+        """Make the first tiny request contain the same kinds of content as this later request."""
         self._expected |= _needs(messages, tools)
         self._tools = self._tools or tools[:1]
         self._with_system |= messages[0].role == "system"
 
     async def meet(self, settings: ModelSettings) -> None:
-        """Send the tiny requests, unless the expected contents have been accepted before.
+        """Send the tiny requests, unless the expected content has been accepted before.
 
         Raises:
             EndpointRefusal: the endpoint refuses the key, the model, images or tools.
-            EndpointUnreachable: nobody answers at the address.
+            EndpointUnreachable: no server answers at the address.
         """
         async with self._lock:
             if self._probe and (self._met is None or not self._expected <= self._met):
@@ -84,12 +84,12 @@ class FirstContact(ModelAround):
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """One reply.
+        """Return one reply.
 
         Raises:
-            InfrastructureError: none can be had, or this request alone is refused.
-            EndpointRefusal: what is wrong for every request, found by two different ones.
-            EndpointUnreachable: nobody answers at the address.
+            InfrastructureError: no reply was received, or only this request is refused.
+            EndpointRefusal: two different requests were refused for the same reason, so all would be.
+            EndpointUnreachable: no server answers at the address.
         """
         if self._probe and (self._met is None or not _needs(messages, tools) <= self._met):
             self.expect(messages, tools)
@@ -103,7 +103,7 @@ class FirstContact(ModelAround):
             raise InfrastructureError(refusal.message, hint=hint, problem=refusal.problem) from refusal
 
     def _is_for_all(self, refusal: EndpointRefusal, messages: Sequence[Message]) -> bool:
-        """True if nothing was ever answered, and another request was refused alike."""
+        """True if no request was ever answered and a different one was refused for the same reason."""
         if self.stats.has_worked:
             return False
         question = "\n".join(message.text for message in messages if message.role == "user")
@@ -141,7 +141,7 @@ class FirstContact(ModelAround):
                     hint="start the server, or correct the address (--base-url)",
                 )
             return
-        # With the run's own token limit: there are endpoints that refuse a small one.
+        # With the run's own token limit: some endpoints reject a small one.
         plain = await ask(second, settings, frozenset())
         if (refused := _refusal(plain)) is not None and not self.stats.replies:
             raise refused
@@ -156,7 +156,7 @@ class FirstContact(ModelAround):
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
-    """Contents of a request beside text: images, tools."""
+    """Return the content kinds of a request other than text: images, tools."""
     return frozenset(name for name, present in (("images", image_urls(messages)), ("tools", tools)) if present)
 
 
@@ -165,14 +165,14 @@ def _answers(met: _Outcome) -> bool:
 
 
 def _refusal(met: _Outcome) -> EndpointRefusal | None:
-    """Refusal of the endpoint that an outcome shows, if any."""
+    """Return the endpoint's refusal in an outcome, or None."""
     if isinstance(met, InfrastructureError) and met.problem and met.problem not in _PASSING:
         return EndpointRefusal(met.message, hint=met.hint, problem=met.problem)
     return met if isinstance(met, EndpointRefusal) else None
 
 
 def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
-    """The refusal of images or tools by an endpoint that replies to text."""
+    """Return the refusal of images or tools by an endpoint that replies to text."""
     ways = {"images": "--no-images tells of them in words instead", "tools": "--protocol react calls tools in text"}
     return EndpointRefusal(
         f"the model replies to text but takes no {need}: {refusal.message}", problem=refusal.problem, hint=ways[need]
@@ -180,7 +180,7 @@ def _without(need: str, refusal: EndpointRefusal) -> EndpointRefusal:
 
 
 async def _listens(base_url: str) -> bool:
-    """True if a server accepts connections at an address, or at the proxy to it."""
+    """True if a server accepts connections at an address, or at its proxy."""
     parts = urlsplit(base_url)
     host = parts.hostname or ""
     if host not in ("localhost", "127.0.0.1", "::1") and not proxy_bypass(host):
@@ -189,7 +189,7 @@ async def _listens(base_url: str) -> bool:
         async with asyncio.timeout(_LISTENS_S):
             _, writer = await asyncio.open_connection(parts.hostname, parts.port or {"http": 80}.get(parts.scheme, 443))
     except TimeoutError:
-        return True  # Nobody refuses, either.
+        return True  # No answer, but no refusal either.
     except (OSError, ValueError):
         return False
     writer.close()

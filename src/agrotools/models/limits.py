@@ -1,4 +1,4 @@
-"""Limits of an endpoint: requests and tokens a minute, requested waits, and the concurrency it sustains."""
+"""Limits of an endpoint: requests and tokens per minute, requested waits, and the concurrency it sustains."""
 
 import asyncio
 import time
@@ -12,9 +12,9 @@ from agrotools.models.base import ImagePart, Message, ModelSettings, TextPart
 
 _MINUTE_S = 60.0
 _TICK_S = 1e-6
-"""A shorter wait is none: it would be the rounding of the one before."""
+"""Shorter waits count as zero: they are rounding errors of the previous wait."""
 _BURST_S = 1.0
-"""Seconds of the allowance that may be used at once: servers enforce a minute's limit over shorter spans too."""
+"""Seconds of the allowance that may be used at once: servers also enforce a per-minute limit over shorter spans."""
 _CHARACTERS_PER_TOKEN = 3.5
 _TOKENS_PER_IMAGE = 1000
 _REPLY_TOKENS = 1024
@@ -22,9 +22,9 @@ _CHARACTERS_PER_PARAMETER = 200
 
 
 class TokenBucket:
-    """Fills steadily; what is taken in any minute is at most ``per_minute``, save for one take larger than a burst.
+    """Token bucket that allows at most ``per_minute`` in any minute, except for a single take larger than a burst.
 
-    (The generic cell rate algorithm in its leaky-bucket form: ITU-T I.371.)
+    Generic cell rate algorithm in its leaky-bucket form (ITU-T I.371).
     """
 
     def __init__(self, per_minute: int) -> None:
@@ -34,23 +34,23 @@ class TokenBucket:
         self._at: float | None = None
 
     def wait_s(self, amount: float, now: float) -> float:
-        """Seconds until ``amount`` may be taken. More than a burst is taken as a debt that later takes wait for."""
+        """Return the seconds until ``amount`` may be taken. An excess over a burst becomes a debt for later takes."""
         if self._at is not None:
             self._level = min(self._most, self._level + (now - self._at) * self._per_s)
         self._at = now
         return max(0.0, (min(amount, self._most) - self._level) / self._per_s)
 
     def take(self, amount: float) -> None:
-        """Take ``amount``; a negative one is given back."""
+        """Take ``amount``; a negative amount is returned to the bucket."""
         self._level = min(self._most, self._level - amount)
 
 
 class RateLimit:
-    """Lets requests go in order, each when the limits and the server allow it.
+    """Admits requests in order, each as soon as the limits and the server allow it.
 
     Args:
-        rpm: requests a minute; None for no limit.
-        tpm: tokens a minute, of prompts and replies; None for no limit.
+        rpm: requests per minute; None for no limit.
+        tpm: tokens per minute of prompts and replies together; None for no limit.
     """
 
     def __init__(self, rpm: int | None = None, tpm: int | None = None) -> None:
@@ -61,7 +61,7 @@ class RateLimit:
         self._timer: asyncio.TimerHandle | None = None
 
     def try_admit(self, tokens: int = 0) -> bool:
-        """Admit a request of about ``tokens`` tokens if the limits allow it now."""
+        """Admit a request of about ``tokens`` tokens and return True if the limits allow it now."""
         if self._requests is None and self._tokens is None and not self._not_before:
             return True
         if self._queue or self._wait_s(tokens):
@@ -70,7 +70,7 @@ class RateLimit:
         return True
 
     async def admit(self, tokens: int = 0) -> None:
-        """Wait until a request may be sent. A cancelled wait takes nothing."""
+        """Wait until a request may be sent. A cancelled wait consumes nothing."""
         if self.try_admit(tokens):
             return
         turn = asyncio.get_running_loop().create_future()
@@ -81,16 +81,16 @@ class RateLimit:
         except asyncio.CancelledError:
             if not turn.cancelled():
                 self._give_back(tokens)
-            # The first in the queue has the timer; if it gives up, the next one's wait may be shorter.
+            # The first in the queue owns the timer; if it is cancelled, the next one may have a shorter wait.
             self._admit()
             raise
 
     def pause(self, seconds: float) -> None:
-        """Send nothing for ``seconds``, as the server has asked."""
+        """Admit nothing for ``seconds``, as requested by the server."""
         self._not_before = max(self._not_before, asyncio.get_running_loop().time() + seconds)
 
     def settle(self, reserved: int, used: int) -> None:
-        """Replace the estimated cost of a request by the actual one."""
+        """Replace the estimated tokens of a request by the actual number."""
         if self._tokens is not None:
             self._tokens.take(used - reserved)
             self._admit()
@@ -135,38 +135,38 @@ class RateLimit:
 
 
 class TokenEstimate:
-    """Estimate of the tokens of requests from their length, corrected by their actual use."""
+    """Estimate of the tokens of a request from its length, calibrated by actual usage."""
 
     def __init__(self) -> None:
         self._scale = 1.0
 
     def of(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> int:
-        """Tokens of prompt and reply together, at least 1."""
+        """Return the estimated tokens of prompt and reply together, at least 1."""
         parts = [part for message in messages for part in message.content]
         characters = sum(len(part.text) for part in parts if isinstance(part, TextPart))
         characters += sum(len(spec.description) + _CHARACTERS_PER_PARAMETER * len(spec.parameters) for spec in tools)
         images = sum(isinstance(part, ImagePart) for part in parts)
         guess = characters / _CHARACTERS_PER_TOKEN + images * _TOKENS_PER_IMAGE
-        # Vendors count the whole allowance of a reply against the limit until the reply is there; so do we at first.
+        # Vendors count the full reply allowance against the limit until the reply is complete; so does this estimate.
         return max(1, round(self._scale * (guess + (settings.max_output_tokens or _REPLY_TOKENS))))
 
     def learn(self, guessed: int, used: int) -> None:
-        """Update the estimate: a request estimated at ``guessed`` tokens used ``used``."""
+        """Update the estimate from a request that was estimated at ``guessed`` tokens and used ``used``."""
         self._scale = min(100.0, max(0.01, self._scale * (0.8 + 0.2 * used / guessed)))
 
 
 FIRST = 8
 MOST = 128
 _JUDGED_GROWTH = 1.5
-"""A limit is compared with one that is smaller by this factor: less is lost in the noise of latencies."""
+"""Factor by which two compared limits differ at least; smaller differences are lost in latency noise."""
 _LEAST_GAIN = 0.3
-"""Gain that makes a limit worth keeping; the second time that there is less, the smaller limit is taken again."""
+"""Gain that makes a higher limit worthwhile; after two results below it, the lower limit is restored."""
 _KEPT_GAIN = 0.1
-"""Gain below which a limit that was kept is given up."""
+"""Gain below which a limit that was adopted earlier is abandoned."""
 _LEAST_LATENCY_S = 1e-6
 _EPOCHS = 4
 _ROUNDS_OF_REST = 8
-"""Rounds at the limit that was found before more is tried again: endpoints grow, and empty."""
+"""Rounds at the final limit before a higher one is tried again, because the load of an endpoint changes."""
 
 
 class _Knee(NamedTuple):
@@ -177,7 +177,7 @@ class _Knee(NamedTuple):
 
 
 class _Epoch(NamedTuple):
-    """A period with a constant limit, and the latencies of requests sent in it."""
+    """A period with a constant limit, and the latencies of the requests sent during it."""
 
     limit: int
     began_at: float
@@ -185,13 +185,13 @@ class _Epoch(NamedTuple):
 
 
 class AdaptiveLimit:
-    """A gate that lets through at most ``current`` requests, first come, first served.
+    """Adaptive limit on concurrent requests: admits at most ``current`` at a time, first come, first served.
 
     Args:
-        start: how many at first.
-        ceiling: never more than this. Where it equals ``start`` the user has chosen: only overload lowers the limit.
-        clock: seconds that only go forward.
-        timeout_s: seconds after which a request is given up. More are not let through while replies take half of it.
+        start: initial limit.
+        ceiling: maximum limit. If it equals ``start``, the user has fixed it, and only overload lowers it.
+        clock: monotonic clock in seconds.
+        timeout_s: request timeout. The limit does not grow while replies take more than half of it.
     """
 
     def __init__(
@@ -220,20 +220,20 @@ class AdaptiveLimit:
 
     @classmethod
     def of(cls, concurrency: int | None, timeout_s: float = float("inf")) -> "AdaptiveLimit":
-        """The limit that ``--concurrency`` means: None finds out, N starts at N and never goes above."""
+        """Return the limit for ``--concurrency``: None adapts, N starts at N and never exceeds it."""
         start, ceiling = (FIRST, MOST) if concurrency is None else (concurrency, concurrency)
         return cls(start, ceiling, timeout_s=timeout_s)
 
     def try_acquire(self) -> bool:
         """Take a slot if one is free now."""
-        # Nobody can be waiting while a slot is free: whoever gives one back passes it on.
+        # Nobody waits while a slot is free, because a released slot is passed on.
         if self._all_taken or self.in_use >= self.current:
             return False
         self._take()
         return True
 
     def try_acquire_all(self, idle_s: float) -> bool:
-        """Take all slots until the release, if nobody has held or wanted one for ``idle_s`` seconds."""
+        """Take all slots until the release, if none was in use for ``idle_s`` seconds."""
         if self.in_use or self._clock() - self._idle_since < idle_s:
             return False
         self._take()
@@ -249,7 +249,7 @@ class AdaptiveLimit:
         try:
             await turn
         except asyncio.CancelledError:
-            # One that was cancelled while it waited is passed over; one that had its turn already gives it on.
+            # A waiter that was cancelled is skipped; one that was already admitted passes its slot on.
             if not turn.cancelled():
                 self.release()
             raise
@@ -262,7 +262,7 @@ class AdaptiveLimit:
         self._admit()
 
     def replied(self, latency_s: float) -> None:
-        """A reply came, ``latency_s`` after its request was sent."""
+        """Record a reply that arrived ``latency_s`` after its request was sent."""
         self._replies += 1
         self._slow = self._slow or latency_s > self._slow_s
         if self._heeds_latency:
@@ -272,10 +272,11 @@ class AdaptiveLimit:
             self._admit()
 
     def overloaded(self, latency_s: float = 0.0, bears: int = MOST) -> None:
-        """The endpoint refused a request, sent ``latency_s`` ago, because it has too much to do, or let it time out.
+        """Record that the endpoint refused a request because of overload, or let it time out, and lower the limit.
 
-        Refusals of requests that were sent before the last cut belong to it: a round trip is answered once. No more
-        than ``bears`` are let through from now on.
+        Args:
+            latency_s: time since the request was sent. Requests sent before the last cut do not cause another one.
+            bears: upper bound of the new limit.
         """
         now = self._clock()
         if now - latency_s < self._cut_at:
@@ -309,7 +310,7 @@ class AdaptiveLimit:
         self._peak = self.in_use
 
     def _end_round(self) -> None:
-        needed = 2 * self._peak > self.current  # A limit that was not needed shows nothing (as in RFC 7661).
+        needed = 2 * self._peak > self.current  # A limit that was not used shows nothing (as in RFC 7661).
         if self._rest:
             self._rest -= 1
         elif needed and not self._slow and not self._doubts and self.current < self.ceiling:
@@ -328,13 +329,12 @@ class AdaptiveLimit:
                 return
 
     def _judge(self, limit: int, latency_s: float) -> None:
-        """True if a limit brings more than the one below; if not, that one is taken again."""
+        """Keep ``limit`` if its throughput exceeds that of the next lower one, otherwise restore the lower one."""
         knees = self._knees
         if not knees:
             knees.append(_Knee(limit, latency_s))
         elif limit == knees[-1].limit:
-            # Prompts and replies change during a run, so the old measure fades; and what looked like a gain may have
-            # been luck.
+            # Prompts and replies change during a run, so old measurements fade; an apparent gain may be luck.
             knees[-1] = _Knee(limit, (knees[-1].latency_s + latency_s) / 2)
             if len(knees) > 1 and _gain(knees[-2], knees[-1]) < _KEPT_GAIN:
                 knees.pop()
@@ -356,6 +356,6 @@ class AdaptiveLimit:
 
 
 def _gain(below: _Knee, above: _Knee) -> float:
-    """Growth of throughput over growth of the limit: 1 where the load is not felt, 0 where requests queue."""
+    """Return the throughput growth relative to the limit growth: 1 at constant latency, 0 if requests queue."""
     growth = above.limit / below.limit
     return (growth * below.latency_s / above.latency_s - 1) / (growth - 1)

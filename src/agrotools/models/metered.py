@@ -1,7 +1,7 @@
-"""Money: what requests cost, and a budget that no request can exceed.
+"""Costs of requests, and a budget that no request can exceed.
 
-Before a request is sent, the most that it can cost is set aside; when its reply is there, what it did cost takes that
-place. A request goes out only if all that is spent and set aside stays within the budget with it.
+Before a request is sent, its maximum cost is reserved; the actual cost replaces it when the reply arrives. A request
+is sent only if the total of spent and reserved amounts stays within the budget.
 """
 
 import asyncio
@@ -24,18 +24,18 @@ from agrotools.models.prices import Price
 from agrotools.models.refusals import output_limit
 
 DEFAULT_OUTPUT_TOKENS = 32_768
-"""Tokens that a reply may have at most, for the bound, where the request sets no limit."""
+"""Maximum tokens of a reply that the bound assumes if the request sets no limit."""
 
 _TEMPLATE_TOKENS = 64
 _TOOL_TEMPLATE_TOKENS = 1024
 
 
 class Ledger(Protocol):
-    """Ledger of paid replies (``agrotools.runner.policies.SpendLedger`` is one)."""
+    """Ledger of paid replies, e.g. ``agrotools.runner.policies.SpendLedger``."""
 
     @property
     def total_usd(self) -> float:
-        """US dollars spent in total, by this process and by earlier ones on the same run."""
+        """Total spending in US dollars, including earlier processes of the same run."""
         ...
 
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
@@ -45,18 +45,18 @@ class Ledger(Protocol):
 
 @dataclass(frozen=True)
 class Bound:
-    """The most tokens that a request can take."""
+    """Maximum tokens that a request can use."""
 
     input_tokens: int
     output_tokens: int
 
 
 class Budget:
-    """Budget in USD, spent by one model or by several together.
+    """Budget in USD, spent by one or several models.
 
     Args:
-        usd: all that the ledger may ever hold; None counts without limit.
-        ledger: what was spent before counts against the same budget.
+        usd: maximum total of the ledger; None for no limit.
+        ledger: paid replies. Earlier spending counts against the same budget.
     """
 
     def __init__(self, usd: float | None, ledger: Ledger) -> None:
@@ -73,10 +73,10 @@ class Budget:
         stats.spent_usd = self.ledger.total_usd
 
     async def reserve(self, most_usd: Callable[[], float], stats: WireStats) -> float:
-        """Reserve the most that a request may cost, once the budget has enough for it.
+        """Reserve the maximum cost of a request, and wait until the budget has enough for it.
 
         Raises:
-            BudgetReached: it might cost more than is left, even when nothing else is in flight.
+            BudgetReached: it might cost more than is left, even if nothing else is in flight.
         """
         if self.usd is None:
             return 0.0
@@ -92,7 +92,7 @@ class Budget:
             await self._settled(stats)
 
     async def _settled(self, stats: WireStats) -> None:
-        """Wait until a request in flight has its reply, or has failed."""
+        """Wait until a request in flight has succeeded or failed."""
         settled = asyncio.get_running_loop().create_future()
         self._waiting.append(settled)
         stats.waiting += 1
@@ -102,11 +102,11 @@ class Budget:
             stats.waiting -= 1
 
     def release(self, usd: float) -> None:
-        """Release the reserved amount."""
+        """Release a reserved amount."""
         if self.usd is None:
             return
         self._in_flight -= 1
-        # Sums of fractions drift; with nothing in flight, nothing is set aside.
+        # Sums of fractions drift, so the total is reset when nothing is in flight.
         self._reserved_usd = self._reserved_usd - usd if self._in_flight else 0.0
         waiting, self._waiting = self._waiting, []
         for settled in waiting:
@@ -121,12 +121,12 @@ class Budget:
 
 
 class MeteredModel(ModelAround):
-    """A model whose replies are paid out of a budget.
+    """A model whose replies are paid from a budget.
 
     Args:
-        model: replies.
+        model: the wrapped model.
         price: its rates.
-        budget: out of which it is paid.
+        budget: the budget that pays for it.
     """
 
     def __init__(self, model: Model, price: Price, budget: Budget) -> None:
@@ -139,13 +139,13 @@ class MeteredModel(ModelAround):
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """A reply, paid for.
+        """Return a reply and record its cost.
 
-        A request that ends without a reply (refused, cancelled) costs nothing here; whatever an endpoint may ask for
-        one that it had begun to answer is not known.
+        A request that ends without a reply (refused, cancelled) costs nothing here; the endpoint's charge for an
+        interrupted reply is unknown.
 
         Raises:
-            BudgetReached: it might cost more than is left, even when nothing else is in flight.
+            BudgetReached: it might cost more than is left, even if nothing else is in flight.
         """
         bound = bound_of(self.name, messages, tools, settings, self.price)
         reserved_usd = await self.budget.reserve(lambda: self._most_usd(bound), self.stats)
@@ -163,7 +163,7 @@ class MeteredModel(ModelAround):
         paid = charged(completion, bound)
         if not (paid.input_tokens or paid.output_tokens):
             return
-        # An endpoint that counts more than the bound foresaw will do so again.
+        # An endpoint that counts more tokens than the bound will do so again.
         self._excess = max(self._excess, paid.input_tokens / bound.input_tokens)
         usd = self.price.usd(paid.input_tokens, paid.output_tokens)
         self.budget.pay(paid.input_tokens, paid.output_tokens, usd)
@@ -172,11 +172,11 @@ class MeteredModel(ModelAround):
 def bound_of(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price
 ) -> Bound:
-    """The most tokens that a request can take.
+    """Return the maximum tokens that a request can use.
 
-    Input: one for each byte of the request's JSON without pictures (no tokenizer in use makes more than one of a
-    byte; numbers come to 0.8 of it, rare characters to 0.99, our prompts to 0.25 to 0.29), what templates add, and the
-    most for each picture. Output: the limit that the request sets, for each of the replies it asks for.
+    Input: one token per byte of the request's JSON without images (no tokenizer in use produces more; numbers reach
+    0.8 per byte, rare characters 0.99, our prompts 0.25 to 0.29), plus the overhead of templates and the maximum for
+    each image. Output: the limit that the request sets, times the number of replies it asks for.
     """
     text = request_text(model, messages, tools, settings)
     pictures = len(image_urls(messages)) * price.image_tokens[1]
@@ -185,19 +185,19 @@ def bound_of(
 
 
 def most_output_tokens(settings: ModelSettings) -> int:
-    """The most tokens that the replies to one request can have together."""
+    """Return the maximum tokens of all replies to one request together."""
     limit, replies = output_limit(settings), settings.extra.get("n")
     most = DEFAULT_OUTPUT_TOKENS if limit is None else limit
     return most * (replies if isinstance(replies, int) and replies > 1 else 1)
 
 
 def charged(completion: Completion, bound: Bound) -> Usage:
-    """The tokens that a reply is charged for: the endpoint's count, or the bound where it gives none."""
+    """Return the tokens charged for a reply: the endpoint's count, or the bound if it reports none."""
     used = completion.usage
     if completion.cached:
         return Usage()
     if completion.finish_reason == "context" and used == Usage():
-        return used  # Refused before any work.
+        return used  # Refused before any processing.
     came = bool(completion.text or completion.tool_calls or completion.thought)
     nothing_to_count = not came and (used.input_tokens > 0 or completion.finish_reason == "filtered")
     return Usage(

@@ -1,6 +1,6 @@
-"""Any endpoint that speaks OpenAI chat completions, over one pooled HTTP session.
+"""Models on endpoints with the OpenAI chat-completions API, over one pooled HTTP session.
 
-Retries (limited in number and time, after ``Retry-After``) are for faults that do not depend on the request alone:
+Retries (limited in number and time, respecting ``Retry-After``) cover faults that are not specific to the request:
 refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not a chat completion.
 """
 
@@ -54,7 +54,7 @@ from agrotools.models.transport import NoResponse, Response, TimedOut, Transport
 _OVERLOADED = (429, 503, 529)
 _ASKS_TO_WAIT = (429, 503)
 _OTHERS_FIRST_S = 0.7
-"""Seconds without any request before one is sent alone: samples that wait for their turn get it within half of one."""
+"""Idle seconds before a request is sent alone: samples that are waiting get their turn within half a second."""
 _LOOKS_AGAIN_S = 0.2
 _PROBE_S = 30.0
 _PROBE = (Message.of("user", "Reply with the word OK."),)
@@ -67,15 +67,15 @@ class OpenAICompatibleModel:
     """A model behind ``POST <base_url>/chat/completions``.
 
     Args:
-        name: the model's name as the endpoint knows it.
-        base_url: up to and with ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
+        name: name of the model at the endpoint.
+        base_url: address including ``/v1``; default ``OPENAI_BASE_URL``, else OpenAI's own.
         api_key_env: environment variable that holds the key. Without a key no ``Authorization`` header is sent.
         wire: concurrency, rate limits, time limits and the retry budget.
-        provider: what is known of the endpoint: its address, key variable and peculiarities.
-        spelled: what reports call the model; its name by default.
+        provider: address, key variable and peculiarities of a known provider.
+        spelled: name of the model in reports; default ``name``.
 
     Raises:
-        UsageError: the address is not an HTTP URL or holds a secret, or there is no key where one is needed.
+        UsageError: the address is not an HTTP URL or contains a secret, or a required key is missing.
     """
 
     def __init__(
@@ -100,11 +100,11 @@ class OpenAICompatibleModel:
         self.stats = WireStats(limit=self.limit.current)
         self._most_output: int | None = None
         self._accepted: set[EndpointProblem] = set()
-        """Of images and tools, what the model has replied to."""
+        """Content kinds (images, tools) in requests that the model has answered."""
         self._longest: dict[int, int] = {}
-        """By number of images the characters of the longest prompt that had a reply."""
+        """Characters of the longest answered prompt, by number of images."""
         self._most_input = 0
-        """Tokens of the longest prompt that had a reply."""
+        """Tokens of the longest answered prompt."""
         self._log = AnswerLog(wire.timeout_s)
         self._probing = asyncio.Lock()
         self._probed_at = float("-inf")
@@ -120,7 +120,7 @@ class OpenAICompatibleModel:
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """One reply, within the retry budget.
+        """Return one reply, within the retry budget.
 
         Raises:
             InfrastructureError: no reply within the budget.
@@ -158,7 +158,7 @@ class OpenAICompatibleModel:
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late | Rejection:
-        """One attempt, when its turn has come; no attempt is made while the endpoint answers no request."""
+        """Make one attempt when its turn has come; fail without an attempt while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
             asked_at = time.monotonic()
@@ -186,21 +186,21 @@ class OpenAICompatibleModel:
             if tries.exceptional and outcome.finish_reason != "timeout":
                 self._log.hangs_by_chance = True
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
-            # Time-outs have a budget of their own. And what our own limits made a request wait is not held against it.
+            # Time-outs have a separate budget, and waits caused by our own limits do not count.
             tries.spent_s -= self._wire.timeout_s
         if tries.apart and (isinstance(outcome, Late) or getattr(outcome, "finish_reason", "") == "timeout"):
             self._late_apart += 1
         return outcome
 
     def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
-        """True if a prompt was answered that has more tokens than are said to fit, or more characters by a quarter."""
+        """True if a longer prompt was answered: more tokens than the stated limit, or 25 % more characters."""
         if refusal.context is not None and refusal.context < self._most_input:
             return True
         text, images = prompt_length(messages)
         return any(1.25 * text < longest and images <= n for n, longest in self._longest.items())
 
     def _narrows(self, room: ReplyRoom, refusal: Rejection) -> bool:
-        """True if there is a shorter reply to ask for; if not, the prompt itself is too long."""
+        """True if a shorter reply can be requested; False if the prompt itself is too long."""
         if refusal.verdict == "token_limit" and refusal.room:
             self._most_output = refusal.room
         if room.narrows(refusal):
@@ -210,7 +210,11 @@ class OpenAICompatibleModel:
         return False
 
     def _count_late(self, late: Late, tries: Tries) -> None:
-        """Decide how the next attempt is made, if there is to be one."""
+        """Record a time-out and decide whether the next attempt is sent alone.
+
+        Raises:
+            InfrastructureError: the request has timed out alone too often.
+        """
         tries.in_company += not late.alone
         tries.alone += late.alone
         tries.exceptional |= late.alone or late.exceptional
@@ -220,7 +224,7 @@ class OpenAICompatibleModel:
         tries.apart = late.exceptional or late.alone or tries.in_company >= TRIES_IN_COMPANY
 
     def _refuse_fruitless(self, tries: Tries) -> None:
-        """Limit the total time of requests that time out."""
+        """Raise :class:`InfrastructureError` once requests that time out have used up their total time."""
         if self._fruitless >= min(MOST_FRUITLESS, self._most_late):
             raise self._too_late("nor to others that were asked alone")
         if tries.apart and self._late_apart >= self._most_late:
@@ -231,7 +235,7 @@ class OpenAICompatibleModel:
         return max(FEWEST_LATE, int(MOST_LATE_S / self._wire.timeout_s))
 
     async def _admission(self, tokens: int, apart: bool) -> bool:
-        """Take a slot, or all of them, and wait for the rate limit; whether the latter held the request back."""
+        """Take one slot, or all if ``apart``, and wait for the rate limit; return True if it held the request back."""
         stats = self.stats
         if apart:
             await self._turn_alone()
@@ -256,7 +260,7 @@ class OpenAICompatibleModel:
         return True
 
     async def _turn_alone(self) -> None:
-        """Take all slots, once no other request waits for one. Other samples may begin meanwhile."""
+        """Take all slots once no other request waits for one. Other samples may begin meanwhile."""
         while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
             await self._sleep(_LOOKS_AGAIN_S, False)
 
@@ -330,7 +334,7 @@ class OpenAICompatibleModel:
     async def _judged_late(
         self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
     ) -> Completion | Fault | Late:
-        """Cause of a time-out: the model's own, the endpoint's, or not known yet."""
+        """Classify a time-out: caused by the model (completion), by the endpoint (fault), or not known yet (late)."""
         if not given_up.alone:
             self._overloaded(given_up.sent.at, bears=max(1, given_up.replies // 2))
         if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
@@ -342,7 +346,7 @@ class OpenAICompatibleModel:
         return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
 
     async def _is_there(self, settings: ModelSettings) -> bool:
-        """True if the endpoint replies to a tiny request now; those who ask at the same time share one."""
+        """True if the endpoint replies to a tiny request now; concurrent callers share one request."""
         asked_at = time.monotonic()
         async with self._probing:
             return not self._log.silent if self._probed_at >= asked_at else await self._probed(settings)
@@ -389,7 +393,7 @@ class OpenAICompatibleModel:
         stats.input_tokens += usage.input_tokens
         stats.output_tokens += usage.output_tokens
         if not held_back:
-            # A request that a rate limit held back says nothing about how many the endpoint bears.
+            # A request that a rate limit held back does not show how many the endpoint can handle.
             self.limit.replied(took_s)
             stats.limit = self.limit.current
 
@@ -454,10 +458,13 @@ class OpenAICompatibleModel:
     def _refuse(
         self, message: str, problem: EndpointProblem, hint: str, accepted: Collection[str] | None = None
     ) -> NoReturn:
-        """End the run, or where such requests have been ``accepted`` before (by default: any), this one alone."""
+        """Raise an error for this request only if such requests were accepted before, otherwise one that ends the run.
+
+        ``accepted``: problem kinds of requests that were accepted; None counts any reply.
+        """
         rejects = f"{self.base_url} rejects the request: {message}"
         if self.stats.has_worked if accepted is None else problem in accepted:
-            # The set-up has worked before, so this request is at fault: ours, not the model's.
+            # The configuration has worked before, so the fault is in this request: ours, not the model's.
             raise InfrastructureError(rejects, problem=problem)
         raise EndpointRefusal(rejects, problem=problem, hint=hint)
 
@@ -468,7 +475,7 @@ class OpenAICompatibleModel:
 
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
         wait_text = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
-        # No times here: reports count equal reasons.
+        # No times here, because reports count equal reasons.
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{wait_text}",
             hint=hint_after(fault),
@@ -482,14 +489,14 @@ class OpenAICompatibleModel:
         )
 
     def _renames_token_limit(self, message: str, used: str | None) -> bool:
-        """True if the endpoint wants the token limit under its newer name (OpenAI's reasoning models do)."""
+        """True if the endpoint wants the token limit under its newer name (as OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in message:
             return False
         self._encoder.respell("max_tokens", "max_completion_tokens")
         return True
 
     def _backoff(self, attempt: int) -> float:
-        """Seconds to wait after the ``attempt``-th failed attempt."""
+        """Return the seconds to wait after the ``attempt``-th failed attempt."""
         longest = min(self._wire.longest_wait_s, self._wire.first_wait_s * 2 ** (attempt - 1))
         return longest * random.uniform(0.5, 1.0)
 
@@ -497,5 +504,5 @@ class OpenAICompatibleModel:
         return one_line(text, self._endpoint.secret)
 
     async def close(self) -> None:
-        self._probing = asyncio.Lock()  # the old one may belong to a loop that has ended
+        self._probing = asyncio.Lock()  # the old one may belong to a closed event loop
         await self._transport.close()

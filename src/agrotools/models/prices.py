@@ -1,4 +1,4 @@
-"""Prices of tokens: a dated table that ships with the package, and an override."""
+"""Prices of tokens: a dated table that ships with the package, and a user override."""
 
 import re
 import tomllib
@@ -10,18 +10,18 @@ from urllib.parse import urlsplit
 
 from agrotools.core import FrozenModel, UsageError
 
-# By hand: genai-prices 0.2.3 lacks 19 of these 159 models (all of DashScope's), has other rates for 8, needs an HTTP
-# client, and finds names by likeness, on which no budget can rest.
+# A table of our own: genai-prices 0.2.3 lacks 19 of these 159 models (all of DashScope's), has other rates for 8,
+# needs an HTTP client, and matches names by similarity, which is too unreliable for a budget.
 _TABLE = Path(__file__).parents[1] / "data" / "prices.toml"
 _LOCAL = frozenset({"vllm", "sglang", "ollama", "llamacpp", "llama.cpp", "lmstudio", "tgi", "local"})
 _DATED = re.compile(r"-(?:20\d\d-\d\d-\d\d|20\d{6})$")
 _AMOUNT = re.compile(r"\d{1,7}(?:\.\d{1,9})?|\.\d{1,9}")
 
 IMAGE_TOKENS = (1600, 6000)
-"""Tokens of a picture of at most 1,568 px a side, typical and at most, where the table knows no better.
+"""Default tokens of an image of at most 1,568 px per side: typical and maximum.
 
 Endpoints count patches of 28 to 32 px (2,401 to 3,136 for a full square, times up to 2.46 for small models: 5,907),
-tiles of 512 px (up to 1,445) or a fixed number; those far above have a row of their own in the table.
+tiles of 512 px (up to 1,445) or a fixed number; models far above these values have an entry in the table.
 """
 
 
@@ -34,26 +34,26 @@ class Tier(FrozenModel):
 
 
 class Price(FrozenModel):
-    """Rates in USD per million tokens, without what an endpoint may take off for prompts it has seen before."""
+    """Rates in USD per million tokens, without discounts for cached prompts."""
 
     input_usd_per_million: float
     output_usd_per_million: float
     source: str
-    """Source of the rates: the package they were read in, ``--price``, or ``local``."""
+    """Source of the rates: the package they come from, ``--price``, or ``local``."""
     as_of: str = ""
-    """Day on which they were read, ISO 8601; empty for an override."""
+    """Date of the rates, ISO 8601; empty for an override."""
     tiers: tuple[Tier, ...] = ()
-    """Rates of long prompts, ascending; they hold for all tokens of the request."""
+    """Rates of long prompts, in ascending order; a tier applies to all tokens of the request."""
     image_tokens: tuple[int, int] = IMAGE_TOKENS
-    """Input tokens of a picture of at most 1,568 px a side: typical, and at most."""
+    """Input tokens of an image of at most 1,568 px per side: typical and maximum."""
 
     @property
     def is_free(self) -> bool:
-        """True if all rates are zero (a server of your own)."""
+        """True if all rates are zero (e.g. a local server)."""
         return not (self.input_usd_per_million or self.output_usd_per_million or self.tiers)
 
     def usd(self, input_tokens: int, output_tokens: int) -> float:
-        """Cost of one request in USD. Never falls when a count rises."""
+        """Return the cost of one request in USD; never decreases when a count increases."""
         rates = (self.input_usd_per_million, self.output_usd_per_million)
         for tier in self.tiers:
             if input_tokens > tier.above:
@@ -69,17 +69,17 @@ class Price(FrozenModel):
 
 
 def price_of(provider_or_base_url: str | None, model: str, override: str | None = None) -> Price | None:
-    """The price of a model, None where the table does not know it.
+    """Return the price of a model, or None if the table does not contain it.
 
-    A name is found as it stands, or without a date at its end (``gpt-4o-2024-08-06``); never by likeness.
+    Names match exactly, or without a date suffix (``gpt-4o-2024-08-06``); never by similarity.
 
     Args:
-        provider_or_base_url: a provider's name (``openai``), or the address of an endpoint.
-        model: its name as the endpoint knows it, or spelled ``PROVIDER:NAME``.
-        override: ``IN/OUT`` in USD per million tokens; wins over everything.
+        provider_or_base_url: name of a provider (``openai``), or address of an endpoint.
+        model: name at the endpoint, or ``PROVIDER:NAME``.
+        override: ``IN/OUT`` in USD per million tokens; takes precedence.
 
     Raises:
-        UsageError: an override that is not of that form.
+        UsageError: the override does not have that form.
     """
     if override is not None:
         return _overridden(override, model)
@@ -94,10 +94,10 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
 
 
 def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
-    """``price``, which a budget needs; ``option`` is how it can be given.
+    """Return ``price``, which a budget requires; ``option`` names the price option in the error message.
 
     Raises:
-        UsageError: it is not known.
+        UsageError: the price is None.
     """
     if price is None:
         raise UsageError(

@@ -1,7 +1,7 @@
-"""Meaning of an endpoint's error: a result of the model, a limit of ours, a retryable fault, or a wrong set-up.
+"""Interpretation of an endpoint's errors: results of the model, our limits, retryable faults, configuration errors.
 
-A wording counts only where it is the server's own: errors quote requests, and a question may speak of context windows.
-``tests/models/vendor_replies`` holds replies of servers with what each becomes here.
+A wording counts only if it is the server's own: errors quote requests, and a question may mention context windows.
+``tests/models/vendor_replies`` holds replies of servers with their expected interpretation.
 """
 
 import math
@@ -33,31 +33,31 @@ Verdict = Literal[
     "not_found",
     "rejected",
 ]
-"""``context``: prompt and reply together do not fit; ``token_limit``: no reply may be as long as was asked for;
-``unfit``: this request alone is at fault, whoever answers; ``proxy``: somebody before the endpoint answers."""
+"""``context``: prompt and reply together do not fit; ``token_limit``: the requested reply length exceeds the endpoint's
+limit; ``unfit``: only this request is at fault, on any endpoint; ``proxy``: a proxy answers instead of the endpoint."""
 
 _OUTPUT_LIMIT_KEYS = ("max_tokens", "max_completion_tokens", "max_output_tokens")
 
 
 @dataclass(frozen=True)
 class Rejection:
-    """An error reply: what it means for us and what the server said."""
+    """An error reply: its interpretation and the server's message."""
 
     verdict: Verdict
     message: str
     status: int
-    """As HTTP says it, or as a gateway says it in the body of a success; 200 where the body does not."""
+    """HTTP status, or the status in the body of a success (sent by some gateways); 200 if the body has none."""
     room: int | None = None
-    """Tokens that the reply may have, for ``context`` beside this prompt and for ``token_limit`` in general."""
+    """Tokens available for the reply: for ``context`` next to this prompt, for ``token_limit`` in general."""
     context: int | None = None
-    """Tokens that prompt and reply may have together, where that is told."""
+    """Tokens available for prompt and reply together, if stated."""
     certain: bool = False
-    """True if a ``context`` is the prompt's alone: no shorter reply would fit either."""
+    """True if for ``context`` the prompt alone is too long, so no shorter reply would fit either."""
 
 
 @dataclass(frozen=True)
 class RequestParts:
-    """Parts of a request that the reading of its refusal needs."""
+    """Parts of a request that are needed to interpret its refusal."""
 
     messages: Sequence[Message] = ()
     tools: bool = False
@@ -80,13 +80,13 @@ NO_REQUEST = RequestParts()
 
 
 def output_limit(settings: ModelSettings) -> int | None:
-    """The most tokens that a request lets its reply have; None where it sets no limit."""
+    """Return the maximum tokens that a request allows for its reply, or None if it sets no limit."""
     limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in _OUTPUT_LIMIT_KEYS)]
     return max((limit for limit in limits if type(limit) is int), default=None)
 
 
 def with_output_limit(settings: ModelSettings, limit: int) -> ModelSettings:
-    """The settings with ``limit`` in every place where they set one."""
+    """Return the settings with ``limit`` in place of each of their token limits."""
     extra = {key: limit if key in _OUTPUT_LIMIT_KEYS else value for key, value in settings.extra.items()}
     elsewhere = settings.max_output_tokens is None and any(key in extra for key in _OUTPUT_LIMIT_KEYS)
     return settings.model_copy(update={"max_output_tokens": None if elsewhere else limit, "extra": extra})
@@ -106,16 +106,16 @@ class _Rule(NamedTuple):
     wording: re.Pattern[str]
 
 
-# In a reply with status 200 the wording is all that there is to go by.
+# In a reply with status 200 only the wording identifies the error.
 _REFUSED = frozenset({200, 400, 401, 402, 403, 404, 413, 416, 422, 429, 451})
 _FAILED = frozenset(range(500, 600))
 _NOT_TAKEN = _FAILED | {200, 400, 404, 415, 422}
 
 _RULES = (
-    # A server that fails may tell of the prompt that it failed on.
+    # A failing server may mention the prompt that it failed on.
     _Rule("retry", _FAILED | {200, 400}, _any_of(r"out of memory", r"outofmemory", r"\bCUDA (?:error|failure)")),
     _Rule("retry", {200, 429}, _any_of(r"allocated quota exceeded", r"throttling\.(?:rate|burst)")),
-    # More than a minute's allowance will never pass, and says nothing of the model's context.
+    # A request larger than a per-minute allowance never passes, and says nothing about the model's context.
     _Rule("unfit", {200, 400, 413, 429}, _any_of(r"request too large for")),
     _Rule(
         "credit",
@@ -162,9 +162,9 @@ _RULES = (
             r"(?:tools?|(?:tool|function)[ _-]call(?:s|ing)?)\W{1,3}(?:is|are) not (?:supported|enabled)",
         ),
     ),
-    # A model that thinks to its limit and says nothing is refused by OpenAI, where others end with `length`.
+    # OpenAI refuses a model that reasons up to its limit without output; other servers end with `length`.
     _Rule("length", {200, 400}, _any_of(r"could not finish the message because max_tokens")),
-    # What a model wrote and its server could not read as a call.
+    # The model wrote a call that its server could not parse.
     _Rule("unfit", {200, 400}, _any_of(r"tool_use_failed")),
 )
 _FILTERED = _Rule(
@@ -188,7 +188,7 @@ _UNKNOWN_MODEL = _Rule(
     ),
 )
 
-# Prompt and reply together, in numbers: `context` holds both, and of the rest whatever is told.
+# Prompt and reply together, in numbers: every pattern has `context`, and whichever other numbers the server states.
 _ROOM = _each_of(
     r"maximum context length (?:is|of) (?P<context>\d+) tokens[.,] however,? (?:you|your request) requested "
     r"(?:about )?(?P<total>\d+) tokens(?: \([^)]*?(?P<output>\d+) (?:in|for) +the (?:completion|output)\))?",
@@ -240,16 +240,16 @@ _PAGE = re.compile(r"\s*(?:<!doctype|<html|<\?xml|<head|<h1|<body|<center)", re.
 
 
 def read_error(status: int, body: bytes, request: RequestParts = NO_REQUEST) -> Rejection:
-    """Meaning of an error response.
+    """Interpret an error response.
 
     Args:
-        status: as HTTP says it; 200 for an error in the body of a success that does not say.
-        body: of the response.
+        status: HTTP status; 200 for an error in the body of a success that states no status.
+        body: body of the response.
         request: the request, which a server may quote.
     """
     raw = body[:20_000].decode(errors="replace")
     message = _error_message(raw).strip() or f"HTTP status {status}"
-    # Who answers with a web page is no model server, whatever words stand on it.
+    # A web page does not come from a model server, whatever its text says.
     page = bool(_PAGE.match(raw))
     text = "" if page else re.sub(r"(?<=\d),(?=\d{3}\b)", "", raw)
     rejection = _by_wording(status, text, message, request)
@@ -312,7 +312,7 @@ def _too_long(status: int, text: str, message: str, request: RequestParts) -> Re
 
 
 def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
-    """Tokens that the prompt leaves of the context; None where that does not follow from the numbers."""
+    """Return the tokens that the prompt leaves of the context, or None if the numbers do not determine it."""
     numbers = {name: int(text) for name, text in groups.items() if text}
     if "prompt" in numbers:
         return numbers["context"] - numbers["prompt"]
@@ -320,12 +320,12 @@ def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
     if output is None:
         return None
     room = numbers["context"] - numbers["total"] + output
-    # That a total which says nothing of its parts counts the reply is not certain.
+    # Without its parts, a total does not necessarily include the reply.
     return room if room >= 1 or "output" in numbers else None
 
 
 def _first_unquoted(wording: re.Pattern[str], text: str, request: RequestParts) -> re.Match[str] | None:
-    """Match of the wording in ``text`` that does not quote it from the request."""
+    """Return the first match of the wording in ``text`` that is not a quotation of the request."""
     return next((match for match in wording.finditer(text) if not request.holds(match[0])), None)
 
 
@@ -334,7 +334,7 @@ def _plain(text: str) -> str:
 
 
 def _error_message(raw: str) -> str:
-    """The human part of an error body, in any of the shapes that servers use."""
+    """Return the human-readable part of an error body, in any of the formats that servers use."""
     try:
         data: Any = orjson.loads(raw)
     except orjson.JSONDecodeError:
@@ -355,7 +355,7 @@ _LONGEST = 300
 
 
 def one_line(text: str, secret: str = "") -> str:
-    """``text`` as one printable line of at most 300 characters, without the secret: some servers echo keys."""
+    """Return ``text`` as one printable line of at most 300 characters, without the secret: some servers echo keys."""
     if secret:
         text = text.replace(secret, "***")
     line = " ".join(text[: 20 * _LONGEST].split())
@@ -364,7 +364,7 @@ def one_line(text: str, secret: str = "") -> str:
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` as seconds or as a date."""
+    """Return the wait in seconds from ``retry-after-ms`` or ``Retry-After`` (seconds or a date); None if absent."""
     for name, scale in (("Retry-After-Ms", 0.001), ("Retry-After", 1.0)):
         text = headers.get(name)
         if text is None:
@@ -385,18 +385,18 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 HINT = "set --max-output-tokens to what the endpoint allows, or serve the model with a longer context"
 _TRIES = 2
 _ENOUGH = 512
-"""Tokens in which an answer can be given: a reply that an endpoint cuts off later is the model's own affair."""
+"""Tokens that suffice for an answer: a reply that an endpoint cuts off later counts as the model's result."""
 _MOST_OF_IT = 0.9
 _PROBE = 1
-"""Tokens of the reply that is asked for to learn whether the prompt alone fits."""
+"""Reply tokens of a request that only tests whether the prompt fits."""
 
 
 class ReplyRoom:
-    """The settings of one request, with less and less room for its reply.
+    """Settings of one request whose reply limit shrinks after refusals.
 
     Args:
-        settings: as they were asked for.
-        most: tokens that the endpoint is known to allow in any reply.
+        settings: the requested settings.
+        most: maximum tokens that the endpoint is known to allow for any reply.
     """
 
     def __init__(self, settings: ModelSettings, most: int | None = None) -> None:
@@ -407,10 +407,10 @@ class ReplyRoom:
         self._probes = False
 
     def narrows(self, refusal: Rejection) -> bool:
-        """Narrow the settings and return True, or return False: the prompt itself is too long.
+        """Shrink the reply limit and return True; return False if the prompt itself is too long.
 
-        Numbers of the refusal are believed twice. After that, and where it has none, a reply of one token shows whether
-        the prompt fits without one.
+        The numbers in a refusal are used at most twice. After that, or without numbers, a reply of one token tests
+        whether the prompt fits at all.
         """
         if refusal.certain or self._probes:
             return False
@@ -426,10 +426,10 @@ class ReplyRoom:
         return True
 
     def checked(self, completion: Completion, base_url: str) -> Completion:
-        """The reply, with a note if its token limit is not the requested one.
+        """Return the reply, with a note if its token limit is not the requested one.
 
         Raises:
-            InfrastructureError: the endpoint cut it off far below what was asked for; or it was asked for only to learn
+            InfrastructureError: the endpoint cut the reply off far below the requested limit; or the reply only tested
                 whether the prompt fits, and it does.
         """
         requested, limit = output_limit(self._requested), output_limit(self.settings)

@@ -1,11 +1,11 @@
-"""The response cache: replies of models to requests, shared by name between runs and processes.
+"""Response cache: replies of models to requests, shared by name between runs and processes.
 
-Opt-in, since a cached reply says what an endpoint served once, not what it serves now. One SQLite file per name, in
-write-ahead mode: readers never wait for a writer, a killed process leaves it whole, and any number of processes share
-it. A read or a write takes less than a tenth of a millisecond and is done on the spot; what another process keeps out
-for a moment is written with the next reply.
+Opt-in, because a cached reply shows what an endpoint once served, not what it serves now. Each name is one SQLite file
+in write-ahead mode: readers never wait for a writer, a killed process does not corrupt it, and any number of processes
+can share it. Reads and writes take less than a tenth of a millisecond and are synchronous; a write that another
+process blocks is repeated with the next reply.
 
-Whatever is wrong with the file or the disk never costs a run: ``fault`` says it once, and the run goes on without.
+A fault of the file or the disk never ends a run: ``fault`` reports it once, and the run continues without the cache.
 """
 
 import asyncio
@@ -26,8 +26,8 @@ from agrotools.core.files import cache_dir
 from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
-"""Finish reasons that are kept. Not ``timeout`` (no reply), and not ``context``: it follows from how a server was
-started rather than from the request, and a refusal is had again at once and for nothing."""
+"""Finish reasons of replies that are stored. ``timeout`` has no reply; ``context`` depends on how a server was started,
+not on the request, and such a refusal is quick and free to repeat."""
 
 _TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
 _DIGEST_BYTES = 16
@@ -41,10 +41,10 @@ class _Unusable(Exception):
 
 
 def response_cache_path(name: str) -> Path:
-    """Path of the cache of that name.
+    """Return the path of the cache with that name.
 
     Raises:
-        UsageError: not a plain name.
+        UsageError: the name contains characters that are not allowed.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}", name):
         raise UsageError(
@@ -55,9 +55,9 @@ def response_cache_path(name: str) -> Path:
 
 
 class ResponseCache:
-    """Replies by key, in one file. Every method may be called whatever state the file is in; none of them raises.
+    """Replies by key, in one file. All methods can be called in any state of the file and never raise.
 
-    ``fault`` is None while all is well, else one sentence on what is wrong, to be shown once.
+    ``fault`` is None, or a sentence that describes the problem, to be shown once.
     """
 
     def __init__(self, path: Path) -> None:
@@ -72,7 +72,7 @@ class ResponseCache:
             self._failed(error)
 
     def get(self, key: str) -> Completion | None:
-        """The reply under ``key``, marked as cached; None where there is none that reads back as it was written."""
+        """Return the reply under ``key``, marked as cached; None if there is none or its checksum does not match."""
         entry = self._unwritten.get(key) or self._stored(key)
         if entry is None or not entry.startswith(_digest(key, entry[_DIGEST_BYTES:])):
             return None
@@ -89,13 +89,13 @@ class ResponseCache:
         try:
             body = orjson.dumps(completion.model_dump(mode="json", exclude_defaults=True))
         except orjson.JSONEncodeError:
-            return  # Text that is no Unicode.
+            return  # Invalid Unicode.
         if len(self._unwritten) < _MOST_UNWRITTEN:
             self._unwritten[key] = _digest(key, body) + body
         self._write(self._connection)
 
     def close(self) -> None:
-        """Write what a lock kept out, and close the file."""
+        """Write pending replies and close the file."""
         if self._connection is not None and self._unwritten:
             try:
                 self._connection.execute(f"PRAGMA busy_timeout = {int(_CLOSE_WAIT_S * 1000)}")
@@ -125,7 +125,7 @@ class ResponseCache:
         return row[0] if row and isinstance(row[0], bytes) else None
 
     def _write(self, connection: sqlite3.Connection) -> bool:
-        """Write what is unwritten; False where another process holds the file, or it fails."""
+        """Write pending replies; return False if another process holds a lock or the write fails."""
         try:
             connection.execute("BEGIN IMMEDIATE")
             connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", self._unwritten.items())
@@ -157,9 +157,9 @@ class CachedModel(ModelAround):
     """A model behind a response cache.
 
     Args:
-        model: replies where the cache cannot.
+        model: replies to requests that are not cached.
         cache: may be shared by any number of models.
-        epoch: part of the key, so that repeats of a sample are answered anew.
+        epoch: part of the key, so that repeats of a sample get new replies.
     """
 
     def __init__(self, model: Model, cache: ResponseCache, epoch: int = 0) -> None:
@@ -170,16 +170,16 @@ class CachedModel(ModelAround):
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """The cached reply to the same request, else a new one."""
+        """Return the cached reply to the same request, or a new one."""
         key = request_key(self.base_url, self.name, messages, tools, settings, self.epoch)
         cached = self.cache.get(key)
         if cached is not None:
             self.stats.cached += 1
-            # A run that is all in the cache must leave room for progress and interrupts.
+            # A fully cached run must still leave time for progress lines and interrupts.
             await asyncio.sleep(0)
             return cached
         completion = await self.model.generate(messages, tools, settings)
-        # A reply that the endpoint gave no room for follows, too, from how the server was started.
+        # A reply that was cut short by the endpoint's own limit also depends on how the server was started.
         cut_short = completion.finish_reason == "length" and completion.detail
         if completion.finish_reason in KEPT and not cut_short:
             self.cache.put(key, completion)
@@ -194,24 +194,24 @@ def request_key(
     settings: ModelSettings,
     epoch: int,
 ) -> str:
-    """SHA-256 over the endpoint, the request's body (each picture by its own hash) and the epoch."""
+    """Return the SHA-256 of the endpoint, the request body (with a hash in place of each image) and the epoch."""
     text = request_text(model, messages, tools, settings, _image_digest)
     return sha256(orjson.dumps([base_url, epoch]) + b"\n" + text).hexdigest()
 
 
 @lru_cache(maxsize=128)
 def _image_digest(url: str) -> str:
-    # The same picture comes again at every step and in every mode.
+    # The same image recurs at every step and in every mode.
     return sha256(url.encode(errors="surrogatepass")).hexdigest()
 
 
 def _digest(key: str, body: bytes) -> bytes:
-    """Checksum of an entry over key and content, against decay and entries stored under another key."""
+    """Return a checksum of key and content that detects corruption and entries stored under another key."""
     return blake2b(key.encode() + body, digest_size=_DIGEST_BYTES).digest()
 
 
 def _opened(path: Path) -> sqlite3.Connection:
-    """A connection to the file as a response cache, created where there is none.
+    """Open the file as a response cache and create it if necessary.
 
     Raises:
         OSError, sqlite3.Error, _Unusable
@@ -223,11 +223,11 @@ def _opened(path: Path) -> sqlite3.Connection:
         connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
         try:
             _prepare(connection)
-            connection.execute("PRAGMA busy_timeout = 0")  # the event loop waits for nobody
+            connection.execute("PRAGMA busy_timeout = 0")  # the event loop must not block
             return connection
         except BaseException as error:
             connection.close()
-            # Two processes that begin at once meet here; SQLite does not wait by itself when the mode changes.
+            # Two processes that start at once collide here, because SQLite does not wait when the journal mode changes.
             if not _is_busy(error) or time.monotonic() > deadline:
                 raise
         time.sleep(0.02)
@@ -242,7 +242,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
     if not schema:
         connection.execute(_TABLE)
     connection.execute("COMMIT")
-    # Nothing but our table: no view or trigger of somebody else's making ever runs.
+    # Only our own table: views and triggers of a foreign database must never run.
     if schema and schema != [_TABLE]:
         raise _Unusable("it is another database")
 

@@ -1,8 +1,7 @@
 """Attempts at one reply, and a log of requests and replies that shows whether a time-out is caused by the model.
 
-An endpoint that queues lets ordinary requests wait until they time out, and one that is away or slow does so too. A
-time-out is the model's own only where the request was alone, with its full time, at an endpoint that answers others as
-usual before it and after it.
+Ordinary requests also time out at an endpoint that queues them, is slow or is unreachable. A time-out is attributed to
+the model only if the request was alone for its full time, at an endpoint that answers others normally before and after.
 """
 
 import time
@@ -15,25 +14,25 @@ from agrotools.core import EndpointProblem
 from agrotools.models.base import Completion, FinishReason
 
 TRIES_IN_COMPANY = 3
-"""Times that a request may time out beside others before it is asked again alone."""
+"""Time-outs of a request among others before it is sent alone."""
 TRIES_ALONE = 3
-"""Times that a request is asked alone without a complete reply."""
+"""Time-outs of a request sent alone before it fails."""
 PROOFS = 2
-"""Number of these that only the model explains before it is its own: one of several machines may hang."""
+"""Time-outs that only the model can explain before it is held responsible: one of several machines may hang."""
 MOST_LATE_S = 1800.0
-"""Seconds that time-outs of requests which are alone may take in all, by either count; but four may be in any case."""
+"""Maximum total seconds of time-outs of requests sent alone, by either count; at least four are always allowed."""
 FEWEST_LATE = 4
 MOST_FRUITLESS = 10
-"""Requests that may time out alone, without proof, with no reply to anybody between; no more are sent then."""
+"""Maximum time-outs of requests sent alone, without proof and without a reply to any request in between."""
 _REMEMBERED = 8
-"""Latest replies by which the present speed is judged."""
+"""Number of latest replies that define the current speed."""
 _USUAL_SHARE = 0.5
-"""Share of the time-out that a usual reply may take, so that one that takes all of it is unusual."""
+"""Maximum share of the time-out that a usual reply takes; above it, a time-out is not exceptional."""
 
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """A failed attempt worth a retry. ``wait_s``: the wait that the server asked for."""
+    """A failed attempt that is worth a retry. ``wait_s``: wait requested by the server."""
 
     reason: str
     wait_s: float | None = None
@@ -44,13 +43,13 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """A time-out that may be the endpoint's doing, and why."""
+    """A time-out that may be caused by the endpoint; ``doubt``: the reason."""
 
     doubt: str
     alone: bool
-    """True if it was alone in flight."""
+    """True if the request was alone in flight."""
     exceptional: bool
-    """True if most others were answered meanwhile."""
+    """True if at least as many other requests were answered meanwhile as were not."""
     timed_out: bool = True
 
 
@@ -59,29 +58,29 @@ class Tries:
     """Attempts so far at one reply."""
 
     attempts: int = 0
-    """Requests that were sent."""
+    """Number of requests sent."""
     faults: int = 0
     in_company: int = 0
-    """Time-outs beside other requests."""
+    """Time-outs while other requests were in flight."""
     alone: int = 0
-    """Time-outs alone in flight."""
+    """Time-outs while alone in flight."""
     proved: int = 0
-    """Of those, how many nothing but the model explains."""
+    """Number of time-outs that only the model can explain."""
     exceptional: bool = False
-    """True if it timed out alone, or while most others were answered."""
+    """True if the request timed out alone, or while most others were answered."""
     apart: bool = False
-    """True if the next attempt keeps all others out."""
+    """True if the next attempt is sent alone."""
     spent_s: float = 0.0
-    """Seconds taken by faults, and waited after them."""
+    """Seconds spent on failed attempts and on the waits after them."""
     first_at: float = 0.0
 
     @property
     def seconds(self) -> float:
-        """Since the first attempt."""
+        """Seconds since the first attempt."""
         return time.monotonic() - self.first_at
 
     def ended(self, reason: FinishReason, detail: str) -> Completion:
-        """The completion of a request whose reply is a refusal or a time-out."""
+        """Return the completion of a request that was refused or timed out."""
         return Completion(finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts)
 
 
@@ -95,16 +94,16 @@ def hint_after(fault: Fault) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """A request when it was sent, and the counts of that moment."""
+    """A request at the moment it was sent, with the counts at that moment."""
 
     at: float
     number: int
-    """Among all that were sent."""
+    """Sequence number of the request."""
     in_company: bool
     replies: int
     timeouts: int
     after_reply: bool
-    """True if what was given up before it can be in its way no more: something sent later was answered already."""
+    """True if requests that were abandoned earlier cannot delay it, because one sent after them was answered."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,38 +112,38 @@ class GivenUp:
 
     sent: Sent
     alone: bool
-    """True if no other request was in flight at any moment of its time."""
+    """True if no other request was in flight at any time meanwhile."""
     replies: int
-    """Replies to others during its time."""
+    """Number of other requests answered meanwhile."""
     exceptional: bool
-    """True if at least as many others were answered during its time as were not."""
+    """True if at least as many other requests were answered meanwhile as were not."""
 
 
 class AnswerLog:
-    """Counts of what was sent to an endpoint and what became of it.
+    """Counts of the requests sent to an endpoint and of their outcomes.
 
     Args:
-        timeout_s: seconds after which a request is given up.
-        clock: seconds that only go forward.
+        timeout_s: seconds after which a request is abandoned.
+        clock: monotonic clock in seconds.
     """
 
     def __init__(self, timeout_s: float, clock: Callable[[], float] = time.monotonic) -> None:
         self.silent = False
-        """True if the endpoint was last known to answer nobody."""
+        """True if the endpoint answered no request when it was last tested."""
         self.hangs_by_chance = False
-        """True if a request timed out alone, or among answered ones, and had a reply when it was asked again."""
+        """True if a request timed out alone, or while others were answered, and succeeded when it was repeated."""
         self._timeout_s = timeout_s
         self._clock = clock
         self._sent = self._in_flight = self._replies = self._timeouts = 0
         self._latest: deque[float] = deque(maxlen=_REMEMBERED)
-        # Moments of sending: of the latest request with an answer, of the latest with a model's reply.
+        # Sending times: of the latest answered request, and of the latest one with a reply of the model.
         self._answered = self._replied = float("-inf")
-        # When a request was last given up (at first: since when anything is known); when the endpoint last answered
-        # fewer than it left waiting.
+        # Time when a request was last abandoned (initially the start of the log), and time when the endpoint last
+        # answered fewer requests than it left waiting.
         self._given_up_at, self._overloaded_at = clock(), float("-inf")
 
     def send(self) -> Sent:
-        """Log that a request is sent now. It must be ended by :meth:`end`."""
+        """Log that a request is sent now. Each call must be followed by :meth:`end`."""
         self._sent += 1
         self._in_flight += 1
         return Sent(
@@ -158,7 +157,7 @@ class AnswerLog:
 
     @property
     def clear(self) -> bool:
-        """True if something was answered that was sent after the last request was given up."""
+        """True if a request that was sent after the last one was abandoned has been answered."""
         return self._answered >= self._given_up_at
 
     def end(self) -> None:
@@ -166,7 +165,7 @@ class AnswerLog:
         self._in_flight -= 1
 
     def answered(self, sent: Sent, *, probe: bool = False) -> None:
-        """Note the reply to a request. A ``probe`` shows that the endpoint is there, and nothing of its speed."""
+        """Record the reply to a request. A ``probe`` shows that the endpoint answers, but not how fast."""
         self.silent = False
         self._answered = max(self._answered, sent.at)
         if not probe:
@@ -175,7 +174,7 @@ class AnswerLog:
             self._latest.append(self._clock() - sent.at)
 
     def given_up(self, sent: Sent) -> GivenUp:
-        """Note that a request, still in flight, is given up after its full time."""
+        """Record that a request, still in flight, is abandoned after its full time."""
         now = self._clock()
         alone = not sent.in_company and self._sent == sent.number
         replies = self._replies - sent.replies
@@ -188,9 +187,9 @@ class AnswerLog:
         return GivenUp(sent, alone, replies, exceptional)
 
     def doubt(self, given_up: GivenUp, *, has_worked: bool) -> str:
-        """Reason why a time-out may not be caused by the model; empty if it is.
+        """Return the reason why the model may not have caused a time-out; empty if it did.
 
-        The endpoint is known to have answered after it. ``has_worked``: whether it ever gave a reply to this run.
+        The endpoint must have answered after it. ``has_worked``: True if the endpoint has ever replied to this run.
         """
         if not given_up.alone:
             return "other requests were in flight"

@@ -26,10 +26,10 @@ class Response:
 
 
 class NoResponse(Exception):
-    """The exchange failed on the way.
+    """The exchange failed.
 
-    ``overload``: as it does when a server has too much to do; ``unreachable``: nobody took the request; ``passing``:
-    another try may do better.
+    ``overload``: the failure suggests an overloaded server; ``unreachable``: no server accepted the request;
+    ``passing``: a retry may succeed.
     """
 
     def __init__(self, reason: str, *, overload: bool = False, unreachable: bool = False, passing: bool = True) -> None:
@@ -44,11 +44,11 @@ class UntrustedServer(Exception):
 
 
 class TimedOut(Exception):
-    """No complete reply in time; the cause (server or model) is not known here."""
+    """No complete reply in time; the cause (server or model) is unknown at this level."""
 
 
 class _LargeBody(BytesPayload):
-    """Bytes of any size, sent from where they are (aiohttp warns of more than one MiB, and reads files in pieces)."""
+    """Request body of any size, sent without copying (aiohttp warns above one MiB, and reads files in pieces)."""
 
     def __init__(self, value: bytes) -> None:
         super().__init__(b"", content_type="application/json")
@@ -57,12 +57,12 @@ class _LargeBody(BytesPayload):
 
 
 class Transport:
-    """Posts to ``<base_url>/chat/completions`` over one pooled session.
+    """HTTP client that posts to ``<base_url>/chat/completions`` over one pooled session.
 
     Args:
-        base_url: without a slash at the end.
+        base_url: address without a trailing slash.
         headers: sent with every request.
-        wire: how long to wait for a reply, and for the rest of one that has begun.
+        wire: time limits.
     """
 
     def __init__(self, base_url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
@@ -74,11 +74,11 @@ class Transport:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def post(self, body: bytes) -> Response:
-        """One exchange. Redirects are not followed: they would carry prompts, and perhaps the key, elsewhere.
+        """Post one request. Redirects are not followed: they would send prompts, and perhaps the key, elsewhere.
 
         Raises:
-            NoResponse: refused, broken, stalled, without end, longer than any reply can be, or no HTTP.
-            UntrustedServer: certificate.
+            NoResponse: the exchange was refused, broken, stalled, endless or not HTTP, or the reply is too long.
+            UntrustedServer: the certificate is not trusted.
             TimedOut: no reply in time.
         """
         session = self._connected()
@@ -86,7 +86,7 @@ class Transport:
         try:
             async with session.post(self._url, data=data, allow_redirects=False) as response:
                 content = response.content
-                # A short reply is there at once with its headers; then nothing is left to be waited for.
+                # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
                 return Response(response.status, response.headers, read)
         except aiohttp.ConnectionTimeoutError as error:
@@ -100,7 +100,7 @@ class Transport:
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
-        # Where both limits would end a silent reply, it is the silence that is told.
+        # If both limits would end a silent reply, the silence is reported.
         patience_s = min(self._wire.stall_s, self._wire.timeout_s / 2)
         pieces: list[bytes] = []
         size = 0
@@ -121,11 +121,11 @@ class Transport:
                 raise NoResponse(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
 
     def _connected(self) -> aiohttp.ClientSession:
-        """The session of the running loop, made on first use."""
+        """Return the session of the running event loop, created on first use."""
         loop = asyncio.get_running_loop()
         if self._session is None or self._session.closed or self._loop is not loop:
             self._session = aiohttp.ClientSession(
-                # How many requests are open at once is decided before they come here.
+                # The number of open requests is limited before they get here.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
                 timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=_CONNECT_S),
                 headers=self._headers,

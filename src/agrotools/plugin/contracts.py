@@ -71,9 +71,8 @@ class MetricInfo:
     out_of: int = 100
     """Scale on which values are shown: 100 for percent, 10 for points out of 10, 1 for unscaled values."""
     slots: Callable[[Slot], bool] | None = None
-    """Predicate for the slots that count; a sample without such a slot has no row. None if the metric is no mean over
-    slots.
-    """
+    """Predicate for the slots that count; a sample without such a slot has no row. None if it is not a mean
+    over slots."""
     stands_for_sample: bool = False
     """True if the metric scores the sample as a whole; a report calls a sample with the value 1 "right"."""
     compared_in: tuple[Mode, ...] = ()
@@ -123,20 +122,17 @@ class Scoring:
     slot_scorers: Mapping[str, "Callable[[Slot, Sequence[Slot], str], SlotScore]"] = field(default_factory=dict)
     """By slot type: function that returns the score of a slot, 0 to 1, from the slot, all slots of the sample and the
     answer text. The engine computes the weighted means that :class:`MetricInfo` defines. A sample without an answer
-    scores 0.
-    """
+    scores 0."""
     call_scorers: "Mapping[str, Callable[[Slot, Sample, Trajectory], SlotScore]]" = field(default_factory=dict)
     """By slot type: function that scores a slot that tool calls answer, from the slot, the sample and the
-    trajectory.
-    """
+    trajectory."""
     score_record: "Callable[[Record, Trajectory, TextComparisons], list[Score]] | None" = None
     """Function that returns all rows of a record with a slot type of the plug-in, replacing the engine's."""
     comparisons: Mapping[str, str] = field(default_factory=dict)
     """Names for ``--with``, each with a description of what it adds."""
     check_comparisons: Callable[[TextComparisons], None] | None = None
     """Function that raises :class:`~agrotools.core.UsageError` if a requested comparison is unknown or not
-    installed.
-    """
+    installed."""
     tally: Callable[[], ModeTally] | None = None
     published: "Callable[[PublishedRun], PublishedFigures | None] | None" = None
     """Function that returns the paper's metrics for a run on the benchmark, or None if the mode has none."""
@@ -144,15 +140,14 @@ class Scoring:
 
 class JudgedMetric(NamedTuple):
     """Metric that a judge gives: the slots it applies to, and how the grades of a sample (each in [0, 1]) are
-    combined.
-    """
+    combined."""
 
     belongs: Callable[[Slot], bool]
     together: Callable[[Sequence[float]], float] = fmean
     asked_as: str | None = None
     """Metric whose judge replies this one shares and interprets differently; None if it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """Function that converts the grades of a sample to one score per slot; None if the grades are the scores."""
+    """Function that converts a sample's grades to one score per slot; None if the grades are the scores."""
 
 
 @dataclass(frozen=True)
@@ -162,8 +157,7 @@ class Judging:
     metrics: Mapping[str, JudgedMetric]
     questions: "Callable[[Record, Rubrics | None], list[JudgeQuestion]]"
     """Function that returns the questions about a record; empty if the record is from another benchmark or has no
-    answer.
-    """
+    answer."""
     read_rubrics: "Callable[[Path, str], Rubrics] | None" = None
     """Function that reads rubrics from a user's file, with a name; None if answers are not graded by rubrics."""
     calibrated: str = ""
@@ -196,9 +190,7 @@ class PaperTables(Protocol):
 
 @dataclass(frozen=True)
 class RecordErrors:
-    """Error counter for the records of one protocol and mode, whose replies hold no tool calls. It replaces the
-    engine's.
-    """
+    """Error counter for records of one protocol and mode, which replaces the engine's. Their replies hold no calls."""
 
     add: "Callable[[Record, Errors], None]"
     """Function that counts the errors of a valid record."""
@@ -232,8 +224,7 @@ class PublishedFiles(NamedTuple):
 
 class PartColumn(NamedTuple):
     """Metric in the tables by task and answer type. ``title``: title of its separate table in a report on
-    several runs.
-    """
+    several runs."""
 
     mode: Mode
     metric: str
@@ -295,8 +286,7 @@ class PredictionFormat:
     """Options that do not apply (``data``, ``judgements``, ``embedder``), each with a message and a hint."""
     write: "Callable[[Manifest, Mode, Sequence[Record]], PredictionContent | None] | None" = None
     """Function that returns the prediction file of one mode of a run from its valid records; None if the mode
-    has none.
-    """
+    has none."""
 
 
 class PromptTemplates(NamedTuple):
@@ -320,8 +310,7 @@ class RunProtocol:
     """Prompt templates, whose texts are part of the prompt hash."""
     max_turns: int | None = None
     """Default limit of model turns per sample if neither the user nor the benchmark sets one; None for the engine's
-    default.
-    """
+    default."""
     shows_images: bool = True
     """Default of the image setting: True if images are shown to the model."""
     single_shot: bool = False
@@ -364,8 +353,7 @@ class BenchmarkPlugin:
     """Other spellings that the command line accepts."""
     find: Callable[[Path | None], Path | str] | None = None
     """Function that returns the place of the files below a folder, or a remark on it, and raises
-    :class:`~agrotools.core.AgrotoolsError` if they are missing. None if the benchmark needs no files.
-    """
+    :class:`~agrotools.core.AgrotoolsError` if they are missing. None if the benchmark needs no files."""
     file_roots: Callable[[Path | None], Sequence[Path]] | None = None
     """Function that returns the folders that file paths are relative to, for the images of a report."""
     check: "Callable[[Path | None, Progress], FileCheck] | None" = None

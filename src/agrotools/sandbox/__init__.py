@@ -1,6 +1,6 @@
-"""Runs untrusted Python code: isolated, limited, never in this process. See docs/sandbox.md."""
+"""Execution of untrusted Python code in isolated processes with resource limits. See docs/sandbox.md."""
 
 RUNNER_VARIABLE = "AGROTOOLS_SANDBOX"
-"""Environment variable: the runner to use, by name."""
+"""Environment variable with the name of the runner to use."""
 WORKERS_VARIABLE = "AGROTOOLS_SANDBOX_WORKERS"
-"""Environment variable: how many workers are kept, and so how many jobs run at once. Default: one for each core."""
+"""Environment variable with the number of workers, which is also that of concurrent jobs. Default: one per core."""

@@ -1,4 +1,4 @@
-"""Pipes between a worker and this process while a job runs: output is counted, frames are parsed as untrusted data."""
+"""Communication with a worker over pipes during a job: output is limited, and frames are parsed as untrusted data."""
 
 import json
 import os
@@ -11,19 +11,19 @@ from typing import Any, Literal
 from agrotools.sandbox.result import Limits
 
 START_TIMEOUT_S = 60.0
-"""Timeout until a worker is ready, and again until it starts the code: a busy machine needs tens of seconds."""
+"""Timeout until a worker is ready, and again until it starts the code; a busy machine may need tens of seconds."""
 CHUNK = 2**16
 _HEAD = struct.Struct(">cI")
 _LONGEST_NAME = 300
 _MESSAGE_BYTES = 2**17
-"""Bytes that a worker adds to a result: message, traceback."""
+"""Maximum number of bytes that a worker adds to a result (message, traceback)."""
 
 Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "nonsense"]
 
 
 @dataclass
 class JobOutcome:
-    """Outcome of a job. All fields but ``cause``, ``status`` and ``seconds`` are untrusted output of the code."""
+    """Outcome of a job. All fields except ``cause``, ``status`` and ``seconds`` are untrusted output of the code."""
 
     cause: Cause = "ended"
     reply: dict[str, Any] = field(default_factory=dict[str, Any])
@@ -32,12 +32,12 @@ class JobOutcome:
     stdout: bytes = b""
     stderr: bytes = b""
     status: int | None = None
-    """exit status of the worker, that of a signal negative; None where it had to be killed"""
+    """Exit status of the worker, negative for a signal; None if it had to be killed."""
     seconds: float = 0.0
 
 
 def frame(kind: bytes, content: bytes = b"") -> bytes:
-    """A frame, in either direction: one byte for the kind, the length, the content."""
+    """Return a frame for either direction: one byte for the kind, the length, the content."""
     return _HEAD.pack(kind, len(content)) + content
 
 
@@ -56,7 +56,7 @@ class Exchange:
         self._longest = {b"S": 0, b"A": picture, b"F": picture, b"D": 8 * limits.output_bytes + _MESSAGE_BYTES}
 
     def run(self, job: bytes) -> JobOutcome:
-        """Send the job and read until it ends or breaks a limit. The process is not stopped."""
+        """Send the job and read until it ends or exceeds a limit. The process is not stopped."""
         left_to_send = memoryview(job)
         open_streams = dict(self._streams)
         poll = select.poll()
@@ -91,7 +91,7 @@ class Exchange:
         return "output_cap" if len(self._outputs[name]) > self._limits.output_bytes else None
 
     def _take(self, data: bytes) -> Cause | None:
-        """Read frames; the first that breaks a limit or is malformed ends the job."""
+        """Parse frames; the first one that exceeds a limit or is malformed ends the job."""
         frames = self._frames
         frames += data
         while len(frames) >= _HEAD.size:
@@ -142,7 +142,7 @@ class Exchange:
 
 
 def read_some(fd: int) -> bytes | None:
-    """Data of one read from a pipe; None if there is none yet, empty at its end."""
+    """Read from a pipe once. Returns None if there are no data yet, and empty data at the end."""
     try:
         return os.read(fd, CHUNK)
     except BlockingIOError:
@@ -152,7 +152,7 @@ def read_some(fd: int) -> bytes | None:
 
 
 def drain(fd: int, most: int) -> bytes:
-    """Data that a pipe holds already; reading stops once there are more than ``most`` bytes."""
+    """Read the data that a pipe holds already, until there are more than ``most`` bytes."""
     os.set_blocking(fd, False)
     data = bytearray()
     while len(data) <= most and (part := read_some(fd)):
@@ -161,7 +161,7 @@ def drain(fd: int, most: int) -> bytes:
 
 
 def _send(fd: int, data: memoryview) -> memoryview:
-    """Write to a pipe. Returns the data still to send; empty if the reader has closed it."""
+    """Write to a pipe and return the remaining data; they are empty if the reader has closed the pipe."""
     try:
         return data[os.write(fd, data[:CHUNK]) :]
     except BlockingIOError:

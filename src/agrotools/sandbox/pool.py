@@ -1,4 +1,4 @@
-"""Warm workers: started in advance, each used for one job, then discarded and replaced in the background."""
+"""Pool of warm workers, which are started in advance, used for one job each, and replaced in the background."""
 
 import atexit
 import base64
@@ -27,21 +27,21 @@ _READY = frame(b"R")
 _EXIT_TIMEOUT_S = 1.0
 _FINAL_OUTPUT_S = 0.2
 _SIGNALLED = 128
-"""Bubblewrap reports a signal as shells do: its number plus this."""
+"""Offset that bubblewrap, like a shell, adds to the number of a signal in its exit status."""
 
 
 class Worker:
-    """A worker process that is starting or ready. Create it in a long-lived thread: it dies with that thread."""
+    """Worker process that is starting or ready. Create it in a long-lived thread, because it ends with that thread."""
 
     def __init__(self, runner: str, warm: tuple[str, ...] = WARM, folder: str | None = None) -> None:
-        """Raises: OSError: it cannot be started."""
+        """Start the worker. Raises OSError if that fails."""
         self.runner = runner
         self._ready = False
         self._result, result_out = os.pipe()
         filter_in, filter_out = os.pipe()
         try:
             start = runners.start(runner, result_out, filter_in, warm=warm, folder=folder)
-            os.write(filter_out, start.filter)  # a pipe holds more than the longest filter
+            os.write(filter_out, start.filter)  # a pipe buffer is larger than any filter
             os.close(filter_out)
             filter_out = -1
             self._process = subprocess.Popen(
@@ -68,7 +68,7 @@ class Worker:
         self.pid = self._process.pid
 
     def wait_ready(self, timeout_s: float = START_TIMEOUT_S) -> bool:
-        """True once it has reported that it is ready."""
+        """Wait until the worker is ready; False if it does not report that within the timeout."""
         poll = select.poll()
         poll.register(self._result, select.POLLIN)
         until = time.monotonic() + timeout_s
@@ -84,7 +84,7 @@ class Worker:
         return True
 
     def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> JobOutcome:
-        """Run a job, once. Call :meth:`end` afterwards."""
+        """Run a job, at most one per worker. Call :meth:`end` afterwards."""
         program = base64.b64encode(self._code_filter).decode()
         job = json.dumps({"code": code, "call": call, "limits": asdict(limits), "filter": program})
         frames = [frame(b"I", name.encode() + b"\0" + content) for name, content in inputs.items()]
@@ -114,7 +114,7 @@ class Worker:
         return status
 
     def kill(self) -> None:
-        """Kill the process at once."""
+        """Kill the process immediately."""
         if self._process.returncode is not None:
             return
         with suppress(OSError):
@@ -127,8 +127,8 @@ class Worker:
     def _kill_inner(self) -> bool:
         """Kill the process inside bubblewrap. Returns True if the outer process has then ended.
 
-        While the two are still setting up (some milliseconds), an inner one whose outer one is killed waits for it for
-        ever. So the inner one is killed only once it has started the worker.
+        While both processes are still starting (a few milliseconds), killing the outer one leaves the inner one waiting
+        for it forever. Therefore the inner one is killed, once it has started the worker.
         """
         until = time.monotonic() + _EXIT_TIMEOUT_S
         while self._wait(0) is None and time.monotonic() < until:
@@ -140,11 +140,11 @@ class Worker:
         return self._process.returncode is not None
 
     def read_stderr(self) -> str:
-        """Standard error so far of a worker that did not become ready."""
+        """Return the standard error so far of a worker that did not become ready."""
         return drain(self._stderr, 8000).decode(errors="replace")
 
     def _at_end(self) -> bool:
-        """True if the process has closed its result pipe, which it does when it ends."""
+        """Return True if the process has closed its result pipe, which happens when it ends."""
         if self._result < 0:
             return True
         poll = select.poll()
@@ -166,14 +166,14 @@ def _children(pid: int) -> list[int]:
 
 
 def new_folder() -> tempfile.TemporaryDirectory[str]:
-    """A temporary folder for the files of one job."""
+    """Create a temporary folder for the files of one job."""
     return tempfile.TemporaryDirectory(prefix="agrotools-sandbox-", ignore_cleanup_errors=True)
 
 
 class Pool:
-    """Workers of one runner; none is started before the first is taken.
+    """Workers of one runner; none is started until the first is taken.
 
-    All of them are started by one thread, since each dies with the thread that started it.
+    One thread starts all of them, because each ends with the thread that started it.
     """
 
     def __init__(self, runner: str, size: int) -> None:
@@ -190,10 +190,10 @@ class Pool:
         self._filled = False
 
     def take(self) -> Worker:
-        """The next worker that was started in advance. Return it with :meth:`throw_away`.
+        """Return the next prepared worker. Release it with :meth:`throw_away`.
 
         Raises:
-            InfrastructureError: it cannot be started.
+            InfrastructureError: the worker cannot be started.
         """
         with self._lock:
             first, self._filled = not self._filled, True
@@ -201,11 +201,11 @@ class Pool:
             self.refill()
         future = self._prepared.get()
         if self._closed:
-            self._prepared.put(_never())  # for the next caller that waits
+            self._prepared.put(_never())  # for the next waiting caller
         return self._result(future)
 
     def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
-        """A worker outside the pool, else as :meth:`take`."""
+        """Start a worker outside the pool; errors as in :meth:`take`."""
         return self._result(self._order(warm, folder))
 
     def throw_away(self, worker: Worker) -> None:
@@ -214,16 +214,16 @@ class Pool:
         worker.end()
 
     def refill(self) -> None:
-        """Order another worker in place of one that was taken."""
+        """Order another worker to replace one that was taken."""
         self._prepared.put(self._order(WARM, None))
 
     def alive(self) -> set[int]:
-        """Process ids of all workers that were started and not thrown away; waits for one that is being started."""
+        """Return the process ids of all running workers, after waiting for one that is being started."""
         with self._starting, self._lock:
             return {worker.pid for worker in self._alive}
 
     def close(self) -> None:
-        """Kill every worker. None can be taken afterwards."""
+        """Kill all workers. None can be taken afterwards."""
         with self._lock:
             self._closed = True
             alive, self._alive = list(self._alive), set()
@@ -277,7 +277,7 @@ _pools_lock = threading.Lock()
 
 
 def pool_of(runner: str) -> Pool:
-    """The pool of this process for ``runner``; created on first use, closed when the process ends.
+    """Return the pool of this process for ``runner``; created on first use, closed when the process ends.
 
     Raises:
         UsageError: the environment variable for the number of workers is invalid.
@@ -289,13 +289,13 @@ def pool_of(runner: str) -> Pool:
 
 
 def are_workers(processes: set[int]) -> bool:
-    """True if there is at least one process and all are workers that this process keeps ready."""
+    """Return True if there is at least one process and all are workers of this process."""
     workers: set[int] = set().union(*(pool.alive() for pool in list(_pools.values())))
     return bool(processes) and processes <= workers
 
 
 def pool_size() -> int:
-    """Number of workers kept ready: ``AGROTOOLS_SANDBOX_WORKERS``, else the cores that this process may use."""
+    """Return the number of workers: ``AGROTOOLS_SANDBOX_WORKERS``, or the number of cores available to this process."""
     text = os.environ.get(WORKERS_VARIABLE, "").strip()
     if not text:
         cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
@@ -316,7 +316,7 @@ def close_pools() -> None:
 
 
 def _forget_pools() -> None:
-    """Drop the pools in a forked process: the workers belong to the process that started them."""
+    """Drop the pools in a forked process, because their workers belong to the parent process."""
     global _pools_lock
     _pools_lock = threading.Lock()
     _pools.clear()

@@ -1,4 +1,4 @@
-"""Detection of usable runners, by running a job that tries to escape."""
+"""Detection of usable runners by running a job that tries to escape."""
 
 import json
 import os
@@ -34,7 +34,7 @@ class Probe:
     runner: str
     holds: bool
     message: str
-    """what it let through or lacks; if it holds, what was tried"""
+    """Breaches or missing requirements; if the runner holds, the attempts that were made."""
     hint: str | None = None
     seconds: float = 0.0
 
@@ -44,12 +44,12 @@ _lock = threading.Lock()
 
 
 def available_runners() -> tuple[str, ...]:
-    """Names of the runners that isolate code on this machine, best first; never ``none``."""
+    """Return the names of the runners that isolate code on this machine, best first; never ``none``."""
     return tuple(runner for runner in RUNNERS if probe(runner).holds)
 
 
 def select_runner(name: str | None = None) -> str:
-    """The runner named by ``name`` (default: ``AGROTOOLS_SANDBOX``), or else the best that works here.
+    """Return the runner ``name`` (default: ``AGROTOOLS_SANDBOX``), or else the best one that works on this machine.
 
     Raises:
         SandboxUnavailable: the named runner, or every runner, fails its probe.
@@ -73,7 +73,7 @@ def select_runner(name: str | None = None) -> str:
 
 
 def probe(runner: str, *, again: bool = False) -> Probe:
-    """Result of probing ``runner``: one probe per process, about a tenth of a second, repeated with ``again``.
+    """Probe ``runner``, which takes about 0.1 s. The result is cached in this process; ``again`` repeats the probe.
 
     Raises:
         UsageError: the runner is unknown.
@@ -122,10 +122,10 @@ def _run_probe(runner: str) -> Probe:
 
 
 def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
-    """Outcomes of the escape attempts of a job: what each reached, None if nothing.
+    """Run a job that tries to escape, and return for each attempt what it reached, or None.
 
     Raises:
-        SandboxUnavailable: it did not run.
+        SandboxUnavailable: the job did not run.
     """
     from agrotools.sandbox.running import run_in
 

@@ -1,4 +1,4 @@
-"""Results of a run of untrusted code: its limits, how it ended, and its pictures, decoded and encoded anew."""
+"""Result of a run of untrusted code: limits, termination, and images that are decoded and encoded again."""
 
 import io
 import re
@@ -20,13 +20,13 @@ SandboxTermination = Literal[
     "denied",
     "infrastructure",
 ]
-"""How a run ended. Only ``infrastructure`` is not the doing of the code: its worker never began, or was lost."""
+"""Termination of a run. Only ``infrastructure`` is not caused by the code: its worker never started, or was lost."""
 
 NO_INPUTS: Mapping[str, bytes] = MappingProxyType({})
 
 
 class SandboxUnavailable(AgrotoolsError):
-    """Nothing on this machine can run untrusted code safely, or the runner asked for cannot."""
+    """No runner, or not the requested one, can run untrusted code safely on this machine."""
 
 
 @dataclass(frozen=True)
@@ -34,22 +34,22 @@ class Limits:
     """Resource limits of a run. All are enforced from outside the code."""
 
     wall_s: float = 30.0
-    """from the moment the code starts: for code that waits. Code that computes meets ``cpu_s`` first, also
-    where it has but a fifth of a busy core"""
+    """Wall time from the start of the code in seconds. It limits code that waits; code that computes reaches ``cpu_s``
+    first, even with a fifth of a busy core."""
     cpu_s: int = 5
-    """processor time; whole seconds, as the kernel counts"""
+    """Processor time in whole seconds, the unit of the kernel."""
     memory_mb: int = 1500
-    """address space, the interpreter and its libraries (about 400 MB) included"""
+    """Address space in MB, including the interpreter and its libraries (about 400 MB)."""
     file_mb: int = 20
-    """size of one file"""
+    """Maximum size of one file in MB."""
     open_files: int = 128
     output_bytes: int = 2**20
-    """of standard output, and as much of standard error and of the value"""
+    """Maximum size of standard output, and separately of standard error and of the value."""
     artifacts: int = 8
     artifact_bytes: int = 8 * 2**20
-    """of each"""
+    """Maximum size of each artifact."""
     artifact_pixels: int = 16_000_000
-    """of each"""
+    """Maximum number of pixels of each artifact."""
 
 
 DEFAULT_LIMITS = Limits()
@@ -57,7 +57,7 @@ DEFAULT_LIMITS = Limits()
 
 @dataclass(frozen=True)
 class SandboxArtifact:
-    """A picture that the code drew, decoded and encoded anew outside of the sandbox."""
+    """Image drawn by the code, decoded and encoded again outside the sandbox."""
 
     name: str
     media_type: str
@@ -69,18 +69,18 @@ class SandboxResult:
     """Result of a run."""
 
     value: str | None
-    """``str`` of what the function returned; None where it returned None or a figure, or nothing was called"""
+    """``str`` of the function's result; None if it returned None or a figure, or if no function was called."""
     stdout: str = field(repr=False)
     artifacts: tuple[SandboxArtifact, ...]
-    """the returned figure first, then what the code saved, in order"""
+    """The returned figure first, then the images that the code saved, in order."""
     termination: SandboxTermination
     message: str
-    """one line that says what went wrong and, where known, in which line of the code; empty where nothing did"""
+    """One-line description of the failure, with the line of the code if known; empty on success."""
     seconds: float
-    """wall time from the start of the code to its result"""
+    """Wall time from the start of the code to its result, in seconds."""
     runner: str
     log: str = field(default="", repr=False)
-    """all that is known of a failure: traceback, standard error, exit status. Not for a model"""
+    """Details of a failure: traceback, standard error, exit status. Not to be shown to a model."""
 
     @property
     def ok(self) -> bool:
@@ -92,14 +92,14 @@ _LONGEST_NAME = 80
 
 
 class BadPicture(Exception):
-    """Its text says what is wrong, for whoever wrote the code."""
+    """Image that cannot be accepted; the message is for the author of the code."""
 
 
 def check_picture(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
-    """The same picture as an artifact. Of equal pictures the content is equal.
+    """Decode a picture and encode it as an artifact. Equal pictures give equal content.
 
     Raises:
-        BadPicture: it is no PNG that can be decoded, or larger than ``limits`` allow.
+        BadPicture: it is not a valid PNG image, or larger than ``limits`` allow.
     """
     from PIL import Image
 
@@ -110,14 +110,14 @@ def check_picture(name: str, content: bytes, limits: Limits) -> SandboxArtifact:
         raise BadPicture(f"{name} has {len(content):,} bytes, more than {limits.artifact_bytes:,}")
     try:
         with Image.open(io.BytesIO(content), formats=("PNG",)) as image:
-            # As Pillow will decode it: the first chunk that states a size need not be the last.
+            # The size that Pillow uses for decoding, which need not be that of the last header chunk.
             width, height = image.size
             if width * height > limits.artifact_pixels:
                 raise BadPicture(f"{name} has {width} x {height} pixels, more than {limits.artifact_pixels:,} in all")
             pixels = image.convert("RGBA")
     except BadPicture:
         raise
-    except Exception as error:  # whatever a decoder makes of hostile bytes
+    except Exception as error:  # decoders may raise anything on hostile data
         raise BadPicture(f"{name} cannot be read as a PNG picture ({type(error).__name__})") from error
     if pixels.getchannel("A").getextrema() == (255, 255):
         pixels = pixels.convert("RGB")

@@ -1,4 +1,4 @@
-"""Isolation of workers: command lines, environments and filters of the runners. Best first in :data:`RUNNERS`."""
+"""Isolation of workers: command lines, environments and filters of the runners, best first in :data:`RUNNERS`."""
 
 import json
 import os
@@ -35,25 +35,26 @@ _IMPORTABLE = (
     *("mpmath", "scipy", "pandas", "pytz", "tzdata", "seaborn"),
 )
 _BESIDE = {"PIL": "pillow.libs"}
-"""Folders of shared libraries beside a package that are not named ``<package>.libs``."""
+"""Folders of shared libraries next to a package that are not named ``<package>.libs``."""
 _LIBRARIES = ("/lib", "/lib64", "/usr/lib", "/usr/lib64", "/etc/ld.so.cache", "/usr/share/zoneinfo")
 _PACKAGE_FOLDERS = ("site-packages", "dist-packages")
 _LINKED = "LD_LIBRARY_PATH"
 
 INSIDE = Path(__file__).parent / "inside"
-"""The worker's own code."""
+"""Folder of the code that runs inside a worker."""
 
 
 @dataclass(frozen=True)
 class Readable:
-    """Real paths. Readable are ``folders`` (or files) without ``hidden``, and ``packages`` even inside ``hidden``."""
+    """Resolved paths that a worker may read: ``folders`` (or files) without ``hidden``, and ``packages`` inside
+    ``hidden``."""
 
     folders: tuple[str, ...]
     hidden: tuple[str, ...]
     packages: tuple[str, ...]
 
     def pieces(self) -> tuple[list[str], list[str]]:
-        """The same without exclusions: readable paths, and folders whose entries may be listed."""
+        """Return readable paths without exclusions, and the folders whose entries may be listed."""
         read, listed = list(self.packages), [str(Path(package).parent) for package in self.packages]
         todo = list(self.folders)
         while todo:
@@ -69,19 +70,19 @@ class Readable:
 
 
 def interpreter() -> str:
-    """The Python that this process runs on, without its virtual environment."""
+    """Return the path of the Python interpreter of this process, outside its virtual environment."""
     return os.path.realpath(getattr(sys, "_base_executable", None) or sys.executable)
 
 
 @cache
 def package_folders() -> dict[str, str]:
-    """Parent folder of each installed package that code may import."""
+    """Return the parent folder of each installed package that code may import."""
     return {name: str(Path(places[0]).parent) for name, places in _packages().items()}
 
 
 @cache
 def readable() -> Readable:
-    """Paths on this machine that a worker may read."""
+    """Return the paths on this machine that a worker may read."""
     prefix = Path(sys.base_prefix).resolve()
     paths = [*_LIBRARIES, interpreter(), str(prefix / "lib"), str(prefix / "lib64"), sysconfig.get_path("stdlib")]
     paths += [entry for entry in os.environ.get(_LINKED, "").split(os.pathsep) if entry.startswith("/")]
@@ -98,7 +99,7 @@ def readable() -> Readable:
 
 
 def environment() -> dict[str, str]:
-    """The complete environment of a worker."""
+    """Return the complete environment of a worker."""
     variables = {
         "HOME": "/tmp",
         "LC_ALL": "C.UTF-8",
@@ -110,14 +111,14 @@ def environment() -> dict[str, str]:
         "OPENBLAS_NUM_THREADS": "1",
         "MKL_NUM_THREADS": "1",
     }
-    if linked := os.environ.get(_LINKED):  # without it some installations of Python do not start
+    if linked := os.environ.get(_LINKED):  # some Python installations do not start without it
         variables[_LINKED] = linked
     return variables
 
 
 @cache
 def _packages() -> dict[str, tuple[str, ...]]:
-    """Paths of each installed package that code may import, and of its shared libraries."""
+    """Return the paths of each installed package that code may import, and of its shared libraries."""
     files_of_package: dict[str, tuple[str, ...]] = {}
     for name in _IMPORTABLE:
         spec = find_spec(name)
@@ -130,7 +131,7 @@ def _packages() -> dict[str, tuple[str, ...]]:
 
 
 def _outermost(paths: Iterable[str]) -> tuple[str, ...]:
-    """Existing paths, links resolved, without those inside others."""
+    """Return existing paths, with links resolved and without paths inside others."""
     real_paths = sorted({os.path.realpath(path) for path in paths if Path(path).exists()} - {"/"})
     return tuple(path for path in real_paths if not any(_inside(path, other) for other in real_paths))
 
@@ -144,7 +145,7 @@ NONE = "none"
 """No isolation, only resource limits. Used only if it is named explicitly."""
 
 TEMPORARY_BYTES = 32 * 2**20
-"""Bytes that a worker in bubblewrap may write to ``/tmp``, in memory, discarded when it ends."""
+"""Bytes that a worker in bubblewrap may write to ``/tmp``, which is in memory and discarded at the end."""
 _INSIDE = "/sandbox"
 _CALLS = (
     "seccomp",
@@ -162,15 +163,15 @@ class Start:
     argv: list[str]
     environment: Mapping[str, str]
     folder: str
-    """working folder of the new process"""
+    """Working folder of the new process."""
     filter: bytes = b""
-    """what bubblewrap reads from the descriptor ``filter_fd``"""
+    """Filter that bubblewrap reads from the descriptor ``filter_fd``."""
     code_filter: bytes = field(default=b"", repr=False)
-    """what the worker installs before it runs the code"""
+    """Filter that the worker installs before it runs the code."""
 
 
 def missing(runner: str) -> tuple[str, str] | None:
-    """A missing requirement of a runner and how to provide it; None if none is known to be missing.
+    """Return a missing requirement of a runner and how to provide it; None if none is known to be missing.
 
     Raises:
         UsageError: the runner is unknown.
@@ -187,7 +188,7 @@ def missing(runner: str) -> tuple[str, str] | None:
 
 
 def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...], folder: str | None = None) -> Start:
-    """Command to start a worker of ``runner`` that writes its frames to ``result_fd``.
+    """Return the command that starts a worker of ``runner``, which writes its frames to ``result_fd``.
 
     ``folder`` becomes its working folder if the runner does not provide one.
     """
@@ -266,5 +267,6 @@ def _version() -> tuple[int, ...]:
 
 
 def needs_folder(runner: str, inputs: bool) -> bool:
-    """True if the job needs a temporary folder, since the runner gives the worker no file system of its own."""
+    """Return True if the job needs a temporary folder, because the runner gives the worker no file system of
+    its own."""
     return runner == NONE or (runner == "landlock" and inputs)

@@ -1,4 +1,4 @@
-"""Running a piece of untrusted code."""
+"""Execution of a piece of untrusted code."""
 
 import re
 from collections.abc import Mapping
@@ -48,17 +48,18 @@ def run_code(
     Blocks; may be called from any thread (from asyncio: ``await asyncio.to_thread(run_code, ...)``).
 
     Args:
-        code: the code, bare or in a Markdown fence.
-        call: the function to call without arguments once the code has run; None: only the code is run. A figure that it
-            returns, or the current one of pyplot where it returns None, becomes a PNG artifact, as do the figures that
+        code: the code, with or without a Markdown fence.
+        call: function that is called without arguments after the code has run; None to run only the code. A returned
+            figure, or pyplot's current one if the function returns None, becomes a PNG artifact, as do the figures that
             the code saves.
-        inputs: files that the code finds in its working folder, by name.
+        inputs: files for the code's working folder, by name.
         limits: resource limits.
-        runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best that works here.
+        runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best that works on this
+            machine.
 
     Raises:
-        SandboxUnavailable: no runner can run code safely here.
-        UsageError: the runner is unknown, or the inputs are too many or not plain file names.
+        SandboxUnavailable: no runner can run code safely on this machine.
+        UsageError: the runner is unknown, or the inputs are too large or not plain file names.
     """
     _check_inputs(inputs)
     runner = select_runner(runner)
@@ -71,14 +72,16 @@ def run_code(
     if result.termination == "infrastructure":
         result = _run_once(pool, code, call, inputs, limits)
         if result.message == _FROM_OUTSIDE:
-            # Killed twice while it was at work: by the kernel, for memory. No way out for code that wants no score.
+            # Killed twice during execution, most likely by the kernel because of memory. Treating this as an
+            # infrastructure failure would let code avoid being scored.
             message = "the system killed the code twice, most likely for want of memory: use less"
             result = replace(result, termination="memory", message=message)
     return result
 
 
 def unfenced(text: str) -> str:
-    """The code of the first Markdown fence that holds Python, else of the first; the text itself without any."""
+    """Return the code in the first Markdown fence marked as Python, or in the first fence, or the text without
+    fences."""
     fences: list[tuple[str, str]] = []
     start = text.find("```")
     while start >= 0 and (head_end := text.find("\n", start)) >= 0:
@@ -92,7 +95,7 @@ def unfenced(text: str) -> str:
 
 
 def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
-    """Run code in a worker that has been started. The caller ends it."""
+    """Run code in a started worker, which the caller has to end."""
     if not worker.wait_ready():
         log = worker.read_stderr()
         return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
@@ -126,7 +129,7 @@ def _check_inputs(inputs: Mapping[str, bytes]) -> None:
 
 
 def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxResult:
-    """Result of a job. Data from the code is trusted only for the result of that code itself."""
+    """Convert the outcome of a job to a result. Data from the code are trusted only as the result of that code."""
     stdout, stderr = (_text(part.decode(errors="replace")) for part in (outcome.stdout, outcome.stderr))
     if outcome.cause == "not_started":
         return _infrastructure(worker, f"the worker was lost: {_last_line(stderr) or 'no reply'}", stderr)
@@ -158,7 +161,7 @@ def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxRe
 
 
 def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermination, str]:
-    """Termination of a job, and the message on it."""
+    """Return the termination of a job and its message."""
     match outcome.cause:
         case "wall_timeout":
             return "wall_timeout", f"the code ran for more than {limits.wall_s:g} s and was stopped: make it quicker"
@@ -224,5 +227,5 @@ def _last_line(text: str) -> str:
 
 
 def _text(value: str) -> str:
-    """Text without unpaired surrogates, which cannot be encoded in files."""
+    """Replace lone surrogates in a text, because files cannot contain them."""
     return value.encode("utf-8", "replace").decode()

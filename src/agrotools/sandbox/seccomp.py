@@ -1,6 +1,6 @@
-"""The system call filters, assembled here so that no library is needed: classic BPF, as ``seccomp(2)`` takes it.
+"""System call filters, assembled without a library as classic BPF for ``seccomp(2)``.
 
-A filter sees the number of a call, the architecture and six 64-bit arguments, and no memory that they point to.
+A filter sees the number of a call, the architecture and six 64-bit arguments, but not the memory that they point to.
 """
 
 import errno
@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple, cast, get_args
 
 Stage = Literal["start", "code", "code_reading_host"]
-"""``start``: for a worker that is being set up. ``code``: for untrusted code in its own file system.
-``code_reading_host``: the same where it sees the host's file system, and so may open nothing for writing."""
+"""``start``: for a worker that is being set up. ``code``: for untrusted code in a separate file system.
+``code_reading_host``: for untrusted code that sees the host's file system and may open nothing for writing."""
 
 _LOAD, _JUMP_EQUAL, _JUMP_AT_LEAST, _JUMP_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _KILL, _ERRNO = 0x7FFF0000, 0x80000000, 0x00050000
@@ -33,7 +33,7 @@ _WRITING = (
 
 
 def assemble(stage: Stage, architecture: str) -> bytes:
-    """The filter of a stage as an array of ``struct sock_filter``."""
+    """Return the filter of a stage as an array of ``struct sock_filter``."""
     lines = [
         _line(_LOAD, _ARCHITECTURE),
         _line(_JUMP_EQUAL, AUDIT_ARCHITECTURES[architecture], 1, 0),
@@ -68,7 +68,7 @@ def _line(code: int, value: int, if_true: int = 0, if_false: int = 0) -> bytes:
 
 
 def _on(name: str, architecture: str, body: list[bytes]) -> list[bytes]:
-    """Run ``body``, which ends the filter, for this call only."""
+    """Return lines that run ``body``, which ends the filter, for this call only."""
     value = number(name, architecture)
     return [] if value is None else [_line(_JUMP_EQUAL, value, 0, len(body)), *body]
 
@@ -83,7 +83,7 @@ def _threads_only(architecture: str) -> list[bytes]:
 
 
 def _by_value(index: int, values: Iterable[int], *, listed: int, other: int) -> list[bytes]:
-    """One verdict where an argument is one of ``values``, another where it is not."""
+    """Return lines with one verdict if an argument is one of ``values``, and another one otherwise."""
     body = [_argument(index)]
     for value in values:
         body += [_line(_JUMP_EQUAL, value, 0, 1), _line(_RETURN, listed)]
@@ -95,7 +95,7 @@ def _if_bits(index: int, bits: int) -> list[bytes]:
 
 
 def _unless_null(index: int) -> list[bytes]:
-    """A pointer must be NULL: there is nothing to set then, only to ask for."""
+    """Return lines that allow only a NULL pointer, with which a call can query but not set values."""
     return [
         _argument(index),
         _line(_JUMP_EQUAL, 0, 0, 3),
@@ -107,15 +107,17 @@ def _unless_null(index: int) -> list[bytes]:
 
 
 LAST_KNOWN = 450
-"""Calls that are newer than the list do not exist for the code."""
+"""Highest known call number; newer calls fail as unknown."""
 
 Refused = Literal["always", "code", "host", ""]
-"""From which stage on a call is refused. ``always``: from the first instruction of a worker on; the file calls (chmod,
-utime...) are among them because Landlock does not see them, those on other processes because without a process
-namespace they could reach this one. ``code``: once the worker is set up; bubblewrap and the worker itself need them
-before. Threads (clone) are among them: code that draws or solves starts none, and many small ones would use up the
-numbers of processes of a machine. ``host``: where the file system that the worker sees is the host's, of which it may
-read and nothing else. Empty: allowed, or decided by arguments."""
+"""Stage from which on a call is refused.
+
+``always``: from the first instruction of a worker. This includes the file calls that Landlock does not check (chmod,
+utime...) and calls on other processes, because without a process namespace they could reach this one. ``code``: once
+the worker is set up, because bubblewrap and the worker itself need them before. This includes threads (clone): code
+that draws or solves starts none, and many small ones would exhaust the process numbers of a machine. ``host``: if the
+worker sees the host's file system, which it may only read. Empty: allowed, or decided by the arguments.
+"""
 _REFUSED_IN: dict[Stage, tuple[Refused, ...]] = {
     "start": ("always",),
     "code": ("always", "code"),
@@ -124,7 +126,7 @@ _REFUSED_IN: dict[Stage, tuple[Refused, ...]] = {
 
 
 class SystemCall(NamedTuple):
-    """Numbers of a call, None on an architecture without it, and from when on it is refused."""
+    """Numbers of a call, None on an architecture without it, and the stage from which on it is refused."""
 
     x86_64: int | None
     aarch64: int | None
@@ -132,7 +134,7 @@ class SystemCall(NamedTuple):
 
 
 def _read_system_calls() -> dict[str, SystemCall]:
-    """The calls that filters tell apart, from ``system_calls.csv``."""
+    """Read the calls that filters distinguish from ``system_calls.csv``."""
     calls: dict[str, SystemCall] = {}
     for line in Path(__file__).with_name("system_calls.csv").read_text("ascii").splitlines()[1:]:
         name, *numbers, refused = line.split(",")
@@ -148,11 +150,11 @@ AUDIT_ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 
 
 def machine() -> str | None:
-    """``x86_64`` or ``aarch64``; None where system calls cannot be filtered (no such numbers are known)."""
+    """Return ``x86_64`` or ``aarch64``; None if system calls cannot be filtered on this machine."""
     name = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     return name if name in AUDIT_ARCHITECTURES and platform.system() == "Linux" else None
 
 
 def number(name: str, architecture: str) -> int | None:
-    """Number of a call; None where the architecture has none of that name."""
+    """Return the number of a call; None if the architecture does not have it."""
     return SYSTEM_CALLS[name].x86_64 if architecture == "x86_64" else SYSTEM_CALLS[name].aarch64

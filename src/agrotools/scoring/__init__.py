@@ -1,4 +1,4 @@
-"""Scoring: from records to score rows, from rows to metrics with intervals. Pure; no network, no optional extra."""
+"""Scoring of records: score rows, and metrics with intervals from them. It needs no network and no optional extra."""
 
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
 from agrotools.scoring.metrics import METRICS, stands_for_sample

@@ -1,4 +1,4 @@
-"""Aggregation of the records of a run, one record at a time (only numbers are kept of each), and of several runs."""
+"""Aggregation of the records of a run, one record at a time (only numbers are stored), and of several runs."""
 
 from array import array
 from collections import Counter
@@ -50,13 +50,13 @@ if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
 
 MAX_INVALID_SHARE = 0.01
-"""With more invalid records than this, a mode has no headline."""
+"""Maximum share of invalid records in a mode with a headline."""
 
 
 class RunAggregator:
-    """The records of one run in the ``protocol``. Tallies that are to be compared share a table of samples.
+    """Aggregator of the records of one run. Aggregators that are compared share a table of samples.
 
-    Add every record with its rows; then, if :attr:`wants_answers`, give every record again to :meth:`add_answer`.
+    Add every record with its rows; then, if :attr:`wants_answers`, pass every record again to :meth:`add_answer`.
     """
 
     def __init__(self, table: SampleTable | None = None, protocol: Protocol = "react") -> None:
@@ -66,9 +66,9 @@ class RunAggregator:
         self._drawings = Counter[Mode]()
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A record and its score rows (none if it is invalid). Records may come in any order.
+        """Add a record with its score rows (none if it is invalid). Records may come in any order.
 
-        Those of schematic drawings, which benchmarks of version 0.1 hold, are left out.
+        Records of schematic drawings, which are part of version 0.1 benchmarks, are left out.
         """
         if record.sample.schematic:
             self._drawings[record.mode] += 1
@@ -79,21 +79,21 @@ class RunAggregator:
 
     @property
     def wants_answers(self) -> bool:
-        """True if answers are to be read a second time, against the facts of other samples."""
+        """True if answers have to be scored a second time, against the facts of other samples."""
         return any(mode.chance and mode.chance.wants_answers for mode in self.modes.values())
 
     def add_answer(self, record: Record) -> None:
-        """A record that was added before."""
+        """Add the answer of a record that was already added, for the chance level of open text."""
         chance = self.modes[record.mode].chance
         if record.trajectory and not is_invalid(record) and chance and chance.wants_answers:
             chance.add_answer(record)
 
     def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
-        """The metrics of all that was added; whose they are is for the caller to say.
+        """Return the metrics of all added records; the caller fills in model and benchmark.
 
         Args:
-            allow_invalid: let a mode have a headline with more than 1 % invalid records.
-            planned: records that each mode should hold, where that is known.
+            allow_invalid: allow a headline for modes with more than 1 % invalid records.
+            planned: number of records that each mode should hold, if known.
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
@@ -125,7 +125,7 @@ class RunAggregator:
         if no_tool is None and end_to_end is None:
             return None
         able = units_where(end_to_end or {}, self.table, lambda kind: kind.no_tool_eligible)
-        # A policy that makes everything up in one go is run on all samples.
+        # A policy that predicts the whole trajectory in one reply is run on all samples.
         all_ran = "no-tool" in self.modes and self.modes["no-tool"].has_ineligible
         return NoToolPart(
             n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
@@ -135,13 +135,13 @@ class RunAggregator:
 
 
 class ModeAggregator:
-    """The records of one mode. A sample's *place* is its rank by first record in this mode."""
+    """Aggregator of the records of one mode. The *place* of a sample is its rank by first record in this mode."""
 
     def __init__(self, mode: Mode, table: SampleTable, protocol: Protocol = "react") -> None:
         self.chance: OpenTextChance | None = None
-        """Made with the first record that has an open-text slot."""
+        """Chance level of open text; None until the first record with an open-text slot is added."""
         self.has_ineligible = False
-        """True if a record is of a sample that no-tool leaves out."""
+        """True if a record belongs to a sample that is not eligible for no-tool."""
         self._table = table
         self._counts = EventCounts()
         self._calls = CallCounts()
@@ -159,7 +159,7 @@ class ModeAggregator:
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A record and its score rows."""
+        """Add a record with its score rows."""
         self.has_ineligible = self.has_ineligible or not record.sample.no_tool_eligible
         number = self._table.number(record.sample)
         place = self._place(number)
@@ -192,12 +192,12 @@ class ModeAggregator:
             self.chance.add(record)
 
     def units(self) -> dict[str, Units]:
-        """The units of each metric of the mode."""
+        """Return the units of each metric of the mode."""
         return {metric: self._units(metric) for metric in self.metrics}
 
     @property
     def metrics(self) -> list[str]:
-        """The outcome or step metrics of the engine, then those of benchmark plug-ins that records have rows of."""
+        """Outcome or step metrics of the engine, then metrics of benchmark plug-ins that have rows."""
         theirs = [metric for metric in self._rows if not metric.startswith(ENGINE)]
         ours = [metric for metric in self._rows if metric.startswith(ENGINE)]
         return [*ours, *(sorted(theirs, key=[*SLOTS_OF_METRIC].index) if theirs else ())]
@@ -206,7 +206,7 @@ class ModeAggregator:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
     def headline_units(self, metric: str) -> Units | None:
-        """The units of a metric that the headline counts; None where the mode has no such metric or no value of it."""
+        """Return the units of a headline metric; None if the mode has no such metric or no values of it."""
         if metric not in self._rows:
             return None
         units = self._units(metric)
@@ -216,7 +216,7 @@ class ModeAggregator:
         return units_of(metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table)
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
-        """Summary of the mode; ``units`` are its own."""
+        """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
         n_records, n_invalid = sum(self._epochs), sum(self._invalid)
@@ -239,11 +239,11 @@ class ModeAggregator:
         )
 
     def _of_plugins(self) -> dict[str, Any]:
-        """Counts of benchmark plug-ins, by the keys that they choose."""
+        """Return the counts of benchmark plug-ins, by the plug-ins' keys."""
         return {name: value for tally in self._plugin_tallies.values() for name, value in tally.results().items()}
 
     def valid_samples(self) -> set[int]:
-        """The numbers of the samples that have a valid record."""
+        """Return the numbers of the samples that have a valid record."""
         at = zip(self._samples, self._epochs, self._invalid, strict=True)
         return {sample for sample, epochs, invalid in at if invalid < epochs}
 
@@ -259,7 +259,7 @@ class ModeAggregator:
 
 
 def comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
-    """Differences of two runs that share a table of samples, first minus second."""
+    """Return the differences of two runs that share a table of samples, first minus second."""
     modes: dict[Mode, dict[str, Metric]] = {}
     unpaired: dict[Mode, int] = {}
     for mode in MODES:
@@ -288,13 +288,14 @@ def summarise(
     allow_invalid: bool = False,
     **description: Any,
 ) -> Summary:
-    """The metrics of a run with intervals and counts. A :class:`RunAggregator` does the same record by record.
+    """Return the metrics of a run with intervals and counts. :class:`RunAggregator` does the same record by record.
+
 
     Args:
         records: one per sample, mode and epoch, in any order.
-        scores: the rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
-        allow_invalid: let a mode have a headline with more than 1 % invalid records.
-        said: what the summary says of itself: ``benchmark``, ``model``... (see :class:`Summary`).
+        scores: score rows of each record, parallel to ``records``; computed with :func:`score_record` if None.
+        allow_invalid: allow a headline for modes with more than 1 % invalid records.
+        description: further fields of the summary, such as ``benchmark`` and ``model`` (see :class:`Summary`).
     """
     tally = _tallied(records, scores, SampleTable())
     if tally.wants_answers:
@@ -312,9 +313,9 @@ def compare(
     names: tuple[str, str] = ("", ""),
     synthetic: bool = False,
 ) -> Comparison:
-    """Differences of two runs, first minus second, paired on the samples (steps) that both have valid records of.
+    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both.
 
-    ``synthetic``: whether their benchmark is drawn by code, which the comparison then says.
+    ``synthetic`` is True if the benchmark's images are drawn by code; the comparison then says so.
     """
     table = SampleTable()
     compared = comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
@@ -329,11 +330,13 @@ def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None
 
 
 def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
-    """Summaries of several runs, with the figures that need all of them. ``tallies``: one for each run, or none if
-    their records were not scored just now; then no differences between the runs are added.
+    """Return the summaries of several runs with the statistics that need all of them.
+
+    ``tallies`` holds one aggregator for each run. It may be empty if the records were not scored in this process; the
+    summaries then have no differences between runs.
 
     Raises:
-        ScoringVersionError: they are of different scoring versions.
+        ScoringVersionError: the summaries have different scoring versions.
     """
     together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
     if not tallies:
@@ -343,9 +346,9 @@ def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator])
 
 
 def differences_between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
-    """Differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
+    """Return the differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
 
-    Runs whose policy saw the gold are in no pair, nor are modes without a headline.
+    Runs whose policy saw the gold and modes without a headline are left out.
     """
     pairs = list(_between(summaries, tallies))
     estimates = adjusted([each.difference for each in pairs])
@@ -370,7 +373,7 @@ def _between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> 
 
 
 def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """The units of each metric of the table; none where the policy saw the gold."""
+    """Return the units of each metric that is compared between runs; none if the policy saw the gold."""
     return {
         (mode, metric): units
         for mode in MODES
@@ -382,7 +385,7 @@ def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
 
 
 def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
-    """The units of samples that the other table has, by their numbers there."""
+    """Return the units of samples that are in ``other``, with their numbers in that table."""
     import numpy as np
 
     samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]

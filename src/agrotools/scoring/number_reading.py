@@ -1,4 +1,4 @@
-"""Reading a number out of an answer: by the slot's name, else the one that weighed features favour."""
+"""Reader of the number that an answer gives for a slot: by the slot's name, else by weighted features."""
 
 import json
 import math
@@ -19,16 +19,16 @@ from agrotools.text.normalise import WORD, canonical_unit
 from agrotools.text.numbers import Quantity, find_quantities
 
 _CLOSE = 2.5
-"""A number joined to the chosen one is an alternative to it if its score lies at most this far below."""
+"""Maximum difference in score from the chosen number to a joined number that counts as an alternative."""
 _ALTERNATIVELY_CLOSE = 4.5
-"""The same for a number behind "or", "possibly"."""
+"""Maximum difference in score for a number after "or" or "possibly"."""
 _KEYED_CLOSE = 1.5
-"""The same for the numbers of a value that stands behind the slot's name."""
+"""Maximum difference in score for the numbers of a value after the slot's name."""
 _MOST_ALTERNATIVES = 120
 
 
 class Choice(NamedTuple):
-    """Statement of an answer: one value, several between which it does not decide, or none; and why."""
+    """Numbers that an answer states: one, none, or several if it does not decide; ``reasons`` are the main features."""
 
     chosen: tuple[Candidate, ...]
     reasons: tuple[str, ...]
@@ -36,18 +36,18 @@ class Choice(NamedTuple):
 
 @lru_cache(maxsize=1)
 def weights() -> dict[str, float]:
-    """The weight of each feature, fitted on labelled replies (``training/fit_number_reading.py``)."""
+    """Return the weight of each feature, fitted on labelled replies (``training/fit_number_reading.py``)."""
     return json.loads((files("agrotools") / "data" / "number_reading.json").read_text("utf-8"))["weights"]
 
 
 def score(candidate: Candidate) -> float:
-    """The weighed sum of the features of ``candidate``."""
+    """Return the weighted sum of the features of ``candidate``."""
     known = weights()
     return sum(known.get(name, 0.0) * value for name, value in candidate.features.items() if value)
 
 
 def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
-    """The number that the weighed features favour, with those that the answer gives as alternatives to it."""
+    """Choose the number with the best features, and the numbers that the answer gives as alternatives to it."""
     if not candidates:
         return Choice((), ())
     if keyed:
@@ -73,7 +73,7 @@ def choose(candidates: Sequence[Candidate], *, keyed: bool) -> Choice:
 
 
 def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
-    """``candidates`` without "37 of them white" beside "40 sheep", where sheep are counted."""
+    """Remove parts such as "37 of them white" after "40 sheep" if sheep are counted."""
     if not any(each.features["noun asked"] for each in candidates):
         return candidates
     wholes = [
@@ -86,7 +86,7 @@ _OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
-    """True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
+    """Return True if ``other`` is in brackets that explain ``first``: "62 (60 stacked, 2 on the ground)"."""
     if not other.phrase.bracketed or first.phrase.bracketed or not other.phrase.explained:
         return False
     opened = max(other.text.rfind("(", 0, other.quantity.start), 0)
@@ -105,7 +105,7 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
     return tuple(name for _, name in strongest[:3])
 
 
-# "Or 15", "but possibly 20": a further candidate, whatever stands between.
+# "Or 15", "but possibly 20": a further candidate, regardless of the words between.
 _ALTERNATIVE = re.compile(
     rf"(?<!{WORD})(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er)(?!{WORD}))|"
     r"either|possibly|perhaps|maybe|alternatively|might|could|may|"
@@ -115,7 +115,7 @@ _LISTED = re.compile(r"[\s,;/|、，；&]*")
 
 
 def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Candidate]) -> list[Candidate]:
-    """Candidates of the same sentence that are listed with ``first``, or given as alternatives to it."""
+    """Return the candidates of the same sentence that are listed with ``first`` or given as alternatives to it."""
     same = [each for each in far if each.sentence == first.sentence]
     at = same.index(first)
     rivals = [
@@ -146,7 +146,7 @@ _DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
-    """True if only "or" is between two numbers."""
+    """Return True if only "or" separates two numbers."""
     if one.sentence != other.sentence:
         return False
     first, second = sorted((one.quantity, other.quantity), key=lambda quantity: quantity.start)
@@ -155,11 +155,11 @@ def _directly_or(one: Candidate, other: Candidate) -> bool:
 
 _MAX_EXCERPT = 240
 _LIKE = 2.5
-"""A sentence of the same words with another number is a rival if its score lies at most this far below."""
+"""Maximum difference in score to a rival: another number in a sentence with the same words."""
 
 
 class NumberReading(NamedTuple):
-    """The candidates read for a slot (in its unit, as low and high ends) and how they were found."""
+    """Candidates read for a slot, as low and high ends in its unit, with the details of the reading."""
 
     candidates: tuple[tuple[float, float], ...]
     used_form: bool
@@ -167,7 +167,7 @@ class NumberReading(NamedTuple):
 
 
 def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
-    """The number that ``answer`` states for ``slot``; several different candidates where it does not decide."""
+    """Read the number that ``answer`` states for ``slot``; several different candidates if it does not decide."""
     unit = canonical_unit(slot.unit)
     keyed = keyed_scopes(slot, slots, answer, lambda text: _has_number(text) or _says_none(text))
     readings = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
@@ -181,18 +181,18 @@ def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> 
 
 
 class _ScopeReading(NamedTuple):
-    """Reading of one scope: candidates in the slot's unit, their text, and the rule."""
+    """Reading of one scope: candidates in the slot's unit, their text and the rule."""
 
     scope: Scope
     candidates: tuple[tuple[float, float], ...]
     written: tuple[str, ...]
     rule: str
     turn: int = 0
-    """-1: said to be a decrease, 1: an increase."""
+    """-1 if the text calls the value a decrease, 1 for an increase, else 0."""
 
 
 def _merged(readings: Sequence[_ScopeReading]) -> _ScopeReading:
-    """Reading of several keys of one slot: the total of the others if one is, else all that they say."""
+    """Merge the readings of several keys of one slot: the value that is the total of the others, else all values."""
     if len(readings) == 1:
         return readings[0]
     candidates = _distinct([candidate for each in readings for candidate in each.candidates])
@@ -214,7 +214,7 @@ def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, f
 
 
 def _total(candidates: Sequence[tuple[float, float]]) -> tuple[float, float] | None:
-    """The candidate that is the sum of all others, of which there are at least two."""
+    """Return the candidate that is the sum of all others, of which there must be at least two."""
     if not 3 <= len(candidates) <= 60 or any(low != high for low, high in candidates):
         return None
     whole = sum(low for low, _ in candidates)
@@ -244,7 +244,7 @@ _NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
 
 
 def _before_next_key(text: str) -> str:
-    """A value without what follows it under another key: "sixteen. Geese: four", "15; thereof damaged: 2"."""
+    """Cut a value before the next key: "sixteen. Geese: four", "15; thereof damaged: 2"."""
     for key in _NEXT_KEY.finditer(text):
         if _has_number(text[: key.start()]):
             return text[: key.start()]
@@ -255,7 +255,7 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
     text = without_other_values(slot, slots, answer.plain)
     candidates = find_candidates(slot, slots, text, unit, emphasised(answer.text))
     parts = sentences(text)
-    if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing of those that are gone
+    if _GONE.search(f"{slot.name} {slot.label}"):  # "no new ponds" says nothing about disappeared ponds
         candidates = [each for each in candidates if not each.features["none"]] or candidates
     if not candidates:
         scope = Scope("nothing", answer.plain)
@@ -282,7 +282,7 @@ _BOXED = re.compile(r"\*\*([^*\n]{1,90})\*\*|\\boxed\s?\{([^{}]{1,60}(?:\{[^{}]{
 
 @lru_cache(maxsize=64)
 def emphasised(text: str) -> frozenset[float]:
-    """The numbers that ``text`` writes in bold or in a box."""
+    """Return the numbers that ``text`` writes in bold or in a box."""
     marked = (without_markup(box[1] or box[2]) for box in _BOXED.finditer(text))
     return frozenset(quantity.low for part in marked for quantity in find_quantities(part))
 
@@ -294,7 +294,7 @@ _COULD_NOT = re.compile(
 
 
 def _rivals(first: Candidate, candidates: Sequence[Candidate], target: Subject) -> list[Candidate]:
-    """Candidates of sentences that say the same of another number: "It is 14. It is 15.", a list of bare numbers."""
+    """Return the candidates of sentences that differ only in the number: "It is 14. It is 15.", a list of numbers."""
     shape = _shape(first.text, target)
     return [
         each
@@ -307,7 +307,7 @@ def _rivals(first: Candidate, candidates: Sequence[Candidate], target: Subject) 
 
 
 def _shape(part: str, target: Subject) -> str:
-    """A sentence with its numbers masked, and without a key that does not name the subject of the question."""
+    """Return a sentence with masked numbers and without a key that does not name the subject of the question."""
     head, _, tail = part.rpartition(": ")
     if not speaks_of(head, target.words):
         head = ""
@@ -336,14 +336,14 @@ _NET = re.compile("net change|change (?:in|of)|变化")
 
 
 def _turn(words: str) -> int:
-    """-1 if ``words`` state a decrease, 1 for an increase, 0 for neither or both."""
+    """Return -1 if ``words`` state a decrease, 1 for an increase, 0 for neither or both."""
     return (_RISES.search(words) is not None) - (_FALLS.search(words) is not None)
 
 
 def _signed(slot: NumberSlot, reading: _ScopeReading) -> _ScopeReading:
-    """Reading with the sign that the slot asks for: "a decrease of 3.2 ha" is -3.2 ha if a change is asked for.
+    """Return the reading with the sign that the slot asks for.
 
-    Where a loss is asked, it is a gain that is negative.
+    "a decrease of 3.2 ha" is -3.2 ha if the slot asks for a change. If it asks for a loss, a gain is negative.
     """
     label = f"{slot.name} {slot.label}".replace("_", " ").lower()
     direction = 1 if _NET.search(label) else _turn(label) or int(float(slot.value) < 0)
@@ -361,7 +361,7 @@ _CONVERSION_ROUNDING = 0.02
 def _without_conversions(
     chosen: Sequence[Quantity], candidates: tuple[tuple[float, float], ...]
 ) -> tuple[tuple[float, float], ...]:
-    """One candidate where two quantities of different units are the same value, rounded: ``3 in (76 mm)``."""
+    """Merge two candidates that are the same rounded value in different units: ``3 in (76 mm)``."""
     units = {quantity.unit for quantity in chosen}
     if len(units) != 2 or None in units:
         return candidates
@@ -378,7 +378,7 @@ _OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
-    """The number after the last ``=`` of a value that is written as a calculation: ``8 + 6 = 14``."""
+    """Return the result of a value that is written as a calculation: ``8 + 6 = 14`` or ``14 = 8 + 6``."""
     if (
         len(fitting) > 1
         and _WORKED_OUT.match(text, fitting[0].end)
@@ -407,7 +407,7 @@ _NONE_GONE = re.compile(
 
 
 def _says_none(text: str) -> bool:
-    """True if a value says none: "none", "no trees", 没有."""
+    """Return True if a value says none: "none", "no trees", 没有."""
     return _NONE.fullmatch(text.strip()) is not None
 
 
@@ -425,6 +425,6 @@ def _as_written(quantity: Quantity) -> str:
 
 
 def within(value: float, margin: float, low: float, high: float) -> bool:
-    """True if both bounds are within ``margin`` of ``value``, to a relative 1e-9."""
+    """Return True if both bounds are within ``margin`` of ``value``, with a relative tolerance of 1e-9."""
     slack = 1e-9 * max(abs(value), abs(low), abs(high))
     return abs(low - value) <= margin + slack and abs(high - value) <= margin + slack

@@ -1,8 +1,8 @@
-"""Free text: scored by the key facts it states and contradicts, by lists of keywords, or by texts that are all right.
+"""Scores of free text by key facts, by lists of keywords, or by overlap with several right texts.
 
-Of key facts, those of other subjects that it claims count against it.
-The chance level of that score is the same answers against the facts of other samples. Those are known only when all
-records were seen, so each answer is read a second time.
+Key facts that the text states count for it; contradicted facts and facts of other subjects count against it. The chance
+level of this score is the score of the same answers against the facts of other samples. These facts are known only
+after all records have been seen, so each answer is read a second time.
 """
 
 import hashlib
@@ -28,16 +28,16 @@ from agrotools.text.rouge import rouge_l_words
 from agrotools.text.statement_words import Span
 
 MOST_WORDS = 150
-"""Longer answers lose in proportion: facts must be given, not buried."""
+"""Number of words above which the score falls in proportion, so that facts are not hidden in a long text."""
 
 _SHORT_ITEM = 3
-"""Words of the longest item of a list of keywords; a CJK character counts as half a word."""
+"""Maximum number of words in an item of a keyword list; a CJK character counts as half a word."""
 
 _FREE_ITEMS = 5
-"""Short items without a fact that cost nothing, beside half as many as there are other clauses."""
+"""Number of short items without a fact that cost nothing, in addition to half the number of other clauses."""
 
 _ITEMS_TO_NOTHING = 3
-"""So many more leave nothing of the score."""
+"""Number of further short items that reduce the score to 0."""
 
 _CJK_CHARACTER = re.compile(f"[{CJK}]")
 _RUN = re.compile(rf"[^\s{CJK}]+")
@@ -45,13 +45,13 @@ _RUN = re.compile(rf"[^\s{CJK}]+")
 
 @lru_cache(maxsize=64)
 def count_words(text: str) -> float:
-    """Words of a text; a CJK character counts as half a word."""
+    """Return the number of words of a text; a CJK character counts as half a word."""
     words = sum(any(letter.isalnum() for letter in run[0]) for run in _RUN.finditer(text))
     return words + 0.5 * len(_CJK_CHARACTER.findall(text))
 
 
 class FactRead(NamedTuple):
-    """Reading of a fact in a text: ``state``, the words that show it, and their position."""
+    """Reading of a fact in a text: its state, the words that show it, and the spans that state it."""
 
     state: str
     words: str
@@ -67,8 +67,9 @@ class FactRead(NamedTuple):
 
 
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
-    """The score in [0, 1] (:func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`), and what
-    was found of each fact."""
+    """Return the score in [0, 1] and the reading of each fact.
+
+    The score is :func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`."""
     reply = reply_of(text)
     stance = _stance(slot, reply)
     read = read_facts(slot, reply, plain=stance.plain)
@@ -99,10 +100,10 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
 
 
 def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
-    """Share of the score of a reply that is left, in [0, 1], by how much of it is a heap of keywords.
+    """Return the factor in [0, 1] that lowers the score of a reply that consists of keywords.
 
-    Items of a list that have at most three words and nothing of a fact stated may be as many as five and half of
-    the other clauses; 0 for a reply that has three more, 1 for every reply in sentences.
+    List items with at most three words and without words of a stated fact cost nothing up to five plus half of the
+    other clauses. Three more items make the factor 0; it is 1 for replies in sentences.
     """
     occupied = {at for one in read for span in one.spans for at in range(span.start, span.end)}
     clauses = reply.read.clauses()
@@ -117,20 +118,24 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
 
 
 def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
-    """True if a reply asserts or rejects what it says. The model knows replies on the subjects of the knowledge base
-    alone: for other slots, which have no facts of ``others``, the words near a fact are all that counts."""
+    """Return the stance of a reply: whether it asserts or rejects its content.
+
+    The stance model was trained only on subjects of the knowledge base. Other slots, which have no facts in ``others``,
+    get a neutral stance, so that only the words near a fact count."""
     return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
 
 def facts_score(
     slot: OpenTextSlot, stated: frozenset[int], against: frozenset[int], foreign: int
 ) -> tuple[float, float, float]:
-    """The score of a short reply, the share of facts and the precision it comes of.
+    """Return the score of a short reply, and the share of facts and the precision that it is computed from.
 
-    ``stated`` and ``against``: numbers of the facts that it states and contradicts; ``foreign``: how many facts of
-    other subjects it claims. The share (by weight; stated less contradicted) counts above the slot's floor; the higher
-    that is, the less the first missing fact costs beside the last, as each would weigh much. A sensible
-    remark or two cost nothing; who claims as much again of what is not asked for gets nothing.
+    ``stated`` and ``against`` hold the indices of facts that the reply states and contradicts, ``foreign`` is the
+    number
+    of facts of other subjects that it claims. The share (by weight, stated minus contradicted) counts above the slot's
+    floor. The higher the floor, the less the first missing fact costs compared with the last. One foreign fact, and one
+    more for every three stated facts, costs nothing; as many foreign facts beyond these as stated facts make the score
+    0.
     """
     weights = [fact.weight for fact in slot.facts]
     share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
@@ -142,15 +147,15 @@ def facts_score(
 
 
 def states_fact(fact: Fact, text: str) -> bool:
-    """True if a text states a fact, and nothing against it."""
+    """Return True if a text states a fact and does not contradict it."""
     return read_fact(fact, reply_of(text)).state == "stated"
 
 
 def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain: bool = False) -> FactRead:
-    """State of a fact in a reply: denied, or with an opposite in place of one of its ideas, it is contradicted.
+    """Return the state of a fact in a reply. A denied fact, or one with an opposite of an idea, is contradicted.
 
-    Words ``occupied`` by another fact of the slot are not read as what contradicts this one. ``plain``: the reply
-    plainly asserts what it says, so that a denying word near a fact ("do not wait: ...") is read as none of the fact.
+    Words ``occupied`` by another fact of the slot do not contradict this one. ``plain``: the reply plainly asserts its
+    content, so that a denying word near a fact ("do not wait: ...") is not read as a denial of the fact.
     """
     findings = [finding for phrase in fact.phrases for finding in reply.find(phrase)]
     if plain:
@@ -160,9 +165,9 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
     here = {at for span in occupied for at in range(span.start, span.end)}
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
-    # What stands in the same sentence as the fact itself sets it off ("tolerant, not susceptible ones"), where it is
-    # the opposite of it; a denial of the fact counts wherever it stands.
-    # "do not kill a or b" affirms their protection: that the denial reaches them is no denial of the fact.
+    # An opposite in the same sentence as the fact contrasts with it ("tolerant, not susceptible ones") and does not
+    # count;
+    # a denial of the fact counts in every sentence, except that "do not kill a or b" affirms their protection.
     spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [
@@ -186,13 +191,13 @@ def _words_of(reply: Reply, finding: Finding) -> str:
 
 
 def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
-    """State of each of the slot's facts in a reply."""
+    """Return the state of each fact of the slot in a reply."""
     first = read_fact(slot.facts[0], reply, plain=plain)
     return [first, *(read_fact(fact, reply, first.spans, plain=plain) for fact in slot.facts[1:])]
 
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:
-    """Facts of other subjects that the reply claims, each by words that claim nothing else."""
+    """Return the facts of other subjects that the reply claims, each with its words; no words count for two facts."""
     occupied = {at for one in read for span in one.spans for at in range(span.start, span.end)}
     claimed: list[tuple[str, str]] = []
     for phrases in slot.others:
@@ -209,11 +214,11 @@ def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) ->
 # --- chance level ----------------------------------------------------------------------------------------------------
 
 MAX_OTHERS = 20
-"""Each answer is scored against the facts of at most this many other samples."""
+"""Maximum number of other samples whose facts each answer is scored against."""
 
 
 class _Other(NamedTuple):
-    """A sample whose facts others' answers are scored against. ``hash`` is that of its id."""
+    """Sample whose facts the answers of other samples are scored against. ``hash`` is the hash of its id."""
 
     hash: str
     cluster: int
@@ -221,21 +226,21 @@ class _Other(NamedTuple):
 
 
 class OpenTextChance:
-    """Mean open-text score of each record's answer against open-text slots of samples of other clusters.
+    """Mean open-text score of each record's answer against open-text slots of samples in other clusters.
 
-    First every valid record of one mode is added, then, if :attr:`wants_answers`, every one again as an answer.
+    Add every valid record of one mode first; then, if :attr:`wants_answers`, add every record again as an answer.
     """
 
     def __init__(self, table: SampleTable) -> None:
         self._table = table
         self._seen = bytearray()  # by number of the sample
-        self._clusters: set[int] = set()  # two are enough to know
+        self._clusters: set[int] = set()  # at most two are stored
         self._others: list[_Other] = []
         self._samples = array("l")
         self._values = array("d")
 
     def add(self, record: Record) -> None:
-        """A record with a trajectory, as one whose facts others' answers may be scored against."""
+        """Add a record with a trajectory as a sample whose facts other answers may be scored against."""
         slots = _open_slots(record.sample)
         if not slots:
             return
@@ -256,7 +261,7 @@ class OpenTextChance:
         return len(self._clusters) > 1
 
     def add_answer(self, record: Record) -> None:
-        """A record with a trajectory, as an answer. No answer scores 0, as in the score itself."""
+        """Add a record with a trajectory as an answer. A missing answer scores 0, as in the score itself."""
         if not _open_slots(record.sample):
             return
         number = self._table.number(record.sample)
@@ -265,7 +270,7 @@ class OpenTextChance:
         self._values.append(_against(record, foreign))
 
     def estimate(self) -> Estimate | None:
-        """The chance level; None where fewer than two clusters have open-text slots."""
+        """Return the chance level; None if no answers were added."""
         import numpy as np
 
         if not self._samples:
@@ -285,10 +290,10 @@ def _against(record: Record, others: Sequence[_Other]) -> float:
 
 
 def _selected_samples(candidates: Sequence[_Other]) -> list[_Other]:
-    """At most ``MAX_OTHERS`` samples: one of each cluster, then a second one of each... in an order fixed by hash.
+    """Select at most ``MAX_OTHERS`` samples in an order fixed by hash: one of each cluster, then a second of each, etc.
 
-    A sample that is not among them once never will be when more come: whatever comes takes no place away from those
-    before it. So it is enough to draw from the last draw and the new one.
+    A sample that was not selected once is never selected later, because further candidates can only lower its rank. It
+    is therefore enough to select from the last selection and the new sample.
     """
     clusters: dict[int, int] = {}
     ranked: list[tuple[int, _Other]] = []
@@ -303,7 +308,7 @@ def _open_slots(sample: Sample) -> list[OpenTextSlot]:
     return [slot for slot in sample.answer if isinstance(slot, OpenTextSlot) and slot.headline]
 
 
-# --- lists of keywords, and texts that are all right: our own scores of GTA's gold forms -----------------------------
+# --- lists of keywords and reference texts: scores of agrotools for GTA's gold forms ---------------------------------
 
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
@@ -314,18 +319,18 @@ _MOST_BESIDE = 4
 
 
 _MOST_CLAIMS = 3
-"""Other names that may be listed with a keyword, and that sentences of the form "it is X" may name."""
+"""Maximum number of other names in sentences of the form "it is X"."""
 
 
 _MOST_NUMBERS_BESIDE = 2
 
 
 MOST_PLACES = 60
-"""Places of one keyword that are looked at."""
+"""Maximum number of places of one keyword that are examined from either end."""
 
 
 class Stacks:
-    """One normalised text and the keywords that are right in it (``keywords``), asked for any number of places."""
+    """Detector of keyword lists in one normalised text; ``keywords`` are the right ones."""
 
     def __init__(self, text: str, keywords: Collection[str]) -> None:
         self._text = text
@@ -338,7 +343,7 @@ class Stacks:
         return any(word in item for word in self._keywords)
 
     def holds(self, start: int, end: int) -> bool:
-        """True if ``text[start:end]`` is part of a heap of keywords rather than of an answer."""
+        """Return True if ``text[start:end]`` is part of a list of keywords rather than of an answer."""
         text = self._text
         if any(letter.isdigit() for letter in text[start:end]):
             if self._result is not None and start < self._result[0]:
@@ -366,17 +371,18 @@ _NO_WORDS = frozenset("no false 否 没有 不是 不".split())
 
 
 def asks_yes_or_no(aliases: Collection[str]) -> bool | None:
-    """True if a group of keywords is a yes (True) or a no (False); None where it is neither."""
+    """Return True if a group of keywords is a yes, False if it is a no, and None if it is neither or both."""
     words = {normalise(alias).strip() for alias in aliases}
     yes, no = bool(words & _YES_WORDS), bool(words & _NO_WORDS)
     return None if yes == no else yes
 
 
 def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[str, JsonValue]]:
-    """1 where the answer states an alias of every group of the whitelist and none of the blacklist, else 0.
+    """Return 1 if the answer states an alias of every whitelist group and none of the blacklist, else 0.
 
-    The whole text behind the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
-    chop") is not stated. Groups without an alias ask for nothing.
+    The whole text after the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
+    chop")
+    does not count as stated. Groups without an alias are ignored.
     """
     texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
     texts += [text for text in (answer.text, answer.plain) if text not in texts]
@@ -397,7 +403,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
 
 
 def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
-    """True if ``group`` asks for a yes or a no, the answer says both, and not both are asked for."""
+    """Return True if ``group`` asks for a yes or a no and the answer says both although not both are requested."""
     yes_no = asks_yes_or_no(tuple(group))
     return (
         yes_no is not None
@@ -412,12 +418,12 @@ def _stated(
     beside: Iterable[str] = (),
     heaps: Mapping[str, Stacks] | None = None,
 ) -> str | None:
-    """The first of ``aliases`` that one of ``texts`` asserts, not as a part of one of ``beside`` or in a heap."""
+    """Return the first of ``aliases`` that one of ``texts`` asserts outside keyword lists and outside ``beside``."""
     names_by_alias = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
     others = {f"beside {alias}": {alias, _joined(normalise(alias))} for alias in beside if alias not in names_by_alias}
     for text in texts:
         for alias, names in names_by_alias.items():
-            # One alias at a time: a group may hold "burger" and "beef burger", and either will do.
+            # One alias at a time: a group may hold "burger" and "beef burger", and either is sufficient.
             matches = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
             asserted = [match for match in matches if match.asserted]
             places = asserted[:MOST_PLACES] + asserted[MOST_PLACES:][-MOST_PLACES:]
@@ -429,14 +435,14 @@ def _stated(
 
 
 def _joined(text: str) -> str:
-    """``text`` without separators of thousands, and without decimals that are zero."""
+    """Remove thousands separators and zero decimals from the numbers in ``text``."""
     return _ZEROS.sub("", _THOUSANDS.sub(lambda number: number[0].replace(",", ""), text))
 
 
 def score_texts(slot: ReferenceTextsSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
-    """The overlap with the nearest of the right texts: ROUGE-L by words (Chinese: by characters).
+    """Return the overlap with the nearest right text: ROUGE-L by words (Chinese: by characters).
 
-    An overlap of words, not of meaning: another wording of the same scores low, the opposite in the same words high.
+    Words are compared, not meanings: a paraphrase scores low, and the opposite in the same words scores high.
     """
     overlaps = [rouge_l_words(text, value) for value in slot.values]
     best = max(range(len(overlaps)), key=lambda place: overlaps[place])

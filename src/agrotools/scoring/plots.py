@@ -1,7 +1,7 @@
-"""The Plot Score: two figures are compared by the canonical specification of what was drawn, never by pixels.
+"""Plot Score, which compares the canonical specifications of two figures, never their pixels.
 
-0 without a figure or if its kind is not equivalent; else the F1 of points matched one to one over all series times
-(0.8 + 0.1 if both axes name quantity and unit + 0.1 if title or legend names what is compared).
+The score is 0 without a figure or if its kind is not equivalent. Otherwise it is the F1 of points matched one to one
+over all series, times (0.8 + 0.1 if both axes name quantity and unit + 0.1 if title or legend name the subject).
 """
 
 import re
@@ -25,7 +25,7 @@ TITLE_WEIGHT = 0.1
 
 
 def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict[str, JsonValue]]:
-    """Plot score in [0, 1] and how it came about: kinds, matched points, F1, labels."""
+    """Return the Plot Score in [0, 1] and its details: kinds, matched points, F1, labels."""
     if chart is None:
         return 0.0, {"rule": "no figure came from a successful call"}
     reading: dict[str, JsonValue] = {"kind": chart.kind, "reference_kind": reference.kind}
@@ -39,7 +39,7 @@ def score_plot(reference: PlotSpec, chart: PlotSpec | None) -> tuple[float, dict
 
 
 def drawn_spec(trajectory: Trajectory) -> PlotSpec | None:
-    """Figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
+    """Return the figure drawn by the last successful ``plot`` call of ``trajectory``; None without such a call."""
     for step in reversed(trajectory.steps):
         spec = _spec_of(step)
         if spec is not None:
@@ -62,26 +62,26 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _UNIT_AT_END = re.compile(r"(?:/|,| in)\s*([^/,]+)$")
 _WORDS = re.compile(rf"{WORD}+|[{CJK}]+")
 _NAMED_BY_THEMSELVES = ("box", "heatmap")
-"""Kinds whose series stand by name on an axis, without a legend."""
+"""Kinds of figures whose series are named on an axis, so that they need no legend."""
 
 _EMPTY_WORDS = frozenset(
     "a an and at axis bar bars box by chart charts compare compared comparison data diagram each figure for from graph "
     "group heatmap histogram in is label line lines of on or per pie plot plots result results scatter series set show "
     "shows summary the title to unit value values versus vs with x y 图表 数据 结果 比较 对比 数值 标题".split()
 )
-"""Words that say nothing of what a figure shows."""
+"""Words that do not describe the content of a figure."""
 
 
 def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, dict[str, JsonValue]]:
-    """(both axes name quantity and unit, title or legend names what is compared, how that was read).
+    """Return True if both axes name quantity and unit, True if title or legend name the subject, and the details.
 
     An axis names its quantity if its label has a word that is not generic ("value", "y"). It names its unit if the
-    unit that the reference gives stands in the unit field or the label ("Area (ha)", "Area in ha"); where the
-    reference gives none, and on an axis of categories, none is needed. A pie has no axes: its title may name the
-    quantity, and its slices need no axis label.
+    reference's unit is in the unit field or the label ("Area (ha)", "Area in ha"). No unit is needed if the reference
+    has none or for an axis of categories. A pie has no axes: its title may name the quantity, and its slices need no
+    axis label.
 
-    The title names what is compared if it shares a word with the labels, series or categories of either figure, or with
-    the title of the reference. The legend does if it is visible and every name in it says something.
+    The title names the subject if it shares a word with the labels, series or categories of either figure, or with the
+    title of the reference. The legend names it if it is visible and every name in it is specific.
     """
     pie = chart.kind == "pie"
     categorical = all(isinstance(x, str) for series in chart.series for x in series.x)
@@ -103,7 +103,8 @@ def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, di
 
 
 def unit_of(label: str, unit: str | None) -> str | None:
-    """The unit of an axis: its unit field, or the part of its label in brackets or after ``in``, comma or slash."""
+    """Return the unit of an axis: its unit field, or the part of its label in brackets or after ``in``, comma or
+    slash."""
     if unit and unit.strip():
         return unit.strip()
     in_brackets = [part.strip() for part in _BRACKETS.findall(normalise(label)) if part.strip()]
@@ -119,14 +120,14 @@ def _names_unit(unit_name: str, labels: Iterable[str], unit: str | None) -> bool
         unit_in_label = unit_of(label, unit)
         if known is not None and unit_in_label is not None and canonical_unit(unit_in_label) == known:
             return True
-        # A unit outside the table is a counted noun ("trees"): it may stand anywhere.
+        # A unit outside the table is a counted noun ("trees") and may be anywhere in the label.
         if known is None and normalise(unit_name).strip() in normalise(f"{label} {unit or ''}"):
             return True
     return False
 
 
 def _words(text: str) -> set[str]:
-    """Topic of a text: words (plural or not) that are not empty; of CJK script, pairs of characters."""
+    """Return the specific words of a text without plural endings; for CJK script, pairs of characters."""
     words: set[str] = set()
     for word in _WORDS.findall(normalise(text)):
         if re.match(f"[{CJK}]", word):
@@ -155,7 +156,7 @@ def _legend_names(reference: PlotSpec, chart: PlotSpec) -> bool:
         return False
     known = {category(series.name) for series in reference.series}
     names = [series.name for series in chart.series]
-    if chart.kind == "pie":  # its legend holds the slices
+    if chart.kind == "pie":  # the legend of a pie lists its slices
         known |= {category(x) for series in reference.series for x in series.x}
         names = [str(x) for series in chart.series for x in series.x]
     return bool(names) and all(bool(_words(name)) or (name.strip() and category(name) in known) for name in names)
@@ -171,22 +172,22 @@ if TYPE_CHECKING:
 Y_TOLERANCE = 0.05
 """Relative tolerance of y."""
 Y_TOLERANCE_AT_ZERO = 0.01
-"""Tolerance of y where the reference is 0, relative to the range of the reference series."""
+"""Tolerance of y if the reference is 0, relative to the range of the reference series."""
 _SLACK = 1 + 1e-9
 
 
 class Matching(NamedTuple):
-    """Match of the points of a drawn figure with those of the reference."""
+    """Matching of the points of a drawn figure with the points of the reference."""
 
     matched: int
     n_drawn: int
     reference: int
     pairs: tuple[tuple[str, str, int], ...]
-    """Names of the paired series (reference, drawn), and how many of their points match."""
+    """Names of the paired series (reference, drawn) and the number of their matching points."""
 
     @property
     def f1(self) -> float:
-        """Harmonic mean of the shares of drawn and of reference points that match, 0..1."""
+        """Harmonic mean of the shares of drawn and of reference points that match, 0 to 1."""
         return 2 * self.matched / (self.n_drawn + self.reference) if self.matched else 0.0
 
     def reading(self) -> dict[str, JsonValue]:
@@ -197,10 +198,11 @@ class Matching(NamedTuple):
 
 
 def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
-    """Match as many points as can be matched one to one, each series with one other: the pairing of highest F1.
+    """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
-    Points match where x is the same category (numbers: relative 1e-3, whole numbers exactly) and y within 5 %, or where
-    the reference is 0 within 1 % of its series' range. Where several reference x are near enough, the nearest counts.
+    Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within 5 %, or
+    within
+    1 % of the range of the series if the reference is 0. If several reference x are near enough, the nearest counts.
     """
     targets = [_Target(series) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]
@@ -217,7 +219,7 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
 
 
 class _Target:
-    """The points of a reference series, ready to be matched against others: for each x, the intervals of y."""
+    """Points of a reference series, prepared for matching as intervals of y for each x."""
 
     def __init__(self, series: PlotSeries) -> None:
         span = max(series.y, default=0.0) - min(series.y, default=0.0)
@@ -228,7 +230,7 @@ class _Target:
         self._numbers = sorted(x for x in self._intervals if not isinstance(x, str))
 
     def matched_by(self, series: PlotSeries) -> int:
-        """Number of points of ``series`` that can be matched one to one to reference points."""
+        """Return the number of points of ``series`` that can be matched one to one with reference points."""
         at: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
             closest = self._nearest(_key(x))
@@ -254,7 +256,8 @@ def _key(x: str | float) -> str | Number:
 
 
 def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -> int:
-    """The largest number of values that can be placed in intervals, one in each: always the one that ends first."""
+    """Return the largest number of values that fit into intervals, one in each; the interval that ends first is
+    used."""
     waiting = sorted(intervals)
     started: list[float] = []
     fitted = next_to_start = 0
@@ -271,7 +274,7 @@ def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -
 
 
 def _best_pairing(counts: Sequence[Sequence[int]]) -> list[tuple[int, int]]:
-    """Row and column of each pair, so that the sum of counts is largest."""
+    """Return row and column of each pair of the pairing with the largest sum of counts."""
     if not counts or not counts[0]:
         return []
     if len(counts) == 1:

@@ -1,7 +1,7 @@
-"""Prediction files of other programs, scored twice: as published, and corrected; figures, and the error of a scorer.
+"""Scores of prediction files from other programs, both as published and corrected.
 
-A figure is a value with what it is a mean of; behind it stands what each sample adds. Where a published scorer ends
-with an exception, its port raises one typed error that says so.
+A figure is a value with its denominator; the contributions of the samples are stored with it. If a published scorer
+fails with an exception, its port raises :class:`PublishedScorerStops`.
 """
 
 import gc
@@ -22,18 +22,18 @@ from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
 
 Similarity = Callable[[str, str], float]
-"""Cosine of the embeddings of two texts, 0 to 1: a negative one counts as 0, here as in the published scorers."""
+"""Cosine of the embeddings of two texts, 0 to 1; negative cosines count as 0, as in the published scorers."""
 
 
 class Figure(NamedTuple):
-    """A metric. ``value``: None where nothing is counted; ``n``: the denominator."""
+    """Value of a metric in percent, None if nothing is counted, and its denominator ``n``."""
 
     value: float | None
     n: int
 
 
 class Part(NamedTuple):
-    """Contribution of one sample to a metric: a sum of scores in [0, 1], and of how many."""
+    """Contribution of one sample to a metric: the sum of scores in [0, 1] and their number."""
 
     total: float
     n: int
@@ -41,7 +41,7 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class SampleParts:
-    """Contributions of a sample to each metric that it counts for."""
+    """Contributions of a sample to the metrics that it counts for."""
 
     key: str
     parts: Mapping[str, Part]
@@ -51,9 +51,10 @@ class SampleParts:
 class Scores:
     """Metrics of a prediction file.
 
-    ``metrics``: id to figure (percent); ``counts``: what was counted beside them; ``left_out``: id of a metric that
-    could not be computed, and why; ``samples``: what each sample adds (corrected metrics only); ``embedder``: the name
-    of the model whose cosines are in it, None without one.
+    ``metrics`` maps ids to figures (percent), ``counts`` holds further counts, and ``left_out`` maps ids of metrics
+    that
+    could not be computed to reasons. ``samples`` holds the contributions of each sample (corrected metrics only).
+    ``embedder`` is the name of the model whose cosines are used, None without one.
     """
 
     mode: str
@@ -65,14 +66,15 @@ class Scores:
 
     @property
     def shares(self) -> dict[str, float | None]:
-        """Each metric as a share, 0 to 1; None where nothing is counted."""
+        """Metrics as shares, 0 to 1; None if nothing is counted."""
         values = {metric: figure.value for metric, figure in self.metrics.items()}
         return {name: None if value is None or math.isnan(value) else value / 100 for name, value in values.items()}
 
     def estimate(self, metric: str) -> Estimate | None:
-        """The metric as a share, 0 to 1, with its 95 % interval over samples; None where it is not in ``metrics``.
+        """Return the metric as a share, 0 to 1, with its 95 % interval over samples; None if it is not in ``metrics``.
 
-        A sample's scores are taken to be equal to their mean, except where they are all 0 or 1.
+        Each score of a sample is taken to be the sample's mean, unless their sum is a whole number: then they are 0 or
+        1.
         """
         if metric not in self.metrics:
             return None
@@ -95,7 +97,7 @@ def _spread(part: Part) -> list[float]:
 def summed(
     samples: Sequence[SampleParts], metrics: Iterable[str], left_out: Mapping[str, str] | None = None
 ) -> dict[str, Figure]:
-    """Each metric in percent: the sum of all samples' scores over how many there are."""
+    """Return each metric in percent: the sum of the scores of all samples divided by their number."""
     sums: dict[str, Figure] = {}
     for metric in metrics:
         if left_out and metric in left_out:
@@ -119,7 +121,7 @@ _ENDS = (
 
 
 class PublishedScorerStops(BenchmarkError):
-    """The published scorer ends with ``exception`` (the name of a Python class) at ``where``: it has no figures."""
+    """Error: the published scorer fails with ``exception`` (name of a Python class) at ``where`` and has no figures."""
 
     def __init__(self, exception: str, where: str, reason: str) -> None:
         super().__init__(
@@ -132,7 +134,7 @@ class PublishedScorerStops(BenchmarkError):
 
 @contextmanager
 def published(where: str) -> Generator[None]:
-    """Lines that follow a published scorer so closely that they fail where it fails.
+    """Context of code that follows a published scorer so closely that it fails in the same cases.
 
     Raises:
         PublishedScorerStops: instead of the exception of the original.
@@ -148,16 +150,17 @@ if TYPE_CHECKING:
 
 _LARGEST = 2 * 2**30
 FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: plugin.predictions)
-"""Targets of the formats that benchmark plug-ins read, by name."""
+"""Import targets of the prediction formats of benchmark plug-ins, by name."""
 
 
 @dataclass(frozen=True)
 class Compared:
-    """Published score. ``published``: None if the published scorer stops or counts nothing; ``stop`` is the reason.
+    """Scores of a prediction file, as published and corrected.
 
-    ``extra``: counts that only one benchmark has, by what they are; ``count_stops``: which of them the published code
-    does not come to, and why. ``malformed``: what in the files is not what it should be, by its place; it is wrong in
-    the corrected figures.
+    ``published`` is None if the published scorer fails or counts nothing; ``stop`` is the reason. ``extra`` holds
+    counts
+    of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with reasons.
+    ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
     """
 
     format: str
@@ -166,7 +169,7 @@ class Compared:
     published: Scores | None
     corrected: Scores
     errors: Errors | None
-    """None of examination questions, which call no tools."""
+    """Errors by class; None for examination questions, which call no tools."""
     stop: str | None = None
     extra: Mapping[str, Mapping[str, int | None]] | None = None
     count_stops: tuple[str, ...] = ()
@@ -174,10 +177,10 @@ class Compared:
 
 
 def prediction_format(name: str) -> PredictionFormat:
-    """The format of that name.
+    """Return the prediction format with this name.
 
     Raises:
-        UsageError: no such format.
+        UsageError: there is no such format.
     """
     if name not in FORMATS:
         raise UsageError(f"--format {name}: no such format", hint=f"known: {', '.join(FORMATS)}")
@@ -192,24 +195,25 @@ def compare_file(
     judgements: Path | None = None,
     embedder: "Embedder | None" = None,
 ) -> Compared:
-    """Scores a prediction file both ways. Without an ``embedder`` metrics that need one are left out.
+    """Score a prediction file as published and corrected. Without an ``embedder`` metrics that need one are left out.
 
     Raises:
-        UsageError: no such format.
-        BenchmarkError: a file cannot be read, or files do not belong together.
+        UsageError: there is no such format.
+        BenchmarkError: a file cannot be read, or the files do not belong together.
     """
     with without_collecting():
         return prediction_format(format_).compare(PredictionInput(path, data, judgements, embedder))
 
 
 def finite(value: float | None) -> float | None:
-    """None for a figure that is no number."""
+    """Return None for NaN and infinite values, else the value."""
     return value if value is not None and math.isfinite(value) else None
 
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """A large file is millions of objects that stay: looking through them for garbage takes longer than scoring it."""
+    """Switch off garbage collection, because scanning the millions of objects of a large file is slower than
+    scoring."""
     collects = gc.isenabled()
     gc.disable()
     try:
@@ -220,19 +224,19 @@ def without_collecting() -> Generator[None]:
 
 
 def read_json(path: Path) -> Any:
-    """The value in a file. NaN and infinities are taken as Python does.
+    """Read the JSON value of a file. NaN and infinities are accepted, as in Python.
 
     Raises:
-        BenchmarkError: it is not there, too large, cut off, or no JSON.
+        BenchmarkError: the file does not exist, is too large or cut off, or is not JSON.
     """
     return read_named_json(path, read_text(path))
 
 
 def read_text(path: Path) -> str:
-    """The text of a file (UTF-8, with or without a mark at its beginning).
+    """Read the text of a file (UTF-8, with or without a byte order mark).
 
     Raises:
-        BenchmarkError: it is not there, too large, or no UTF-8.
+        BenchmarkError: the file does not exist, is too large or is not UTF-8.
     """
     if not path.is_file():
         raise NoFileError(f"{path}: no such file", hint="give the path of a prediction file")
@@ -245,10 +249,10 @@ def read_text(path: Path) -> str:
 
 
 def read_named_json(name: object, text: str) -> Any:
-    """The value in ``text``, which came from ``name``.
+    """Parse the JSON value in ``text``; ``name`` is its source in messages.
 
     Raises:
-        BenchmarkError: it is cut off, or no JSON.
+        BenchmarkError: the text is cut off or is not JSON.
     """
     try:
         return json.loads(text)

@@ -1,4 +1,4 @@
-"""Binding of a number in a sentence: the words around it, against those of the slot's label."""
+"""Comparison of the words around a number with the label of a slot, to find what the number describes."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -14,11 +14,12 @@ _NEAR = 80
 
 
 class Phrase(NamedTuple):
-    """The words around a number.
+    """Words around a number.
 
-    ``before``: from the last comma, bracket or number; ``behind``: up to the next; ``between``: all that stands between
-    the number before it and this one. ``endpoint``: what something changed from or to. ``bracketed``: it stands in
-    brackets; ``explained``: with words or signs that say what it is.
+    ``before`` begins after the last comma, bracket or number; ``behind`` ends at the next. ``between`` is the whole
+    text
+    between the previous number and this one. ``endpoint``: the number is the start or end value of a change.
+    ``bracketed``: the number is in brackets; ``explained``: the brackets also hold words or signs that describe it.
     """
 
     before: str
@@ -48,7 +49,7 @@ _TO = re.compile(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$
 
 
 def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
-    """The words around each of ``quantities`` of ``text``, in order."""
+    """Return the words around each of ``quantities`` in ``text``, in order."""
     inside = _brackets(text)
     changes = _CHANGE.search(text) is not None
     clauses: list[Phrase] = []
@@ -94,7 +95,7 @@ _BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
-    """Text of the brackets around each place."""
+    """Return the text of the surrounding brackets for each position inside brackets."""
     inside: dict[int, str] = {}
     for bracket in _BRACKETS.finditer(text):
         inside.update(dict.fromkeys(range(bracket.start(), bracket.end()), bracket[1]))
@@ -132,11 +133,11 @@ def _any_of(words: str) -> str:
 _SPLIT = re.compile(r"\|(?![^(]*\))")
 _KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
 _GENERAL = frozenset({"total", "mean"})
-"""Kinds of value that a label without a kind may mean."""
+"""Kinds of value that a label without a kind may refer to."""
 
 
 class Subject(NamedTuple):
-    """Subject of a slot's name and label: the stems of their words, and the kinds of value they name."""
+    """Subject of a slot's name and label: the stems of their words and the kinds of value they name."""
 
     words: frozenset[str]
     kinds: frozenset[str]
@@ -149,15 +150,15 @@ class Subject(NamedTuple):
     places: frozenset[int] = frozenset()
     pairs: frozenset[str] = frozenset()
     entities: dict[str, set[str]] = {}
-    """``label``: the words of the label alone. ``counted``: the words but for those behind "per" and "each".
-    ``years`` and ``letters`` ("tree A") that the label names, and the pattern that finds such letters."""
+    """``label`` holds the words of the label alone, ``counted`` all words except those after "per" and "each".
+    ``years`` and ``letters`` ("tree A") are named by the label; ``lettered`` is the pattern that finds such letters."""
 
 
 _FILLING_CJK = frozenset("的数量个总面积平均中图像片值大小和与在多少是为有每占比例")
 
 
 def subject(slot: Slot) -> Subject:
-    """The subject of ``slot``."""
+    """Return the subject of ``slot``."""
     return _subject(slot.name, slot.label)
 
 
@@ -206,7 +207,7 @@ def _subject(name: str, label: str) -> Subject:
 
 
 def stem(word: str) -> str:
-    """A word without its plural ending."""
+    """Return a word without its plural ending."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3]
     if word.endswith("es") and len(word) > 4 and word[-3] in "sxzo":
@@ -215,7 +216,7 @@ def stem(word: str) -> str:
 
 
 def speaks_of(text: str, words: Collection[str]) -> bool:
-    """True if ``text`` has one of ``words`` (stems, or single Chinese characters)."""
+    """Return True if ``text`` has one of ``words`` (stems or single Chinese characters)."""
     padded = f" {text}".replace("-", " ")
     if not any(word in text if word > "\u2e80" else f" {word}" in padded for word in words):
         return not text.isascii() and any(
@@ -225,18 +226,18 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
 
 
 def spoken(text: str, words: Collection[str]) -> int:
-    """Number of ``words`` (as for :func:`speaks_of`) ``text`` has."""
+    """Return the number of ``words`` that ``text`` has, in the sense of :func:`speaks_of`."""
     return sum(speaks_of(text, (word,)) for word in words)
 
 
 @lru_cache(maxsize=4_000)
 def kinds(text: str) -> frozenset[str]:
-    """The kinds of value that ``text`` names: highest, mean, first, ..."""
+    """Return the kinds of value that ``text`` names: highest, mean, first, ..."""
     return frozenset(kind for kind, pattern in _KIND.items() if pattern.search(text))
 
 
 def kinds_of(phrase: Phrase) -> frozenset[str]:
-    """The kinds that the words around a number name."""
+    """Return the kinds of value that the words around a number name."""
     return kinds(phrase.words)
 
 
@@ -267,7 +268,7 @@ def _places(text: str) -> frozenset[int]:
 
 
 def last_place_named(text: str) -> int | None:
-    """The place (left, right, north, ...) that ``text`` names last; None where it names none."""
+    """Return the index of the last place (left, right, north, ...) in ``text``; None if it names none."""
     mentions = [
         (match.start(), index)
         for index, (latin, chinese) in enumerate(_PLACE)
@@ -304,7 +305,7 @@ _TIMED = re.compile(
 
 @lru_cache(maxsize=20_000)
 def named_entities(text: str) -> dict[str, set[str]]:
-    """The places, numbered things, years, and the times (first or last of several) that ``text`` names."""
+    """Return the places, numbered things, years and times (first or last of several) that ``text`` names, by kind."""
     entities = {
         "place": {str(index) for index in _places(text)},
         "number": {next(filter(None, match.groups())) for match in _NUMBERED.finditer(text)},
@@ -316,9 +317,9 @@ def named_entities(text: str) -> dict[str, set[str]]:
 
 
 def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | None:
-    """True if ``text`` is about another place, time, or numbered thing than the label; None if it names none.
+    """Return True if ``text`` is about another place, time or numbered thing than the label; None if it names none.
 
-    ``years``: those that the whole answer names, in order: the last is the later one.
+    ``years`` are the years in the whole answer in ascending order; the last one counts as the later time.
     """
     verdict = None
     here = named_entities(text) if target.entities else {}
@@ -333,7 +334,7 @@ def of_other_thing(text: str, target: Subject, years: Sequence[str]) -> bool | N
 
 
 def of_another(before: str, target: Subject) -> bool:
-    """True if ``before`` names the owner of the value ("the NDVI of the weeds") and the label names another."""
+    """Return True if ``before`` names another owner of the value ("the NDVI of the weeds") than the label."""
     for genitive in _GENITIVE.finditer(before):
         other = target.of.get(stem(genitive[1]))
         if other is not None and stem(genitive[2]) != other and not speaks_of(genitive[2], target.words):
@@ -342,7 +343,7 @@ def of_another(before: str, target: Subject) -> bool:
 
 
 def bound_elsewhere(phrase: Phrase, target: Subject) -> bool:
-    """True if a number is of another kind than the slot asks for: the largest instead of the mean."""
+    """Return True if a number is of another kind than the slot asks for: the largest instead of the mean."""
     phrase_kinds = kinds_of(phrase)
     if phrase_kinds & target.kinds or phrase_kinds <= {"change"}:
         return False

@@ -1,12 +1,13 @@
-"""Statistics of means: 95 % intervals over clusters, paired differences, smallest detectable differences.
+"""Statistics of means: 95 % intervals over clusters, paired differences, minimum detectable differences.
 
 Samples that share a file are not independent, so all inference is over *clusters* of samples (spec of the benchmark,
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
 
-Interval of a mean. Its standard error is the cluster-robust one of a ratio of sums; the interval is made on the logit
-scale with a t quantile. The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is exact enough for clusters of equal
-size only. Simulated coverage of nominal 95 % intervals, true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to
-0.6, binary and continuous scores (8,000 draws; 3,000 at 200 clusters):
+The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
+The
+plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage of
+nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous
+scores (8,000 draws; 3,000 at 200 clusters):
 
 ===================================  ===============  ===============  ===============
 cluster sizes                        20 clusters      50 clusters      200 clusters
@@ -15,24 +16,24 @@ geometric or long-tailed, CR1        0.898 to 0.951   0.912 to 0.953   0.929 to 
 the same, CR2 and Satterthwaite      0.952 to 0.973   0.942 to 0.969   0.945 to 0.965
 ===================================  ===============  ===============  ===============
 
-So the correction is CR2, which divides each cluster's squared residual by one minus its share of the data, with
+Therefore the correction is CR2, which divides each cluster's squared residual by one minus its share of the data, with
 Satterthwaite's degrees of freedom under a working covariance of exchangeable errors whose correlation is estimated
-(Bell and McCaffrey 2002; Imbens and Kolesár 2016, doi:10.1162/REST_a_00552). For clusters of equal size it *is* CR1
-with ``t(k-1)``. What remains: with 20 clusters of one binary score each, coverage is 0.95 to 0.99, because a binomial
-count is discrete; at a true mean of 0.92 it is 0.91 to 0.995.
+(Bell and McCaffrey 2002; Imbens and Kolesár 2016, doi:10.1162/REST_a_00552). For clusters of equal size it is identical
+to CR1 with ``t(k-1)``. Remaining deviations: with 20 clusters of one binary score each, coverage is 0.95 to 0.99,
+because a binomial count is discrete; at a true mean of 0.92 it is 0.91 to 0.995.
 
-Differences are paired on samples: percentile cluster bootstrap, with the percentiles widened to match the t quantile
-(Hesterberg 2015, doi:10.1080/00031305.2015.1089789, "expanded percentile"): at 20 clusters of uneven size the plain
-percentiles cover 0.89 to 0.95, the widened ones 0.94 to 0.98; at 50 and 200 clusters 0.92 to 0.96 and 0.92 to 0.97.
+Differences are paired on samples. Their interval is a percentile cluster bootstrap, with the percentiles widened to
+match the t quantile (Hesterberg 2015, doi:10.1080/00031305.2015.1089789, "expanded percentile"). At 20 clusters of
+uneven size the plain percentiles cover 0.89 to 0.95 and the widened ones 0.94 to 0.98; at 50 and 200 clusters the
+coverage is 0.92 to 0.96 and 0.92 to 0.97.
 
-The p-value of a difference is that of the same interval: the level at which it would begin to hold zero. The draws tell
-it down to a few in 2,000 only, too few for many comparisons; beneath that it is the p-value of the cluster-robust t
-statistic. It is never under ``2 ** (1 - m)``, where m clusters differ at all: were the runs equal, each of them would
-fall one way or the other like a coin.
+The p-value of a difference is the level at which this interval begins to contain zero. The draws resolve it only down
+to a few in 2,000, too few for many comparisons; below that it is the p-value of the cluster-robust t statistic. It is
+never below ``2 ** (1 - m)``, where m is the number of clusters that differ at all: if the runs were equal, each of
+these clusters would favour either run with equal probability.
 
-Differences shown together are adjusted by Holm's method (1979, Scandinavian Journal of Statistics 6): among equal runs
-any difference at all is under 0.05 in at most 5 % of the tables, however many there are and however they depend on
-each other.
+Differences shown together are adjusted by Holm's method (1979, Scandinavian Journal of Statistics 6): among equal runs,
+at most 5 % of the tables contain any adjusted p-value below 0.05, for any number and dependence of the differences.
 """
 
 # scipy ships no type stubs.
@@ -53,29 +54,31 @@ if TYPE_CHECKING:
     BoolArray = NDArray[np.bool_]
 
 MIN_CLUSTERS = 10
-"""Under this many clusters no interval is given."""
+"""Minimum number of clusters for an interval."""
 LEVEL = 0.95
 POWER = 0.80
 BOOTSTRAP_DRAWS = 2_000
 _FEWEST_DRAWS = 5
-"""With fewer bootstrap draws beyond zero than these, the draws do not tell how small a p-value is."""
+"""Minimum number of bootstrap draws beyond zero from which a p-value can be estimated."""
 
 
 class Interval(FrozenModel):
-    """A two-sided 95 % interval."""
+    """Two-sided 95 % interval."""
 
     lower: float
     upper: float
 
 
 class Estimate(FrozenModel):
-    """A mean of scores in [0, 1] (or a difference of two means, in [-1, 1]).
+    """Mean of scores in [0, 1], or difference of two means in [-1, 1].
 
-    ``n`` counts what was averaged (samples, steps) after epochs were averaged; ``interval`` is None under 10 clusters.
-    ``detectable`` is the smallest difference that would be found with 80 % power at the 5 % level: for a mean, to a
-    second run on the same samples whose errors are independent of this one's; for a difference, with its own pairing.
-    ``p``: of a difference, how likely one as large would be between runs that are equal; None under 10 clusters.
-    ``p_adjusted``: the same by Holm's method, among all differences of the table that shows it; None where none does.
+    ``n`` is the number of averaged units (samples, steps) after epochs were averaged. ``interval`` is None with fewer
+    than 10 clusters. ``detectable`` is the smallest difference that would be found with 80 % power at the 5 % level:
+    for
+    a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing. ``p``
+    is
+    the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
+    ``p_adjusted`` is adjusted by Holm's method for all differences in the same table; None if no table shows it.
     """
 
     value: float
@@ -87,12 +90,12 @@ class Estimate(FrozenModel):
     p_adjusted: float | None = None
 
     def differs(self) -> bool:
-        """True if this is a difference at the 5 % level, among all that stand in its table."""
+        """Return True if the difference is significant at the 5 % level, adjusted for all differences in its table."""
         return self.p_adjusted is not None and self.p_adjusted < 1 - LEVEL
 
 
 class Spread(NamedTuple):
-    """Mean of a ratio of sums, its CR2 standard error, and the degrees of freedom of that error; shapes ``(...)``."""
+    """Ratio of sums, its CR2 standard error, and the degrees of freedom of that error; shapes ``(...)``."""
 
     mean: "FloatArray"
     error: "FloatArray"
@@ -100,10 +103,10 @@ class Spread(NamedTuple):
 
 
 def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Hashable] | IntArray") -> Estimate:
-    """The mean of ``values`` in [0, 1] with its 95 % interval over ``clusters``.
+    """Return the mean of ``values`` in [0, 1] with its 95 % interval over ``clusters``.
 
     Args:
-        values: one per unit (sample or step), epochs already averaged.
+        values: one value per unit (sample or step), already averaged over epochs.
         clusters: the cluster of each unit; any hashable labels, or an array of integers.
 
     Raises:
@@ -138,10 +141,10 @@ def estimate_difference(
     draws: int = BOOTSTRAP_DRAWS,
     seed: int = 0,
 ) -> Estimate:
-    """The mean of ``first - second``, paired unit by unit, with a 95 % cluster bootstrap interval.
+    """Return the mean of ``first - second``, paired unit by unit, with a 95 % cluster bootstrap interval.
 
-    Where all differences are equal (two runs that agree everywhere) resampling shows no spread; the interval is then
-    what k clusters can exclude: with 97.5 % confidence the share of clusters that would deviate is under
+    If all differences are equal (two runs that agree everywhere), resampling shows no spread. The interval is then the
+    range that k clusters cannot exclude: with 97.5 % confidence the share of clusters that would deviate is below
     ``1 - 0.025 ** (1/k)``, and none can deviate beyond [-1, 1].
 
     Raises:
@@ -161,7 +164,7 @@ def estimate_difference(
     if _is_degenerate(spread.error):
         share = 1 - ((1 - LEVEL) / 2) ** (1 / k)
         interval = Interval(lower=mean - share * (1 + mean), upper=mean + share * (1 - mean))
-        # The level at which that interval begins to hold zero.
+        # p is the level at which this interval begins to contain zero.
         return Estimate(value=mean, interval=interval, n=n, n_clusters=k, p=min(1.0, 2 * (1 + abs(mean)) ** -k))
     resampled = bootstrap_ratios(sizes, sums, draws=draws, seed=seed)
     tail = _tail_share(sizes, sums, spread)
@@ -177,7 +180,7 @@ def estimate_difference(
 
 
 def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
-    """The differences of one table with ``p_adjusted`` by Holm's method; those without a p-value stay without."""
+    """Set ``p_adjusted`` of the differences of one table by Holm's method; differences without ``p`` are unchanged."""
     ascending = sorted((each.p, at) for at, each in enumerate(differences) if each.p is not None)
     results = list(differences)
     least = 0.0
@@ -188,11 +191,11 @@ def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
 
 
 def mean_interval(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray") -> tuple["FloatArray", "FloatArray"]:
-    """Lower and upper ends of the 95 % interval of ``sum(sums) / sum(sizes)``.
+    """Return the lower and upper ends of the 95 % interval of ``sum(sums) / sum(sizes)``.
 
     All arrays have shape ``(..., k)``: number, sum and sum of squares of the scores of each of k clusters; leading axes
-    are independent data sets. Where scores (or all clusters' means) are equal, Clopper-Pearson with the clusters as
-    trials and ``mean * k`` successes, which need not be whole.
+    are independent data sets. If all scores or all cluster means are equal, the interval is Clopper-Pearson with the
+    clusters as trials and ``mean * k`` successes, which need not be a whole number.
     """
     import numpy as np
     from scipy.special import betaincinv, expit, logit
@@ -214,7 +217,8 @@ def mean_interval(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray"
 
 
 def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray") -> Spread:
-    """Mean, CR2 standard error and Satterthwaite degrees of freedom; arguments as in :func:`mean_interval`.
+    """Return mean, CR2 standard error and Satterthwaite degrees of freedom; for the arguments see
+    :func:`mean_interval`.
 
     With P the covariance of the clusters' residual sums under the working model (variance 1, correlation r within a
     cluster) and A the CR2 factors, the degrees of freedom are ``trace(APA)^2 / |APA|^2``, here in closed form.
@@ -249,12 +253,13 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
 
 
 def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, seed: int) -> "FloatArray":
-    """``draws`` ratios of sums over clusters drawn with replacement; ``sizes`` and ``sums`` of shape ``(k,)``."""
+    """Return ``draws`` ratios of sums over clusters drawn with replacement; ``sizes`` and ``sums`` have shape
+    ``(k,)``."""
     import numpy as np
 
     k = len(sizes)
     generator = np.random.default_rng(seed)
-    # The draws are the same however they are cut; a part is small enough to stay in the processor's cache.
+    # The draws do not depend on the chunk size, which is small enough for the processor's cache.
     chunk = max(1, 100_000 // k)
     even = bool(np.all(sizes == sizes[0]))
     parts: list[FloatArray] = []
@@ -267,9 +272,9 @@ def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, see
 def _cluster_sums(
     values: "FloatArray", clusters: "Sequence[Hashable] | IntArray"
 ) -> tuple["FloatArray", "FloatArray", "FloatArray"]:
-    """Number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.
+    """Return number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.
 
-    Clusters stand in the order of their first value.
+    Clusters are in the order of their first value.
     """
     import numpy as np
 
@@ -294,21 +299,21 @@ def _cluster_sums(
 
 
 def _is_degenerate(error: "FloatArray | float") -> "BoolArray":
-    """Limit below which a standard error is zero up to rounding."""
+    """Return a mask of the standard errors that are zero up to rounding."""
     import numpy as np
 
     return np.asarray(error) < 1e-9
 
 
 def _tail_share(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
-    """Share of bootstrap draws beyond each end, so that the interval is as wide as its t counterpart."""
+    """Return the share of bootstrap draws beyond each end that makes the interval as wide as its t counterpart."""
     from scipy.special import ndtr
 
     return float(ndtr(-_t_quantile(1 - (1 - LEVEL) / 2, spread.degrees) * _widening(sizes, sums, spread)))
 
 
 def _widening(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
-    """The standard error over that which bootstrap draws have."""
+    """Return the ratio of the standard error to the standard error of bootstrap draws."""
     import numpy as np
 
     plain = np.sqrt(np.sum((sums - spread.mean * sizes) ** 2)) / np.sum(sizes)
@@ -316,8 +321,9 @@ def _widening(sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
 
 
 def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", spread: Spread) -> float:
-    """Two-sided p-value of a mean difference; under 0.05 where the interval leaves out zero, and nowhere else, as far
-    as there are clusters enough that differ."""
+    """Return the two-sided p-value of a mean difference.
+
+    It is below 0.05 exactly if the interval excludes zero, provided that enough clusters differ."""
     import numpy as np
     from scipy.special import ndtri, stdtr
 
@@ -325,7 +331,7 @@ def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", s
     widening = _widening(sizes, sums, spread)
 
     def of_share(share: float) -> float:
-        """The p-value at which an interval has that share of the draws beyond each end."""
+        """Return the p-value of the interval that has this share of the draws beyond each end."""
         return 2 * float(stdtr(spread.degrees, ndtri(share) / widening))
 
     beyond = _rank_of_zero(np.sort(resampled if mean > 0 else -resampled))
@@ -338,7 +344,7 @@ def _p_value(resampled: "FloatArray", sizes: "FloatArray", sums: "FloatArray", s
 
 
 def _rank_of_zero(ascending: "FloatArray") -> float:
-    """Rank from 0, between those of the neighbouring draws, at which quantiles of the draws begin to be positive."""
+    """Return the interpolated rank, from 0, at which quantiles of the draws become positive."""
     import numpy as np
 
     at = int(np.searchsorted(ascending, 0.0, side="right")) - 1
@@ -348,7 +354,7 @@ def _rank_of_zero(ascending: "FloatArray") -> float:
 
 
 def least_correlation(n: int) -> float:
-    """Absolute value that Pearson's r of ``n`` (at least 3) independent pairs exceeds in 5 % of all cases."""
+    """Return the absolute value that Pearson's r of ``n`` (at least 3) independent pairs exceeds in 5 % of cases."""
     t = float(_t_quantile(0.975, n - 2))
     return t / math.sqrt(n - 2 + t * t)
 
@@ -360,7 +366,8 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArra
 
 
 def _detectable(error: float, degrees: float) -> float | None:
-    """Smallest true difference found with 80 % power at the 5 % level, given the difference's standard error."""
+    """Return the smallest difference found with 80 % power at the 5 % level, given the standard error of
+    differences."""
     if _is_degenerate(error):
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error

@@ -5,8 +5,8 @@ count call steps; ``summ_acc`` and ``summ_acc_truth`` count samples with a slot 
 headline, at their answer step.
 
 Members of a group are independent of each other: a call is right if it agrees with any member of the group that the
-shown history does not contain yet. The strict variants insist on the written order, and ``arg_acc_strict`` also on
-plain equality of the arguments. Of several calls in one message the first is scored, the others are counted.
+shown history does not contain yet. The strict variants require the written order, and ``arg_acc_strict`` also requires
+equal arguments. Of several calls in one message the first is scored and the others are counted.
 """
 
 import math
@@ -66,16 +66,18 @@ _SCALE = "gsd_m"
 
 
 def step_scores(record: Record) -> list[Score]:
-    """All rows of a step-by-step record; none of an invalid one.
+    """Return all rows of a step-by-step record; an invalid record has none.
 
-    Slots whose ``from`` has no value over the shown observations are left out of ``summ_acc`` (they stay in
-    ``summ_acc_truth``, and ``left_out`` of its reading says why): scored against the truth they would ask for what
-    could not be known. A sample all of whose slots are left out has no ``summ_acc`` row.
+    Slots whose ``from`` has no value over the shown observations are left out of ``summ_acc``, because their true value
+    could not be known. They stay in ``summ_acc_truth``, and ``left_out`` of its reading gives the reason. A sample
+    whose
+    slots are all left out has no ``summ_acc`` row.
+
 
     Raises:
         BenchmarkError: the sample has no reference trajectory.
-        RunStoreError: the record does not hold one action for each step.
-        UsageError: a tool of the reference is not installed here.
+        RunStoreError: the record does not have one action for each step.
+        UsageError: a tool of the reference is not installed.
     """
     if record.invalid is not None:
         return []
@@ -128,7 +130,7 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
     right, arguments = _arguments(record.sample, call, open_steps, steps) if call and tool_right else (False, {})
     as_written = call is not None and call.tool == steps[index].tool
     refused = action.refused if isinstance(action, CallTools) else None
-    if refused is not None:  # what is left of arguments that could not be read says nothing
+    if refused is not None:  # the remainder of arguments that could not be parsed is not scored
         right, arguments = False, {**arguments, "invalid": refused.message}
     equal = call is not None and as_written and refused is None and _equal(call, steps[index])
     return [
@@ -141,7 +143,7 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
-    """Scores of the usual plan for such an answer form at this step; none where no plan is known for it."""
+    """Return the scores of the usual plan for this answer form at this step; none if no plan is known."""
     from agrotools.scoring.steps import shown_results
 
     plan = usual_plan(record.sample)
@@ -154,7 +156,7 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> l
         results = shown_results(record.sample.reference)[:index]
         live: Arguments = {}
         for name, value in arguments.items():
-            with suppress(UnresolvedRef):  # Without it the call is wrong, and its tool may yet be right.
+            with suppress(UnresolvedRef):  # without the value the call is wrong, but its tool may be right
                 live[name] = resolved_value(value, results)
         action = CallTools(calls=(ToolCall(tool=tool, arguments=live),))
     rows = {row.metric: row for row in _call_rows(record, index, action, steps)}
@@ -163,7 +165,7 @@ def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> l
 
 
 def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
-    """The step itself and the members of its group that come later: the history shown at ``index`` has none of them."""
+    """Return the step and the later members of its group, none of which is in the history shown at ``index``."""
     group = steps[index].group
     return [index] + [
         later for later in range(index + 1, len(steps)) if group is not None and steps[later].group == group
@@ -173,9 +175,9 @@ def _open_steps(index: int, steps: Sequence[ReferenceStep]) -> list[int]:
 def _arguments(
     sample: Sample, call: ToolCall, open_steps: Sequence[int], steps: Sequence[ReferenceStep]
 ) -> tuple[bool, dict[str, JsonValue]]:
-    """True if the arguments pass the schema and agree with one of the open steps, and with which and how.
+    """Return True if the arguments are valid and agree with an open step, and the details of the comparison.
 
-    Those that are the very ones of the reference are right, even where a published reference is not as the schema says.
+    Arguments equal to those of the reference are right even if a published reference violates the tool's schema.
     """
     tool = get_tool(call.tool)
     fault: str | None = None
@@ -196,7 +198,7 @@ def _arguments(
     if fault is not None:
         reading["invalid"] = fault
     if any(row.detail.get("in_head") for row in best.rows):
-        reading[IN_HEAD] = True  # the value of the reference, without the observations that it comes from
+        reading[IN_HEAD] = True  # the reference's value was given without the observations that it is computed from
     same = all(row.equal for row in best.rows)
     return same or (fault is None and best.agrees), reading
 
@@ -204,10 +206,10 @@ def _arguments(
 def compare_calls(
     sample: Sample, tool: "Tool[..., Any] | ToolSpec", call: ToolCall, step: ReferenceStep
 ) -> list[ArgumentAgreement]:
-    """The arguments of a call beside those of a reference call of the same tool, on the files of ``sample``.
+    """Compare the arguments of a call with those of a reference call of the same tool, on the files of ``sample``.
 
-    Compared is what the tool makes of both, as far as the record says it: the files' metadata, and what the reference
-    call gave. A call that the tool would not take is compared as it stands.
+    The arguments are compared as the tool would resolve them, as far as the files' metadata and the result of the
+    reference call allow. A call that the tool would reject is compared as written.
     """
     spec = tool if isinstance(tool, ToolSpec) else tool.spec
     by_name = {file.name: file for file in sample.files}
@@ -231,7 +233,7 @@ def _resolved(
     files: Mapping[str, SampleFile],
     result: Mapping[str, JsonValue],
 ) -> tuple[Arguments, Arguments] | None:
-    """Both calls with defaults filled in; None where the tool would not take one of them."""
+    """Return the arguments of both calls with defaults filled in; None if the tool would reject one of them."""
     try:
         known = ReferenceCall(files, tool.validated(reference), result)
         return tool.resolved(predicted, known), tool.resolved(reference, known)
@@ -240,7 +242,7 @@ def _resolved(
 
 
 def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
-    """The numbers that observations show before ``step``."""
+    """Return the numbers in the observations before ``step``."""
     steps = sample.reference.steps if sample.reference else ()
     before = takewhile(lambda each: each.observation is not step.observation, steps)
     results = (each.observation.result for each in before if each.observation)
@@ -248,23 +250,24 @@ def _observed(sample: Sample, step: ReferenceStep) -> list[Number]:
 
 
 def _files_of(by_name: Mapping[str, SampleFile], spec: ToolSpec, arguments: Arguments) -> list[SampleFile]:
-    """The files that the reference call looks at, in the order of the tool's arguments."""
+    """Return the files that the reference call reads, in the order of the tool's arguments."""
     file_names = [arguments.get(name) for name, kind in spec.agreement.items() if kind == "file"]
     return [by_name[name] for name in file_names if isinstance(name, str) and name in by_name]
 
 
 def _frame(file: SampleFile) -> Frame | None:
-    """Size of a file, where the sample knows it."""
+    """Return width and height of a file in pixels; None if the sample does not state them."""
     return (file.width_px, file.height_px) if file.width_px and file.height_px else None
 
 
 def _with_known_defaults(
     spec: ToolSpec, files: Sequence[SampleFile], reference: Arguments, result: Mapping[str, JsonValue]
 ) -> ToolSpec:
-    """``spec`` with the metadata of the files as defaults.
+    """Return ``spec`` with the metadata of the files as defaults.
 
-    A tool takes what a call leaves out from there, so a call that spells it out (``gsd_m`` as it stands beside the
-    file) asks for the same. A scale that only the file's content tells is in the result of the reference call.
+    A tool reads omitted arguments from the metadata, so a call that states them (``gsd_m`` of the file) is equivalent.
+    A
+    scale that only the file's content gives is in the result of the reference call.
     """
     known = {name: value for file in files for name, value in file.known_arguments.items() if name in spec.defaults}
     if reference.get(_SCALE) is None and _SCALE in spec.defaults and isinstance(result.get(_SCALE), int | float):
@@ -307,7 +310,7 @@ def _summary_rows(record: Record, action: Action) -> list[Score]:
 
 
 def _mean(sample: Sample, slots: Sequence[Slot], action: Action) -> tuple[float, dict[str, JsonValue]]:
-    """Mean score of ``slots``, which may have other values than those of the sample; no answer scores 0."""
+    """Return the mean score of ``slots``, whose values may differ from those of the sample; no answer scores 0."""
     if not isinstance(action, Answer):
         return 0.0, {"slots": {slot.name: 0.0 for slot in slots}}
     by_name = {slot.name: slot for slot in slots}
@@ -326,7 +329,7 @@ def _short(implied: "Implied") -> JsonValue:
 
 
 def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
-    """True if a call is that of the reference step: the same tool, and every argument agrees."""
+    """Return True if a call matches the reference step: the same tool, and every argument agrees."""
     if call.tool != step.tool:
         return False
     try:
@@ -337,7 +340,7 @@ def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
 
 
 def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:
-    """Specification of a tool known by name only: all arguments are compared literally."""
+    """Return the specification of a tool known only by name; all its arguments are compared literally."""
     return ToolSpec(
         name=step.tool,
         category="unknown",
@@ -349,14 +352,14 @@ def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:
     )
 
 
-# --- values that the shown observations imply, so that a faithful reader of a fallible tool is right ------------------
+# --- values implied by the shown observations, so that correct reading of a wrong observation counts as right ---------
 
 
 class Implied(NamedTuple):
-    """A slot as the shown observations imply it.
+    """Slot with the value that the shown observations imply.
 
-    ``slot`` is None where they imply nothing, and ``reason`` says why. ``differs``: whether the implied value is not
-    the true one, beyond the slot's tolerance.
+    ``slot`` is None if they imply no value; ``reason`` says why. ``differs`` is True if the implied value deviates from
+    the true one by more than the slot's tolerance.
     """
 
     slot: Slot | None
@@ -366,17 +369,16 @@ class Implied(NamedTuple):
 
 
 def shown_results(reference: ReferenceTrajectory) -> Results:
-    """Results of the reference steps as they are shown; None for one that failed."""
+    """Return the results of the reference steps as shown; None for a failed step."""
     return [step.observation.result if step.observation else None for step in reference.steps]
 
 
 def implied_slot(slot: Slot, results: Results) -> Implied:
-    """``slot`` with the value that its ``from`` has over ``results``.
+    """Return ``slot`` with the value of its ``from`` over ``results``.
 
-    A label, member or file that the observations imply and the truth does not takes the truth's place, and the truth
-    becomes one of those that must not be asserted. A label that is the true one by another name changes nothing. Open
-    text keeps those facts that the observed text states. Nothing is implied where the slot has no ``from``, where it
-    cannot be evaluated, or where it yields something that the slot cannot hold.
+    An implied label, member or file replaces the true one, which then must not be asserted. Another name of the true
+    label changes nothing. Open text keeps the facts that the observed text states. No value is implied if the slot has
+    no ``from``, if ``from`` cannot be evaluated, or if its value does not fit the slot.
     """
     if slot.from_ is None:
         return Implied(None, reason="the slot does not say how it follows from the observations")
@@ -470,11 +472,11 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
     if not stated:
         return None
     differs = len(stated) < len(slot.facts)
-    # The floor is that of all facts together.
+    # The slot's floor applies to all facts together.
     changed = {"facts": stated, "floor": 0.0} if differs else {}
     return Implied(slot.model_copy(update=changed), value, differs)
 
 
 def is_text_slot(slot: Slot) -> bool:
-    """True if the slot is answered in words: all but figures and images."""
+    """Return True if the slot is answered with text, not with a figure or image."""
     return not slot.made

@@ -1,6 +1,6 @@
 """Summary of a run as data: the content of ``scores.json``. Values are fractions in [0, 1], never percent.
 
-Differences that a table shows together have their p-values adjusted for how many these are.
+The p-values of differences that a table shows together are adjusted for their number.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,13 +13,13 @@ from agrotools.scoring.statistics import Estimate, Interval, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
 _WITH_FORMER_KEYS = ConfigDict(extra="ignore")
-"""Of what stored scores hold more than they do today."""
+"""Configuration of models whose stored versions may have keys that no longer exist."""
 
 
 class Metric(FrozenModel):
-    """A metric over all units (samples or steps), and over those of each family, task type and answer type.
+    """Metric over all units (samples or steps) and over the units of each family, task type and answer type.
 
-    ``bounds`` are the values with every invalid record counted as 0 and as 1; None where none is invalid.
+    ``bounds`` are the values with every invalid record counted as 0 and as 1; None if no record is invalid.
     """
 
     overall: Estimate
@@ -28,11 +28,11 @@ class Metric(FrozenModel):
     by_task_type: dict[str, Estimate] = {}
     by_answer_type: dict[str, Estimate] = {}
     by_group: dict[str, dict[str, Estimate]] = {}
-    """By name and value of the groups that samples are in, of the units that are in one."""
+    """Estimates by name and value of the samples' groups."""
 
 
 class Invalid(FrozenModel):
-    """Records without a reply for reasons independent of the request. They are in no mean."""
+    """Records without a reply for reasons independent of the request. They are left out of all means."""
 
     n: int = 0
     share: float = 0.0
@@ -40,7 +40,7 @@ class Invalid(FrozenModel):
 
 
 class Amount(FrozenModel):
-    """Something spent: in all, per valid record, and per success (an end-to-end or no-tool score of 1)."""
+    """Amount spent: in total, per valid record, and per success (an end-to-end or no-tool score of 1)."""
 
     total: float
     per_record: float
@@ -51,32 +51,33 @@ class Counts(FrozenModel):
     """Counts of events in the valid records of a mode."""
 
     successes: int | None = None
-    """Records with a score of 1; None in step-by-step, which has no such thing."""
+    """Number of records with a score of 1; None in step-by-step."""
     terminations: dict[str, int] = {}
-    """Records by how they ended; in step-by-step, how the steps that brought neither call nor answer ended."""
+    """Number of records by termination; in step-by-step, number of steps without call or answer by termination."""
     unparseable: int = 0
-    """Outputs that were neither a call nor an answer."""
+    """Number of outputs that were neither a call nor an answer."""
     unscored_calls: int = 0
-    """Step-by-step: calls beside the first one of a message."""
+    """Step-by-step: number of calls after the first one of a message."""
     tool_calls: int = 0
     tool_errors: dict[str, int] = {}
-    """Calls that ended in an error, by its kind."""
+    """Number of failed calls by kind of error."""
     recorded: int = 0
-    """Calls that no tool was run for: they got what was recorded of the reference."""
+    """Number of calls that were answered with recorded observations of the reference instead of running the tool."""
     answers: int = 0
-    """Answers to samples with slots other than plots."""
+    """Number of answers to samples with slots other than plots."""
     used_form: int = 0
-    """Of those, how many gave every such slot in the answer form."""
+    """Number of these answers that gave every such slot in the answer form."""
     asked_for_form: int = 0
-    """Answers without the form's lines, whose model was asked once for them."""
+    """Number of answers without the form's lines, for which the model was asked once."""
     form_failures: dict[str, int] = {}
-    """Of those, the replies that were cut off, refused or empty, by how they ended: the first answer was read alone."""
+    """Number of these requests that failed, by reason (cut off, refused, empty); only the first answer was then
+    read."""
     choice_set_jaccard: float | None = None
-    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots (their score is all or none)."""
+    """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
-    """Step-by-step: median IoU of predicted with reference boxes, where the tool was right."""
+    """Step-by-step: median IoU of predicted and reference boxes in calls with the right tool, 0 to 1."""
     implied_differs: int = 0
-    """Step-by-step: samples whose shown observations imply another answer than the ground truth."""
+    """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     spent: dict[str, Amount] = {}
     """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
 
@@ -84,9 +85,9 @@ class Counts(FrozenModel):
 class ErrorCount(FrozenModel):
     """Errors of one class (:data:`agrotools.scoring.error_classes.CLASSES`) in the valid records of a mode.
 
-    ``count``: None where the class cannot be told here, for the reason that ``not_looked_for`` gives. ``of``: the steps
-    or samples that were looked at; ``samples``: those in which the class occurs, epochs taken together; ``share``:
-    ``count / of``; ``examples``: ids of the first few such samples.
+    ``count`` is None if the class cannot be counted, with the reason in ``not_looked_for``. ``of`` is the number of
+    examined steps or samples and ``share`` is ``count / of``. ``samples`` is the number of samples with the class over
+    all epochs, ``examples`` the ids of the first few.
     """
 
     error: str
@@ -107,10 +108,7 @@ class Seconds(FrozenModel):
 
 
 class SecondsByPart(FrozenModel):
-    """Seconds per query over all valid records of a mode, and over those of each part.
-
-    The parts are those of :class:`Metric`.
-    """
+    """Seconds per query over all valid records of a mode and of each part. The parts are those of :class:`Metric`."""
 
     overall: Seconds
     by_family: dict[str, Seconds] = {}
@@ -120,12 +118,13 @@ class SecondsByPart(FrozenModel):
 
 
 class PublishedFigures(FrozenModel):
-    """A mode of a run in the metrics that the benchmark's paper prints.
+    """Metrics of the benchmark's paper for one mode of a run.
 
-    ``reference``: as the published scorer has them, bugs included: some may lie above 1; None where it counts
-    nothing. ``stops``: why it would end with an exception instead. ``corrected``: the same without what misleads.
-    ``left_out``: metrics that could not be computed, and why. ``differs``: how the run differs from the published way,
-    so that printed rows are not comparable. ``embedder``: whose similarities are in the figures, empty without one.
+    ``reference`` holds the values of the published scorer including its bugs, which may exceed 1; None if it counts
+    nothing. ``stops`` is the reason if it fails with an exception. ``corrected`` holds the values without misleading
+    parts, ``left_out`` the reasons by metric that could not be computed. ``differs`` lists deviations from the
+    published
+    setup that make the printed rows not comparable. ``embedder`` is the model of the similarities, empty without one.
     """
 
     family: str
@@ -139,10 +138,10 @@ class PublishedFigures(FrozenModel):
 
 
 class CallRatio(FrozenModel):
-    """``agrotools.call_ratio``: calls made over calls of the reference, 1 for as many; failed calls count.
+    """``agrotools.call_ratio``: ratio of calls made to calls of the reference, 1 for equal numbers; failed calls count.
 
-    Over the ``n`` valid end-to-end records with an answer, of samples whose reference has calls.
-    ``mean``: of the records' ratios; ``made`` and ``needed``: calls of all of them.
+    ``n`` is the number of valid end-to-end records with an answer whose reference has calls, ``mean`` the mean of their
+    ratios. ``made`` and ``needed`` are the calls of all these records.
     """
 
     mean: float
@@ -152,10 +151,10 @@ class CallRatio(FrozenModel):
 
 
 class ModeSummary(FrozenModel):
-    """The metrics of one mode.
+    """Metrics of one mode.
 
-    ``headline``: whether they may stand as results (at most 1 % of the records invalid, or allowed). What a benchmark
-    plug-in counts stands under keys of its own (:meth:`part`).
+    ``headline`` is True if they may be reported as results (at most 1 % invalid records, or allowed explicitly). Counts
+    of a benchmark plug-in have keys of their own (:meth:`part`).
     """
 
     model_config = ConfigDict(extra="allow")
@@ -166,43 +165,43 @@ class ModeSummary(FrozenModel):
     epochs: int
     invalid: Invalid = Invalid()
     endings: dict[str, int] = {}
-    """Records that ended without an answer, by the cause; ``infrastructure`` are the invalid ones."""
+    """Number of records without an answer by cause; ``infrastructure`` counts the invalid ones."""
     headline: bool = True
     metrics: dict[str, Metric] = {}
     ots_chance: Estimate | None = None
-    """Open-text score of the same answers against the facts of other clusters' samples."""
+    """Open-text score of the same answers against the facts of samples in other clusters."""
     counts: Counts = Counts()
     errors: tuple[ErrorCount, ...] = ()
-    """A row for every class of errors, of all valid records."""
+    """One count for every class of errors, over all valid records."""
     seconds: SecondsByPart | None = None
-    """None where no record is valid."""
+    """Seconds per query; None if no record is valid."""
     call_ratio: CallRatio | None = None
-    """End-to-end; None in other modes and where no such sample was answered."""
+    """Ratio of calls in end-to-end; None in other modes and if no sample that needs calls was answered."""
     published: PublishedFigures | None = None
-    """On GTA, ThinkGeo and Agent-X: the metrics of their papers."""
+    """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
 
     def part(self, name: str, model: type[Part]) -> Part | None:
-        """The entry ``name`` of a benchmark plug-in; None where it counted nothing."""
+        """Return the entry ``name`` of a benchmark plug-in; None if it counted nothing."""
         part = (self.model_extra or {}).get(name)
         return model.model_validate(part) if isinstance(part, dict) else part
 
 
 class NoToolPart(FrozenModel):
-    """End-to-end on the samples that no-tool is run on, and the gain by tools, paired on samples valid in both."""
+    """End-to-end metrics on the samples of no-tool, and the gain by tools, paired on samples valid in both modes."""
 
     model_config = _WITH_FORMER_KEYS
 
     n_excluded: int
-    """Samples that no-tool leaves out: they need raster processing or a plot."""
+    """Number of samples that no-tool leaves out because they need raster processing or a plot."""
     metrics: dict[str, Metric] = {}
     gain: dict[str, Metric] = {}
-    """End-to-end minus no-tool."""
+    """Differences end-to-end minus no-tool."""
 
 
 class Correlation(FrozenModel):
-    """Pearson's r of a sample's mean on a step metric with its outcome, over ``n`` samples that have both.
+    """Pearson's r of the samples' means of a step metric with their outcomes, over ``n`` samples that have both.
 
-    None where one of the two is the same for all samples. ``interval``: 95 %, bootstrap by cluster.
+    ``r`` is None if one of the two is constant. ``interval`` is the 95 % interval of a bootstrap by cluster.
     """
 
     step: str
@@ -213,10 +212,11 @@ class Correlation(FrozenModel):
 
 
 class RunCorrelation(FrozenModel):
-    """Over ``n`` runs: Pearson's r and Spearman's rho of a step metric with an outcome metric, run by run.
+    """Pearson's r and Spearman's rho of a step metric with an outcome metric over ``n`` runs.
 
-    None where one of the two is the same in all runs. ``interval``: 95 %, of Pearson's r by Fisher's z; None with
-    fewer than ten runs, where it says nothing.
+    Both are None if one of the metrics is constant. ``interval`` is the 95 % interval of Pearson's r by Fisher's z;
+    None
+    with fewer than ten runs, because it would be too wide to be useful.
     """
 
     step: str
@@ -228,10 +228,11 @@ class RunCorrelation(FrozenModel):
 
 
 class AcrossRuns(FrozenModel):
-    """Correlation of step metrics with outcomes over the runs on a benchmark: ``runs`` (their models) with both modes.
+    """Correlations of step metrics with outcomes over the runs on a benchmark that have both modes.
 
-    ``left_out``: why which runs do not count. ``least_r``: what r must exceed, one way or the other, to be told from 0
-    at the 5 % level with so many runs, if these were runs of models drawn at random.
+    ``runs`` holds the models of these runs, ``left_out`` the models of other runs by reason. ``least_r`` is the
+    absolute
+    value that r must exceed to differ from 0 at the 5 % level, if the runs were of randomly drawn models.
     """
 
     benchmark: str
@@ -243,7 +244,7 @@ class AcrossRuns(FrozenModel):
 
 
 class RunDifference(FrozenModel):
-    """First run minus second in the headline metric of a mode; runs by their places among those scored together."""
+    """Difference of two runs in a headline metric, first minus second. Runs are given by index among the summaries."""
 
     first: int
     second: int
@@ -253,9 +254,10 @@ class RunDifference(FrozenModel):
 
 
 class Agreement(FrozenModel):
-    """Alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 is chance agreement.
+    """Krippendorff's alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 chance agreement.
 
-    None where all grades are the same, which says nothing. ``interval``: 95 %, bootstrap by unit; none under ten units.
+    ``alpha`` is None if all grades are the same, because agreement is then undefined. ``interval`` is the 95 % interval
+    of a bootstrap by unit; None with fewer than ten units.
     """
 
     alpha: float | None
@@ -264,27 +266,28 @@ class Agreement(FrozenModel):
 
 
 class JudgeSummary(FrozenModel):
-    """One judge of a metric. ``answers``: those that could be graded; ``graded``: those with a grade of this judge."""
+    """One judge of a metric. ``answers`` is the number of answers to grade, ``graded`` of those with this judge's
+    grade."""
 
     metric: str
     judge: str
     prompts: tuple[str, ...]
-    """Hashes of the words it was asked with."""
+    """Hashes of the wordings of its questions."""
     answers: int
     graded: int
     mean: float | None
-    """Of its grades, in [0, 1]."""
+    """Mean of its grades, in [0, 1]."""
     votes: int
-    """Replies in all."""
+    """Number of replies."""
     unreadable: int
-    """Of those, replies without a grade."""
+    """Number of replies without a grade."""
     between_votes: Agreement | None = None
 
 
 class Calibration(FrozenModel):
-    """A judge on answers whose right grades are known. ``exact``: the share it graded just so.
+    """Results of a judge on answers with known grades. ``exact`` is the share with the right grade, 0 to 1.
 
-    ``lenience``: by how many grades it grades higher on average. ``confusion[right][given]`` counts answers.
+    ``lenience`` is the mean difference of given and right grades. ``confusion[right][given]`` counts answers.
     """
 
     judge: str
@@ -297,27 +300,27 @@ class Calibration(FrozenModel):
 
 
 class Panel(FrozenModel):
-    """All judges of a run; ``between_judges`` by metric, where several graded the same answers."""
+    """All judges of a run. ``between_judges`` holds agreements by metric if several judges graded the same answers."""
 
     judges: tuple[JudgeSummary, ...] = ()
     between_judges: dict[str, Agreement] = {}
     calibrations: tuple[Calibration, ...] = ()
     rubrics: str = ""
-    """Source of the rubrics that criteria were graded by; empty where they were not."""
+    """Source of the rubrics of graded criteria; empty if no criteria were graded."""
 
 
 class Summary(FrozenModel):
-    """The scores of one run: model, benchmark, and the metrics of each mode."""
+    """Scores of one run: model, benchmark, and the metrics of each mode."""
 
     model_config = _WITH_FORMER_KEYS
 
     format: int = 1
     scoring: str = "1"
-    """Scoring version that the scores are of. It stands near the top: it is looked up in long files."""
+    """Scoring version. The field is near the top because it is searched for in long files."""
     warnings: tuple[str, ...] = ()
-    """Lines above the tables: records that are missing, and causes that ended many records."""
+    """Lines above the tables about missing records and about causes that ended many records."""
     missing: dict[Mode, int] = {}
-    """Planned records that the run does not hold, by mode; modes that lack none are left out."""
+    """Number of planned records missing in the run, by mode; complete modes are left out."""
     benchmark: str = ""
     benchmark_version: str = ""
     benchmark_options: dict[str, str | int | bool] = {}
@@ -326,40 +329,40 @@ class Summary(FrozenModel):
     model: str = ""
     protocol: str = ""
     privileged: bool = False
-    """True if the policy saw gold."""
+    """True if the policy saw the gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
     correlations: tuple[Correlation, ...] = ()
-    """Of step metrics with the outcome over samples, where a run has both modes."""
+    """Correlations of step metrics with the outcome over samples, for runs with both modes."""
     across_runs: AcrossRuns | None = None
-    """Of step metrics with outcomes over the runs that it was scored together with; the same for all on a benchmark."""
+    """Correlations over all runs scored together on this benchmark; the same for each of these runs."""
     between_runs: tuple[RunDifference, ...] = ()
-    """Between all pairs of the runs that it was scored together with; the same for all of them."""
+    """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None
-    """The judges that were asked about its answers; None where nobody was."""
+    """Judges of the run's answers; None if no judge was asked."""
 
 
 class Comparison(FrozenModel):
-    """First run minus second, paired on the units that both have."""
+    """Comparison of two runs, first minus second, paired on the units that both have."""
 
     first: str = ""
     second: str = ""
     synthetic: bool = False
     modes: dict[Mode, dict[str, Metric]] = {}
     unpaired: dict[Mode, int] = {}
-    """Samples that only one of the runs has valid records of."""
+    """Number of samples with valid records in only one of the runs, by mode."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
 
 GAIN_METRICS = ("agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.ots_judge")
-"""Metrics of the table of gains by tools."""
+"""Metrics in the table of gains by tools."""
 BY_TASK_TYPE = ("agrotools.fas", "agrotools.arg_acc")
-"""Metrics whose differences a comparison of two runs also shows by task type."""
+"""Metrics whose differences a comparison also shows by task type."""
 
 
 def with_gains_adjusted(summaries: Sequence[Summary]) -> list[Summary]:
-    """The summaries with the gains by tools adjusted for all of the table that shows them together."""
+    """Return the summaries with gains by tools whose p-values are adjusted for all gains of the common table."""
     places = [(at, metric) for at, each in enumerate(summaries) for metric in shown_gains(each)]
     gains = adjusted([shown_gains(summaries[at])[metric].overall for at, metric in places])
     copies = list(summaries)
@@ -373,7 +376,7 @@ def with_gains_adjusted(summaries: Sequence[Summary]) -> list[Summary]:
 
 
 def shown_gains(summary: Summary) -> dict[str, Metric]:
-    """The gains of a run that the table of gains shows: none where one of the two modes has no headline."""
+    """Return the gains of a run that the table of gains shows; none if one of the two modes has no headline."""
     part = summary.no_tool_part
     hidden = any(not of_mode.headline for mode, of_mode in summary.modes.items() if mode != "step-by-step")
     if part is None or hidden:
@@ -382,8 +385,9 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
 
 
 def with_comparison_adjusted(comparison: Comparison) -> Comparison:
-    """The comparison with all differences adjusted together that its tables show: each metric of each mode, and the
-    rows by task type."""
+    """Return the comparison with adjusted p-values.
+
+    All differences that its tables show are adjusted together: each metric of each mode, and the rows by task type."""
     estimates = iter(adjusted(list(compared_differences(comparison))))
     modes = {
         mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
@@ -393,19 +397,19 @@ def with_comparison_adjusted(comparison: Comparison) -> Comparison:
 
 
 def compared_differences(comparison: Comparison) -> Iterator[Estimate]:
-    """The differences that the tables of a comparison show."""
+    """Yield the differences that the tables of a comparison show."""
     for name, metric in (each for metrics in comparison.modes.values() for each in metrics.items()):
         yield metric.overall
         yield from compared_task_types(name, metric).values()
 
 
 def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
-    """The differences by task type that a comparison shows of a metric."""
+    """Return the differences by task type that a comparison shows for a metric."""
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
 def _replaced(name: str, metric: Metric, replacements: Iterator[Estimate]) -> Metric:
-    """The metric with the next ones of ``replacements`` in place of those that are shown of it."""
+    """Return the metric with its shown estimates replaced by the next ones of ``replacements``."""
     overall = next(replacements)
     parts = {task_type: next(replacements) for task_type in compared_task_types(name, metric)}
     return metric.model_copy(update={"overall": overall, "by_task_type": {**metric.by_task_type, **parts}})

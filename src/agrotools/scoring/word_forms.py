@@ -1,4 +1,4 @@
-"""Forms of a word of a label in a sentence: endings, families (deep, depth), opposites, Chinese translations."""
+"""Forms of a label's words in a sentence: endings, families (deep, depth), opposites, Chinese translations."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,10 @@ def _root(word: str) -> str:
 
 @lru_cache(maxsize=4_000)
 def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
-    """Any form of an English word, or its Chinese (of so many characters at least); a Chinese chunk as it is."""
+    """Return the pattern of a word.
+
+    An English word matches in any form and in Chinese translations of at least ``min_chinese`` characters; a Chinese
+    word matches literally."""
     if word > "\u2e80":
         return re.compile(re.escape(word))
     root = _root(word)
@@ -53,12 +56,12 @@ def _stem_root(word: str) -> str:
 
 @lru_cache(maxsize=8_000)
 def roots(text: str) -> frozenset[str]:
-    """Roots of the words of ``text``: words of one family share one."""
+    """Return the roots of the words of ``text``; words of one family share a root."""
     return frozenset(_stem_root(word) for word in _LATIN.findall(text))
 
 
 def says(word: str, spoken_roots: frozenset[str], text: str) -> bool:
-    """True if ``text`` (its :func:`roots`: ``spoken_roots``) has a form of ``word`` or a Chinese word for it."""
+    """Return True if ``text``, whose :func:`roots` are ``spoken_roots``, has a form of ``word`` or its translation."""
     if word > "\u2e80":
         return word in text
     if _stem_root(word) in spoken_roots:
@@ -70,16 +73,18 @@ _COMPARE = frozenset("多大高宽长重密快好深厚少小低矮窄短轻稀�
 
 
 class Family(NamedTuple):
-    """Words of one meaning and of its opposite: the pattern that finds either, and the one of the opposites alone."""
+    """Patterns of words of one meaning and of its opposite: either of them, and the opposites alone."""
 
     either: re.Pattern[str]
     opposite: re.Pattern[str]
     in_label: re.Pattern[str]
 
     def find(self, text: str, *, in_label: bool = False) -> list[tuple[int, int, bool]]:
-        """Start, end and whether it asserts, of each word of the family in ``text``.
+        """Return start, end, and True for assertion or False for the opposite, of each word of the family in ``text``.
 
-        ``in_label``: only words that make a label one of this family: "exceeds" denies "within", but asks for no range.
+        With ``in_label`` only words count that show that a label belongs to the family: "exceeds" denies "within", but
+        a
+        label with "exceeds" does not ask for a range.
         """
         return [
             (match.start(), match.end(), self.opposite.fullmatch(match[0]) is None)
@@ -101,13 +106,13 @@ def _pattern(words: list[str]) -> re.Pattern[str]:
 
 
 def _alone(word: str) -> str:
-    """A Chinese word; one of comparison of a single character is none inside another word, as in 大棚 and 长势."""
+    """Return the pattern of a Chinese word; comparatives of one character must not match in 大棚 or 长势."""
     return rf"(?:(?<=[更较最偏很]){word}|{word}(?![{CJK}])|{word}(?=[的于得出些]))" if word in _COMPARE else word
 
 
 def _read_family(line: str) -> Family:
     yes, _, no = line.partition("/")
-    # A stem with an ending would take "unchanged" for "chang*" only at a word's beginning: no overlap to be sorted out.
+    # Words match only from their beginning, so "chang*" does not match in "unchanged".
     affirming = [word for word in (yes + no).split() if word[0] != "~"]
     yes, no = yes.replace("~", ""), no.replace("~", "")
     return Family(_pattern(yes.split() + no.split()), _pattern(no.split()), _pattern(affirming))
@@ -120,23 +125,24 @@ def _all_families() -> tuple[Family, ...]:
 
 @lru_cache(maxsize=1)
 def families() -> tuple[Family, ...]:
-    """All families but that of comparatives."""
+    """Return all families except comparatives."""
     return _all_families()[1:]
 
 
 @lru_cache(maxsize=1)
 def presence() -> Family:
-    """The family of "present" and "visible": naming a thing also states its presence."""
+    """Return the family of "present" and "visible"; naming a thing also states its presence."""
     return next(family for family in families() if family.either.fullmatch("present"))
 
 
 def comparatives() -> Family:
-    """More and less: which of two things has more of something."""
+    """Return the family of comparatives: more and less."""
     return _all_families()[0]
 
 
 def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
-    """The families of which a slot's label has a word, and whether it has it in the asserting sense."""
+    """Return the families of words in a slot's label, with True if the label asserts and False if it uses an
+    opposite."""
     return _senses(normalise(slot.label))
 
 
@@ -148,14 +154,14 @@ def _senses(label: str) -> tuple[tuple[Family, bool], ...]:
         for family in families()
         if family is not presence() and (hits := family.find(label, in_label=True))
     ]
-    # "fewer clouds" asks for the opposite of clouds; "wetter" is of both families.
+    # "fewer clouds" asks for the opposite of clouds; "wetter" belongs to both families.
     less = [hit for hit in more if not hit[2]]
     flipped = [(family, hit[2] != any(word[1] <= hit[0] for word in less)) for family, hit in hits_by_family]
     return (*((comparatives(), hit[2]) for hit in more), *flipped)
 
 
 def sense_of(text: str, slot_senses: Sequence[tuple[Family, bool]]) -> int:
-    """Verdict of ``text``: 1 for the requested sense, -1 for its opposite, 0 for neither or both."""
+    """Return 1 if ``text`` states the requested sense, -1 for its opposite, 0 for neither or both."""
     if not slot_senses or not text.strip():
         return 0
     negations = Negations(text)

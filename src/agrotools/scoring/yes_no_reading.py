@@ -1,8 +1,8 @@
-"""Yes or no read from an answer: a plain yes or no, or the answer's verdict on the statement in the label.
+"""Reader of yes-or-no answers: a plain yes or no, or a verdict on the statement in the label.
 
-Every place that speaks for yes or for no is a vote with a weight: a plain word of answer weighs most, then a clause
-that asserts (or denies) what the label says, the more of the label's words stand in it and the more it concludes;
-hypotheses, other times and other things weigh little. The heavier side is the answer; two of like weight are none.
+Every place that supports yes or no is a weighted vote. A plain yes or no weighs most, then a clause that asserts or
+denies the label's statement; it weighs more with more of the label's words and in a conclusion. Hypotheses, other times
+and other things weigh little. The heavier side is the answer; two sides of similar weight give no answer.
 """
 
 import re
@@ -20,7 +20,7 @@ from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 
 class Statement(NamedTuple):
-    """Statement of a label: the words of its subject, and the words or families of its predicate."""
+    """Statement of a label: the words of its subject and the words or families of its predicate."""
 
     subject: tuple[re.Pattern[str], ...]
     predicate: tuple[re.Pattern[str], ...]
@@ -43,7 +43,7 @@ _THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have
 
 
 def _words(text: str) -> list[str]:
-    """The content words of a label; for Chinese each pair of adjacent characters."""
+    """Return the content words of a label; for Chinese, pairs of characters."""
     words: list[str] = []
     for run in re.findall(rf"{WORD}{{2,}}|[{CJK}]+", text):
         if run > "\u2e80":
@@ -60,7 +60,7 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=1_000)
 def label_statement(label: str) -> Statement:
-    """The statement that a label makes."""
+    """Return the statement that a label makes."""
     text = re.sub(r"^\W*(?:whether|if) |是否", "", normalise(label))
     there = _THERE_IS.search(text)
     bare = text[there.end() :] if there else text
@@ -91,7 +91,7 @@ def label_statement(label: str) -> Statement:
 
 
 def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
-    """Patterns that find each word; of Chinese also what shortens it with the word beside it: 残膜 for 残留地膜."""
+    """Return a pattern for each word; Chinese words also match as abbreviation with a neighbour: 残膜 for 残留地膜."""
     patterns: list[re.Pattern[str]] = []
     for before, word, behind in zip(["", *words], words, [*words[1:], ""], strict=False):
         pairs = [
@@ -103,7 +103,9 @@ def _patterns(words: Sequence[str]) -> tuple[re.Pattern[str], ...]:
 
 
 def _label_families(label: str, offset: int, *, everywhere: bool) -> list[tuple[int, int, Family, bool]]:
-    """The words of families in a label from ``offset`` on, except those that describe one of its nouns."""
+    """Return the words of families in a label from ``offset`` on, with their spans and senses, in order.
+
+    With ``everywhere``, locative words ("between the rows") are left out."""
     in_label = [
         (*hits[-1][:2], family, hits[-1][2]) for family in families() if (hits := family.find(label, in_label=True))
     ]
@@ -127,7 +129,7 @@ THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
 def _comparison(
     label: str,
 ) -> tuple[bool, tuple[re.Pattern[str], ...], tuple[re.Pattern[str], ...]] | None:
-    """True if a label says more (or less) of one thing than of another, and the words of either that are its own."""
+    """Return True for more or False for less, and the words of both things, if a label compares two; else None."""
     than = THAN.search(label)
     if than is None:
         return None
@@ -144,7 +146,7 @@ def _comparison(
 
 
 class YesNo(NamedTuple):
-    """Answer of a text (None: neither, or both), the words that state it, and the rule."""
+    """Answer of a text (None for neither or both), the words that state it, and the rule."""
 
     value: bool | None
     words: tuple[str, ...]
@@ -152,7 +154,7 @@ class YesNo(NamedTuple):
 
 
 class _Vote(NamedTuple):
-    """One place that supports yes or no (None: leaves it open)."""
+    """Place in a text that supports yes or no, or leaves the answer open (None)."""
 
     at: int
     value: bool | None
@@ -165,7 +167,7 @@ _END = (
     rf"(?!{WORD})|[,，。;]))"
 )
 _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
-# "whether", and the copula before the answer itself (答案是否, 答案是:没有): neither of them answers.
+# "whether" and the copula before the answer itself (答案是否, 答案是:没有) are not answers.
 _NO_ANSWER = re.compile(
     rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))|"
     r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer))|"
@@ -180,13 +182,13 @@ _NO = re.compile(
     rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
-# "Indeed it does", "so it is not": an answer to what was asked.
+# "Indeed it does", "so it is not": elliptic answers to the question.
 _ELLIPTIC = re.compile(
     rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|"
     rf"does|do|did|has|have|had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
 
-# How much a place counts.
+# Weights of votes.
 _PLAIN = 4.0
 _CONCLUDING = 1.2
 _AT_END = 0.3
@@ -195,7 +197,7 @@ _SUBJECT = 1.0
 _UNLIKELY = 0.4
 _IF = 0.1
 _MOST = 300
-"""Places of one kind that are looked at, the last ones."""
+"""Maximum number of places of one kind that are examined, counted from the end."""
 
 _HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
 _OPEN = re.compile(
@@ -216,7 +218,7 @@ _FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|u
 
 
 def read_form_answer(value: str) -> YesNo | None:
-    """A plain yes or no as the value of the form, with any remark after it; None if it says more."""
+    """Read a plain yes or no, with an optional remark, from a value of the form; None if the remark is undecided."""
     form = _FORM.match(value)
     if form is None or _FORM_UNDECIDED.search(form["rest"]):
         return None
@@ -224,7 +226,7 @@ def read_form_answer(value: str) -> YesNo | None:
 
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
-    """Answer of ``text`` to ``slot``: yes and no together are no answer."""
+    """Read the answer of ``text`` to ``slot``; yes and no of similar weight give no answer."""
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)
@@ -252,7 +254,7 @@ def _decided(votes: Sequence[_Vote]) -> YesNo:
 
 
 def plain_answers(text: str) -> list[tuple[bool, str]]:
-    """Each yes and no of normalised ``text`` that is an answer in itself and not denied or taken back."""
+    """Return each plain yes and no of normalised ``text`` that is not denied or retracted, with its word."""
     answers = _plain(text)
     begin = after_correction(text, answers[-1][0]) if answers else 0
     return [(verdict, word) for start, verdict, word in answers if start >= begin]
@@ -271,7 +273,7 @@ def _plain(text: str) -> list[tuple[int, bool, str]]:
 
 
 def _position(place: Sentences, index: int) -> float:
-    """Weight that the place of a sentence adds: a conclusion most, the first and the last one a little."""
+    """Return the weight of a sentence's position: much for a conclusion, a little for the first and last sentence."""
     return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
 
 
@@ -290,7 +292,7 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         before = text[max(0, at - 120) : at]
         if _TEMPTED.search(_LAST_CLAUSE.split(before)[-1]):
             continue
-        if before.rstrip(" \n\"'*").endswith("?"):  # "Is it cloudy? No" answers what is asked there.
+        if before.rstrip(" \n\"'*").endswith("?"):  # "Is it cloudy? No" answers the question before it.
             about = place.sentence(sentence - 1).rstrip("? \n")
             votes = [*_votes(statement, about, Sentences(about))]
             verdict = verdict != (bool(votes) and votes[-1].value is False)
@@ -305,7 +307,7 @@ _BEHIND = re.compile(
 
 
 def _votes(statement: Statement, text: str, place: Sentences) -> Iterator[_Vote]:
-    """Votes of the clauses of ``text`` on the statement."""
+    """Yield the votes of the clauses of ``text`` on the statement."""
     hits: list[tuple[int, int, bool]] = []
     rank: dict[int, int] = {}
     if statement.compared:
@@ -371,13 +373,13 @@ def _weight(statement: Statement, place: Sentences, index: int, sentence: str, c
 
 
 def _of_another(statement: Statement, clause: str) -> bool:
-    """True if a clause is about another place, year or numbered thing than the label."""
+    """Return True if a clause is about another place, year or numbered thing than the label."""
     here = named_entities(clause)
     return any(kind in here and not here[kind] & names for kind, names in statement.entities.items() if kind != "time")
 
 
 def _turned(statement: Statement, clause: str, at: int) -> bool:
-    """True if a comparison puts the two things of the label the other way round."""
+    """Return True if a comparison mentions the two things of the label in reverse order."""
     assert statement.compared
     _, mine, theirs = statement.compared
     than = THAN.search(clause, at)
@@ -402,9 +404,9 @@ def _turned(statement: Statement, clause: str, at: int) -> bool:
 
 
 def _word_hits(statement: Statement, text: str, place: Sentences) -> list[tuple[int, int, bool]]:
-    """The last of the label's words in each sentence that has enough of them, and one of its predicate."""
+    """Return the span of the last word of the label in each sentence that has enough of its words."""
     words, heads = statement.subject, statement.predicate
-    if not heads:  # What is said has words of a known opposite, and the text none of the words that they are known by.
+    if not heads:  # the predicate has a known opposite, but the text has no word of its family
         words, heads = statement.words, statement.words if statement.partial else statement.heads
     by_sentence: dict[int, dict[re.Pattern[str], tuple[int, int]]] = {}
     for pattern in words:

@@ -1,4 +1,4 @@
-"""Image algorithms and file reading that several tools share, and our small models."""
+"""Image algorithms and file reading shared by several tools, and small models of this package."""
 
 from typing import Literal
 
@@ -9,4 +9,4 @@ Role = Literal["B", "G", "R", "RE", "NIR"]
 Index = Literal["exg", "exgr", "cive", "lab_a", "ndvi", "gndvi", "ndre"]
 """Vegetation index."""
 THREADS = "AGROTOOLS_THREADS"
-"""Variable that says how many threads a graph may use; one where it is not set."""
+"""Environment variable with the number of threads of a graph; default 1."""

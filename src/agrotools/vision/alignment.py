@@ -1,4 +1,4 @@
-"""Two rasters on one grid: the second one resampled to the grid of the first where the two differ."""
+"""Alignment of two rasters: the second one is resampled to the grid of the first if they differ."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,20 +13,20 @@ from agrotools.vision.formats import refuse_outside
 from agrotools.vision.rasters import RasterSource
 
 _SAME_GRID_PX = 0.01
-"""Grids that differ by less than this part of a pixel are one grid."""
+"""Largest difference of equal grids, as a share of a pixel."""
 _MOST_PX = 16_000_000
-"""Pixels of the second raster that are read at once to be resampled."""
+"""Maximum number of pixels of the second raster that are read at once for resampling."""
 
 
 @dataclass(frozen=True, eq=False)
 class AlignedRaster(RasterSource):
-    """A raster on the grid of ``onto``: bilinear, or the nearest pixel for class numbers."""
+    """Raster resampled to the grid of ``onto``: bilinear, or nearest pixel for class numbers."""
 
     source: RasterSource
     onto: RasterSource
     nearest: bool
     pixels_per_pixel: float
-    """Pixels of the source in one of the grid."""
+    """number of pixels of the source per pixel of the grid"""
 
     @property
     def width(self) -> int:
@@ -37,7 +37,7 @@ class AlignedRaster(RasterSource):
         return self.onto.height
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        """Bands in pixels of the grid, float32 (bands, rows, columns), NaN where the source has no data."""
+        """Read bands on the grid, float32 (bands, rows, columns); NaN if the source has no data."""
         x0, y0, x1, y1 = region or (0, 0, self.width, self.height)
         refuse_outside((x0, y0, x1, y1), self.width, self.height, self.name)
         step = max(1, int(_MOST_PX / max(1.0, self.pixels_per_pixel * (x1 - x0))))
@@ -53,7 +53,7 @@ class AlignedRaster(RasterSource):
         values = np.full((len(bands), y1 - y0, x1 - x0), np.nan, np.float32)
         window = self._window(part)
         if window is not None:
-            # Absent data is NaN by now whatever the file wrote for it, so it cannot leak into its neighbours.
+            # Missing data is NaN at this point, whatever the file used for it, so it does not affect neighbours.
             reproject(
                 self.source.read(bands, window),
                 values,
@@ -69,7 +69,7 @@ class AlignedRaster(RasterSource):
         return values
 
     def _window(self, part: Box) -> Box | None:
-        """The part of the source below a part of the grid, with a margin."""
+        """Return the part of the source that covers a part of the grid, with a margin; None if there is none."""
         columns, rows = _places(self.onto.dataset, self.dataset, part)
         if not columns.size:
             return None
@@ -81,15 +81,14 @@ class AlignedRaster(RasterSource):
 
 
 def align(first: RasterSource, second: RasterSource, *, labels: bool = False) -> RasterSource:
-    """The second raster on the grid of the first: itself where it is on that grid, else an :class:`AlignedRaster`.
+    """Return the second raster on the grid of the first: itself if it is on that grid, else an :class:`AlignedRaster`.
 
     Args:
-        labels: whether the values are class numbers.
+        labels: True if the values are class numbers.
 
     Raises:
-        ToolError: ``crs_mismatch`` where only one has a coordinate reference system, or they cannot be converted into
-            each other; ``shape_mismatch`` where none has and the sizes differ; ``nothing_found`` where they do not
-            overlap.
+        ToolError: ``crs_mismatch`` if only one has a coordinate reference system, or they cannot be converted into each
+            other; ``shape_mismatch`` if neither has one and the sizes differ; ``nothing_found`` if they do not overlap.
     """
     located = [_is_georeferenced(source.dataset) for source in (first, second)]
     if located[0] != located[1]:
@@ -114,7 +113,7 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
         )
     try:
         columns, rows = _places(first.dataset, second.dataset, (0, 0, first.width, first.height))
-    except Exception as error:  # GDAL's own kinds of error
+    except Exception as error:  # various exceptions of GDAL
         raise ToolError(
             "crs_mismatch",
             f"{second.name} cannot be brought into the coordinate system of {first.name}",
@@ -164,7 +163,7 @@ def _are_one_grid(first: Any, second: Any) -> bool:
 
 
 def _places(first: Any, second: Any, box: Box) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Columns and rows in the second dataset of a net of points over a box of the first."""
+    """Return columns and rows in the second dataset of a grid of points over a box of the first."""
     from rasterio.warp import transform
 
     x0, y0, x1, y1 = box

@@ -1,4 +1,4 @@
-"""Rasters of any size read block by block, with statistics that do not depend on the blocks.
+"""Reading of rasters of any size block by block, with statistics that do not depend on the blocks.
 
 with open_raster(path) as source:
     for block in raster_blocks(source, [1]):
@@ -17,16 +17,15 @@ from agrotools.vision.formats import refuse_outside
 from agrotools.vision.rasters import RasterSource
 
 BLOCK_PX = 2**19
-"""Pixels of a block, about: 2 MB per float32 band. Of larger ones every array would leave the processor's cache."""
+"""Approximate number of pixels per block, 2 MB per float32 band; larger arrays exceed the processor's cache."""
 
 
 @dataclass(frozen=True, eq=False)
 class Block:
-    """A part of a raster.
+    """Part of a raster.
 
-    ``box``: which part of the raster this block answers for; blocks tile the region. ``read_box``: ``box`` with its
-    halo, as far as the region goes. ``values``: float32 (bands, rows, columns) of ``read_box``, NaN where there is no
-    data.
+    ``box``: part of the raster that the block is responsible for; the boxes tile the region. ``read_box``: ``box`` with
+    its halo, clipped to the region. ``values``: float32 (bands, rows, columns) of ``read_box``, NaN for missing data.
     """
 
     box: Box
@@ -48,16 +47,16 @@ def raster_blocks(
     halo: int = 0,
     block_px: int = BLOCK_PX,
 ) -> Iterator[Block]:
-    """The region of a raster in blocks of whole tiles as they lie in the file, from top left to bottom right.
+    """Yield the region of a raster in blocks of whole tiles of the file, from top left to bottom right.
 
     Args:
         bands: 1-based numbers.
-        region: (x0, y0, x1, y1) in pixels, half-open; None: all of it.
-        halo: pixels to read beyond each block, for filters; no further than the region.
-        block_px: how large a block gets, about; never less than a tile of the file.
+        region: (x0, y0, x1, y1) in pixels, half-open; None: whole raster.
+        halo: number of pixels to read beyond each block, for filters; clipped to the region.
+        block_px: approximate size of a block; never smaller than a tile of the file.
 
     Raises:
-        ToolError: ``region_empty``, and as :meth:`RasterSource.read`.
+        ToolError: ``region_empty``, or raised by :meth:`RasterSource.read`.
     """
     x0, y0, x1, y1 = region or (0, 0, source.width, source.height)
     refuse_outside((x0, y0, x1, y1), source.width, source.height, source.name)
@@ -68,7 +67,7 @@ def raster_blocks(
 
 
 def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) -> Iterator[Box]:
-    """Boxes of about ``block_px`` pixels that tile the region and are cut where tiles (rows, columns) meet."""
+    """Yield boxes of about ``block_px`` pixels that tile the region, cut at boundaries of tiles (rows, columns)."""
     x0, y0, x1, y1 = region
     rows, columns = tile
     across = max(1, min(-(-(x1 - x0) // columns), block_px // (rows * columns)))
@@ -80,31 +79,31 @@ def block_boxes(region: Box, tile: tuple[int, int], block_px: int = BLOCK_PX) ->
 
 
 def tile_shape(source: RasterSource, band: int = 1) -> tuple[int, int]:
-    """Rows and columns of the blocks that a band (1-based) is stored in, no larger than the raster."""
+    """Return rows and columns of the storage blocks of a band (1-based), at most the size of the raster."""
     rows, columns = source.dataset.block_shapes[band - 1]
     return min(rows, source.height), min(columns, source.width)
 
 
 _BINS = 2**17
 _FINEST = 1 / 1024
-"""Width of a bin to begin with: a power of two, so that dividing a float32 by it loses nothing."""
+"""Initial width of a bin: a power of two, so that dividing a float32 by it is exact."""
 _AT_ONCE = 2**17
-"""Values that are looked at together: few enough to stay in the processor's cache from one look to the next."""
+"""Number of values processed at once, which fit in the processor's cache."""
 _KEPT = 4_000_000
-"""Up to so many values are kept, and their percentiles are exact."""
+"""Maximum number of values that are stored to compute exact percentiles."""
 
 
 class RunningStatistics:
-    """Count, mean, standard deviation, extremes, shares and percentiles of values that come in parts.
+    """Count, mean, standard deviation, extremes, shares and percentiles of values that are added in parts.
 
-    Values are finite and not below zero. Count, extremes and shares are exact; mean and standard deviation are summed
-    in float64. Percentiles are exact for up to four million values. Those of more come from a histogram whose bins are
-    1/1024 of a unit wide while no value reaches 128, doubled whenever one lies beyond (so 1/65,536 of the largest value
-    at worst); they are off by no more than :attr:`resolution`, that width.
+    Values are finite and not negative. Count, extremes and shares are exact; mean and standard deviation are summed in
+    float64. Percentiles of up to four million values are exact. For more values they come from a histogram with bins
+    1/1024 of a unit wide while all values are below 128; the width is doubled whenever a value lies beyond (so it is
+    1/65,536 of the largest value at worst). Their error is at most :attr:`resolution`, the width of a bin.
 
     Args:
-        edges: of which the shares of values at or above are asked for.
-        mean_from: values at or above this have their own mean, :attr:`mean_above`.
+        edges: thresholds for :meth:`at_least`.
+        mean_from: threshold of the values that :attr:`mean_above` is the mean of.
     """
 
     def __init__(self, edges: Sequence[float] = (), mean_from: float | None = None) -> None:
@@ -122,7 +121,7 @@ class RunningStatistics:
         self._at_least = {float(edge): 0 for edge in (*edges, *([] if mean_from is None else [mean_from]))}
 
     def add(self, values: NDArray[np.float32]) -> None:
-        """Take in values, of any shape."""
+        """Add values, of any shape."""
         flat = values.reshape(-1)
         if self._kept is not None:
             self._kept = [*self._kept, flat.copy()] if self.count + flat.size <= _KEPT else None
@@ -135,7 +134,7 @@ class RunningStatistics:
         self.count += part.size
         self.minimum = min(self.minimum, float(part.min()))
         self.maximum = max(self.maximum, float(part.max()))
-        # Of differences to about the mean: the squares of the values themselves would cancel in the end.
+        # Differences to an approximate mean are summed, because sums of squared values would cancel.
         difference = part.astype(np.float64)
         difference -= self._centre
         self._sum += float(difference.sum())
@@ -157,12 +156,12 @@ class RunningStatistics:
 
     @property
     def mean(self) -> float:
-        """NaN without values, as all others here."""
+        """Mean; NaN without values, as for all other statistics."""
         return self._centre + self._sum / self.count if self.count else math.nan
 
     @property
     def sd(self) -> float:
-        """Standard deviation of the population: over the count, not over one less."""
+        """Standard deviation of the population (divisor n, not n - 1)."""
         if not self.count:
             return math.nan
         return math.sqrt(max(0.0, self._squares / self.count - (self._sum / self.count) ** 2))
@@ -174,7 +173,7 @@ class RunningStatistics:
         return self._sum_above / number if number else math.nan
 
     def at_least(self, edge: float) -> int:
-        """Number of values at or above one of ``edges``."""
+        """Return the number of values at or above one of ``edges``."""
         return self._at_least[edge]
 
     @property
@@ -183,7 +182,7 @@ class RunningStatistics:
         return self._width if self._kept is None else 0.0
 
     def percentile(self, percent: float) -> float:
-        """The value below which that share of the values lies, interpolated between neighbours by rank."""
+        """Return the value below which this percentage of the values lies, interpolated between neighbours by rank."""
         if not self.count:
             return math.nan
         if self._kept is not None:
@@ -194,7 +193,7 @@ class RunningStatistics:
         return lower + (upper - lower) * (rank - math.floor(rank))
 
     def _ranked(self, rank: int) -> float:
-        """About the value that has so many below it."""
+        """Return the approximate value with ``rank`` values below it."""
         up_to = np.cumsum(self._histogram)
         place = int(np.searchsorted(up_to, rank, side="right"))
         before = int(up_to[place - 1]) if place else 0
@@ -203,9 +202,9 @@ class RunningStatistics:
 
 
 class SmallPicture:
-    """Means of squares of pixels, as many of them on a side as bring a raster down to ``longest_side``.
+    """Raster shrunk to at most ``longest_side`` pixels per side, by the means of squares of pixels.
 
-    ``factor``: pixels of the raster per pixel of the picture, a whole number.
+    ``factor``: number of raster pixels per pixel of the picture and side, an integer.
     """
 
     def __init__(self, region: Box, longest_side: int) -> None:
@@ -217,7 +216,7 @@ class SmallPicture:
         self._counts = np.zeros(shape, np.float32)
 
     def add(self, box: Box, values: NDArray[np.float32]) -> None:
-        """Take in the values (rows, columns) of a box; NaN where there is no data."""
+        """Add the values (rows, columns) of a box; NaN for missing data."""
         factor = self.factor
         left, top = box[0] - self._x0, box[1] - self._y0
         rows, columns = _starts(top, values.shape[0], factor), _starts(left, values.shape[1], factor)
@@ -233,7 +232,7 @@ class SmallPicture:
 
     @property
     def means(self) -> NDArray[np.float32]:
-        """float32 (rows, columns); NaN where no pixel holds data."""
+        """float32 (rows, columns); NaN for squares without data."""
         empty = self._counts == 0
         means = np.asarray(self._sums / np.where(empty, np.float32(1), self._counts), np.float32)
         means[empty] = np.nan
@@ -241,13 +240,13 @@ class SmallPicture:
 
 
 def _starts(offset: int, length: int, factor: int) -> NDArray[np.intp]:
-    """Starts of the squares in a stretch that begins at ``offset``."""
+    """Return the starts of the squares in a stretch that begins at ``offset``."""
     return np.unique(np.maximum(0, np.arange(offset // factor * factor - offset, length, factor)))
 
 
 def _sum_blocks(values: NDArray[np.float32], rows: NDArray[np.intp], columns: NDArray[np.intp]) -> NDArray[np.float32]:
     if rows.size == values.shape[0] and columns.size == values.shape[1]:
         return values
-    # Rows are added up one by one, which numpy does much faster than reduceat along the first axis.
+    # Summing rows one by one is much faster than reduceat along the first axis.
     sums = np.stack([values[a:b].sum(axis=0) for a, b in zip(rows, [*rows[1:], values.shape[0]], strict=True)])
     return np.asarray(np.add.reduceat(sums, columns, axis=1), np.float32)

@@ -1,7 +1,7 @@
-"""Colours as people tell them apart: CIELAB, names, and the main colours of a picture.
+"""Colours as people distinguish them: CIELAB, names, and the dominant colours of a picture.
 
-Names and values are from the colour name survey of xkcd (R. Munroe 2010, xkcd.com/color/rgb, CC0): some fifty of the
-names that people gave most, chosen so that soils, leaves, fruit and skies have one.
+Names and values are from the colour name survey of xkcd (R. Munroe 2010, xkcd.com/color/rgb, CC0): about fifty of the
+most frequent names, chosen to include colours of soils, leaves, fruit and skies.
 """
 
 from dataclasses import dataclass
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 
 def lab_of(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """CIE 1976 L*a*b* (D65) of sRGB pixels, float32 (rows, columns, 3): L 0..100."""
+    """Return CIE 1976 L*a*b* (D65) of sRGB pixels, float32 (rows, columns, 3): L 0..100."""
     import cv2
 
     return np.asarray(cv2.cvtColor(pixels.astype(np.float32) / np.float32(255), cv2.COLOR_RGB2LAB), np.float32)
@@ -38,7 +38,7 @@ _ROUNDS = 25
 
 @dataclass(frozen=True)
 class ColourShare:
-    """``rgb``: 0..255. ``share``: 0..1 of the pixels."""
+    """Share of a colour. ``rgb``: 0..255. ``share``: share of the pixels, 0..1."""
 
     name: str
     rgb: tuple[int, int, int]
@@ -46,22 +46,22 @@ class ColourShare:
 
 
 def lab_of_list(rgb: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """CIE 1976 L*a*b* (D65) of sRGB colours, float32 (pixels, 3): L 0..100."""
+    """Return CIE 1976 L*a*b* (D65) of sRGB colours, float32 (pixels, 3): L 0..100."""
     return lab_of(np.ascontiguousarray(rgb.reshape(-1, 1, 3)))[:, 0]
 
 
 def colour_name(rgb: tuple[float, float, float]) -> str:
-    """The name of the nearest colour of the table, by distance in Lab (CIE 1976)."""
+    """Return the name of the nearest colour of the table, by distance in Lab (CIE 1976)."""
     table = lab_of_list(np.array(list(NAMED_COLOURS.values()), np.uint8))
     sample_lab = lab_of_list(np.array([[round(part) for part in rgb]], np.uint8))
     return list(NAMED_COLOURS)[int(np.argmin(((table - sample_lab) ** 2).sum(axis=1)))]
 
 
 def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourShare]:
-    """The colours of up to ``groups`` groups of pixels (k-means in Lab), by name, the largest share first.
+    """Return the mean colours of up to ``groups`` groups of pixels (k-means in Lab), by name, largest share first.
 
-    Groups whose colours have one name count as one. Deterministic: the seed is fixed. Of many pixels every second,
-    third... is looked at.
+    Groups whose colours have the same name are merged. Deterministic, with a fixed seed. Large inputs are subsampled
+    regularly.
 
     Args:
         pixels: uint8 (pixels, 3), at least one.
@@ -84,7 +84,7 @@ def dominant_colours(pixels: NDArray[np.uint8], groups: int = 5) -> list[ColourS
 
 
 def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
-    """k-means (Lloyd 1982): the best of several runs, each started as k-means++ (Arthur and Vassilvitskii 2007)."""
+    """Run k-means (Lloyd 1982) with several k-means++ starts (Arthur and Vassilvitskii 2007); return the best."""
     draw = np.random.default_rng(0)
     best: tuple[float, NDArray[np.int64]] = (np.inf, np.zeros(len(lab), np.int64))
     for _ in range(_RESTARTS):
@@ -110,6 +110,6 @@ def _group_colours(lab: NDArray[np.float32], groups: int) -> NDArray[np.int64]:
 
 
 def _distances(lab: NDArray[np.float32], centres: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Squared distances, (pixels, centres)."""
+    """Return squared distances, (pixels, centres)."""
     away = (lab**2).sum(axis=1)[:, None] - 2 * lab @ centres.T + (centres**2).sum(axis=1)
     return np.maximum(away, 0)

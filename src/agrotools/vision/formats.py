@@ -1,7 +1,7 @@
-"""File formats by their first bytes, and JPEGs stripped to what their picture needs, without decoding them.
+"""Detection of file formats by their first bytes, and stripping of JPEGs without decoding.
 
-The name of a file says nothing: it may have been renamed. Stripped is what is no picture: comments, positions, dates,
-thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
+File names are ignored, because files may have been renamed. Everything except the picture is stripped: comments,
+positions, dates, thumbnails, profiles. Segments as in ITU-T T.81 (1992), annex B.
 """
 
 import re
@@ -15,12 +15,12 @@ from agrotools.vision import Box
 Format = Literal["jpeg", "png", "webp", "tiff", "envi"]
 
 PHOTO_FORMATS: dict[Format, str] = {"jpeg": "JPEG", "png": "PNG", "webp": "WEBP"}
-"""Formats that Pillow reads here, by Pillow's names."""
+"""Formats that are read with Pillow, by Pillow's names."""
 RASTER_DRIVERS: dict[Format, str] = {"tiff": "GTiff", "envi": "ENVI", "png": "PNG", "jpeg": "JPEG"}
-"""Formats that rasterio reads here, by GDAL's names. No other driver is ever opened."""
+"""Formats that are read with rasterio, by GDAL's names. No other driver is ever opened."""
 
 MAX_PIXELS = 100_000_000
-"""Largest picture that is decoded, or window of a raster that is read."""
+"""Maximum number of pixels of a picture that is decoded, or of a raster window that is read."""
 
 _READABLE = "readable formats: JPEG, PNG, WebP, GeoTIFF, ENVI (data file with its .hdr beside it)"
 _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
@@ -37,14 +37,14 @@ _KNOWN_BUT_REFUSED: tuple[tuple[bytes, str], ...] = (
 
 
 def file_format(path: Path, *, argument: str = "image", shown_as: str | None = None) -> Format:
-    """The format of a file by its content.
+    """Return the format of a file by its content.
 
     Args:
-        argument: name of the tool's argument that an error is about.
-        shown_as: name of the file in messages, where it is known by another one than on disk.
+        argument: name of the tool's argument, for errors.
+        shown_as: name of the file in messages, if it differs from the name on disk.
 
     Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or anything but the formats above.
+        ToolError: ``file_not_found``; ``unreadable_file`` for an empty file or any other format.
     """
     name = shown_as or path.name
     try:
@@ -66,7 +66,7 @@ def file_format(path: Path, *, argument: str = "image", shown_as: str | None = N
 
 
 def envi_header(path: Path) -> Path | None:
-    """The ENVI header beside a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
+    """Return the ENVI header next to a data file (``a.hdr`` or ``a.raw.hdr`` for ``a.raw``), or None."""
     for header in (path.with_suffix(".hdr"), path.with_name(path.name + ".hdr")):
         try:
             if header == path or not header.is_file() or header.resolve().parent != path.resolve().parent:
@@ -80,7 +80,7 @@ def envi_header(path: Path) -> Path | None:
 
 
 def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
-    """The error for a picture or window above :data:`MAX_PIXELS`."""
+    """Return the error for a picture or window above :data:`MAX_PIXELS`."""
     return ToolError(
         "limit",
         f"{name} has {width} x {height} pixels; at most {MAX_PIXELS // 1_000_000} million are read at once",
@@ -90,7 +90,7 @@ def too_large(width: int, height: int, name: str, argument: str) -> ToolError:
 
 
 def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
-    """Refuse a box that is empty or not wholly inside a picture of that size.
+    """Refuse a box that is empty or not entirely inside a picture of this size.
 
     Raises:
         ToolError: ``region_empty``.
@@ -106,10 +106,10 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
 
 
 def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:
-    """The part of ``region`` inside a picture of that size (None: all of it), and flag ``region_clipped`` if cut.
+    """Return the part of ``region`` inside a picture of this size (None: all), and flag ``region_clipped`` if cut.
 
     Raises:
-        ToolError: ``region_empty`` where nothing of it is inside.
+        ToolError: ``region_empty`` if no part of it is inside.
     """
     if region is None:
         return (0, 0, width, height), ()
@@ -121,7 +121,7 @@ def clipped_region(region: Box | None, width: int, height: int, name: str) -> tu
 
 
 def damaged(name: str, argument: str, error: Exception) -> ToolError:
-    """The error for a file that a decoder gave up on. Its reason is told unless it holds a path of this machine."""
+    """Return the error for a file that a decoder cannot read, with its reason unless that contains a local path."""
     reason = (str(error).splitlines() or [""])[0][:120]
     detail = f" ({reason})" if reason and "/" not in reason and "\\" not in reason else ""
     return ToolError(
@@ -158,18 +158,18 @@ def _in_words(head: bytes) -> str:
 
 _START = b"\xff\xd8"
 _FRAMES = (0xC0, 0xC1, 0xC2)
-"""Baseline, extended and progressive, Huffman-coded: what every reader of JPEG knows."""
+"""Baseline, extended and progressive, Huffman-coded: supported by every JPEG reader."""
 _TABLES = (0xC4, 0xDB, 0xDD)
 _JFIF, _EXIF, _MULTI_PICTURE, _ADOBE = 0xE0, 0xE1, 0xE2, 0xEE
 _SCAN, _END = 0xDA, 0xD9
 _MOST_BYTES = 8 * 2**20
-# A literal first byte lets the search skip from one to the next: a repeat in its place takes sixty times as long.
+# A literal first byte makes the search fast: with a repetition in its place it takes sixty times as long.
 _AFTER_SCAN = re.compile(rb"\xff[\x01-\xcf\xd8-\xfe]")
 
 
 @dataclass(frozen=True)
 class BareJpeg:
-    """The bytes of a picture alone, and its size."""
+    """Bytes of the picture alone, and its size."""
 
     content: bytes = field(repr=False)
     width_px: int
@@ -177,15 +177,14 @@ class BareJpeg:
 
 
 def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
-    """The picture of a JPEG file as it is stored, without anything else that the file says.
+    """Return the stored picture of a JPEG file, without any other content of the file.
 
-    None where that is not what a person would see, or not surely: other formats, pictures that are stored turned or
-    in CMYK, several pictures in a file, rare codings, and files that are cut short. Pixels are not decoded: noise in
-    them looks like noise to any decoder. None, too, for pictures of more than ``longest_px`` on a side, and for files
-    of more bytes than such a picture takes.
+    Return None if the result might not be what a person sees: other formats, rotated or CMYK pictures, several pictures
+    in a file, rare codings, and truncated files. Also return None for pictures of more than ``longest_px`` on a side,
+    and for files that are too large for such a picture. Pixels are not decoded, so damage in them is not detected.
     """
     try:
-        # Not read up to a limit: that would make room for the limit first, at more cost than all the rest.
+        # The size is checked first because reading with a limit would allocate memory for the limit.
         bare = _strip(path.read_bytes()) if path.stat().st_size <= _MOST_BYTES else None
     except (OSError, IndexError):
         return None
@@ -229,7 +228,7 @@ def _strip(data: bytes) -> BareJpeg | None:
             has_pixels = True
             parts.append(whole[at:end])
         elif marker == _JFIF and payload.startswith(b"JFIF\0"):
-            # Version, unit and density; a thumbnail that may follow is left out.
+            # Version, unit and density; an embedded thumbnail is dropped.
             parts.append(b"\xff\xe0" + (16).to_bytes(2) + payload[:12] + b"\0\0")
         elif _changes_appearance(marker, payload):
             return None
@@ -237,7 +236,7 @@ def _strip(data: bytes) -> BareJpeg | None:
 
 
 def _changes_appearance(marker: int, payload: bytes) -> bool:
-    """True if the segment changes how the stored picture is shown, or is unknown."""
+    """True if the segment changes the appearance of the stored picture, or is unknown."""
     if marker == _EXIF and payload.startswith(b"Exif\0"):
         return not _is_upright(payload[6:])
     if marker == _MULTI_PICTURE and payload.startswith(b"MPF\0"):
@@ -250,12 +249,12 @@ def _shorts(data: bytes) -> tuple[int, int]:
 
 
 def _is_upright(exif: bytes) -> bool:
-    """True if the EXIF block asks for no rotation. One that cannot be read is left to the reader."""
+    """True if the EXIF block requires no rotation; False if it cannot be read."""
     from PIL import Image
 
     block = Image.Exif()
     try:
         block.load(exif)
         return block.get(0x0112, 1) == 1
-    except Exception:  # Pillow raises whatever a damaged block leads it to.
+    except Exception:  # Pillow may raise any exception for a damaged block.
         return False

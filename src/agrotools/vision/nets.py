@@ -1,4 +1,4 @@
-"""Nets and weights of the package: files checked against their hash, descriptions, ONNX sessions."""
+"""Networks and weights of the package: files checked against their hash, descriptions, ONNX sessions."""
 
 import hashlib
 import io
@@ -20,15 +20,15 @@ Arrays = dict[str, NDArray[np.generic]]
 
 
 def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
-    """The content of a file of weights.
+    """Return the content of a weights file.
 
     Args:
-        sha256: hexadecimal hash that the content must have.
-        what: whose weights these are, as a message begins ("the weights of head carrots").
-        hint: what to do where they cannot be used.
+        sha256: expected hash of the content, hexadecimal.
+        what: owner of the weights, as the beginning of a message ("the weights of head carrots").
+        hint: advice if they cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: missing, larger than 64 MiB, or not the content that was described.
+        ToolError: ``backend_unavailable``: the file is missing, larger than 64 MiB, or has another hash.
     """
     try:
         if path.stat().st_size > LARGEST_WEIGHTS:
@@ -42,16 +42,17 @@ def checked_bytes(path: Path, sha256: str, *, what: str, hint: str) -> bytes:
 
 
 def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
-    """The arrays of an ``.npz`` of weights, all of them read.
+    """Return all arrays of an ``.npz`` file of weights.
 
     Raises:
-        ToolError: as :func:`checked_bytes`; ``backend_unavailable`` too for what is no file of plain, finite arrays.
+        ToolError: ``backend_unavailable``: raised by :func:`checked_bytes`, or the file does not contain plain, finite
+            arrays.
     """
     content = checked_bytes(path, sha256, what=what, hint=hint)
     try:
         with np.load(io.BytesIO(content), allow_pickle=False) as file:
             arrays: Arrays = {name: file[name] for name in file.files}
-    except Exception as error:  # a damaged zip raises whatever its decoder runs into
+    except Exception as error:  # a damaged zip may raise any exception
         raise unusable_weights(what, "are damaged", hint) from error
     if not all(np.isfinite(array).all() for array in arrays.values() if array.dtype.kind == "f"):
         raise unusable_weights(what, "are damaged: not all are numbers", hint)
@@ -59,12 +60,12 @@ def checked_arrays(path: Path, sha256: str, *, what: str, hint: str) -> Arrays:
 
 
 def unusable_weights(what: str, why: str, hint: str) -> ToolError:
-    """The error for weights that cannot be used."""
+    """Return the error for weights that cannot be used."""
     return ToolError("backend_unavailable", f"{what} {why}", hint=hint)
 
 
 def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
-    """The content of an ``.npz``, and its hash."""
+    """Return the content of an ``.npz`` file with these arrays, and its hash."""
     buffer = io.BytesIO()
     np.savez_compressed(buffer, allow_pickle=False, **arrays)
     content = buffer.getvalue()
@@ -72,16 +73,17 @@ def pack_arrays(arrays: dict[str, NDArray[np.generic]]) -> tuple[bytes, str]:
 
 
 def open_session(content: bytes, *, takes: str, gives: Collection[str], what: str, hint: str) -> Any:
-    """An ``onnxruntime.InferenceSession``.
+    """Open an ``onnxruntime.InferenceSession``.
 
     Args:
-        takes: name of the one input, float32.
-        gives: names of outputs that must be there.
-        what: whose graph it is, as a message begins.
-        hint: what to do where it cannot be used.
+        takes: name of the single input, float32.
+        gives: names of required outputs.
+        what: owner of the graph, as the beginning of a message.
+        hint: advice if it cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: no ONNX Runtime, no graph that runs, other inputs or outputs.
+        ToolError: ``backend_unavailable``: ONNX Runtime is not installed, the graph cannot be run, or inputs or outputs
+            differ.
     """
     try:
         import onnxruntime
@@ -95,7 +97,7 @@ def open_session(content: bytes, *, takes: str, gives: Collection[str], what: st
         session = onnxruntime.InferenceSession(content, options, providers=["CPUExecutionProvider"])
         inputs = {one.name: one.type for one in session.get_inputs()}
         outputs = {one.name for one in session.get_outputs()}
-    except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
+    except Exception as error:  # ONNX Runtime may raise any exception for a bad graph
         raise unusable_weights(what, "are no graph that can be run", hint) from error
     if inputs != {takes: "tensor(float)"} or not set(gives) <= outputs:
         raise unusable_weights(what, "take or give something else than the description says", hint)
@@ -106,13 +108,13 @@ _LARGEST_DESCRIPTION = 2**20
 
 
 class DescriptionPart(BaseModel):
-    """A part of a description, which holds more than its reader needs."""
+    """Part of a description; fields that the reader does not need are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
 class DescribedNet(DescriptionPart):
-    """Fields of every net's description: its name, and its weights by file and hash."""
+    """Fields of every network's description: its name, and its weights by file and hash."""
 
     name: str
     weights: Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9_.-]+\.onnx$")]
@@ -123,19 +125,19 @@ Description = TypeVar("Description", bound=DescribedNet)
 
 
 def nets_folder() -> Path:
-    """Folder of the nets of the package."""
+    """Return the folder of the networks of the package."""
     return Path(str(files("agrotools"))) / "data" / "nets"
 
 
 def read_description(path: Path, kind: type[Description], *, what: str, hint: str) -> Description:
-    """A description as it stands.
+    """Read a description.
 
     Args:
-        what: whose it is, as a message begins ("the fruit net").
-        hint: what to do where it cannot be used.
+        what: owner of the description, as the beginning of a message ("the fruit net").
+        hint: advice if it cannot be used.
 
     Raises:
-        ToolError: ``backend_unavailable``: missing, over 1 MiB, or no description of that kind.
+        ToolError: ``backend_unavailable``: the file is missing, over 1 MiB, or not a description of this kind.
     """
     try:
         if path.stat().st_size > _LARGEST_DESCRIPTION:
@@ -152,13 +154,14 @@ def read_description(path: Path, kind: type[Description], *, what: str, hint: st
 def read_whole_net(
     path: Path, kind: type[Description], *, gives: Collection[str], what: str, hint: str
 ) -> tuple[Description, Any]:
-    """A description and the session of its weights, which take ``image``.
+    """Return a description and the session of its weights, whose input is ``image``.
 
     Args:
-        gives: names of outputs that must be there; ``what`` and ``hint`` as for :func:`read_description`.
+        gives: names of required outputs; ``what`` and ``hint`` as for :func:`read_description`.
 
     Raises:
-        ToolError: ``backend_unavailable``: a file is missing, no description, other weights, no graph that fits.
+        ToolError: ``backend_unavailable``: a file is missing or invalid, the weights have another hash, or the graph
+            does not fit.
     """
     info = read_description(path, kind, what=what, hint=hint)
     weights = f"the weights of {what}"

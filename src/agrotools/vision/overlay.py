@@ -1,7 +1,7 @@
-"""Pictures to check a result by: classes drawn in with legend and scale bar, values as a heat map, and marked things.
+"""Pictures for checking results: class overlays with legend and scale bar, heat maps, and marked objects.
 
-Colours are from the palette of Okabe and Ito (2008), which people with any kind of colour vision can tell apart. Marks
-are boxes, circles and outlines, each with a short label that does not hide others.
+Colours are from the palette of Okabe and Ito (2008), which is distinguishable for people with any kind of colour
+vision. Marks are boxes, circles and outlines with short labels.
 """
 
 import math
@@ -32,14 +32,14 @@ BLUE: Colour = (0, 114, 178)
 REDDISH_PURPLE: Colour = (204, 121, 167)
 BLACK: Colour = (0, 0, 0)
 LONGEST_SIDE = 1568
-"""Longest side of what models see; an overlay is not drawn larger."""
+"""Longest side of pictures that models see; overlays are not larger."""
 _FILL = 0.6
 _DIMMED = 0.45
 
 
 @dataclass(frozen=True)
 class Layer:
-    """A class to be drawn: its number in the class picture, its colour, and its line in the legend."""
+    """Class to be drawn: its number in the class picture, its colour, and its line in the legend."""
 
     value: int
     colour: Colour
@@ -55,13 +55,13 @@ def draw_overlay(
     gsd_m: float | None = None,
     title: str = "",
 ) -> "Image":
-    """The picture with each layer tinted and outlined, and a legend below it.
+    """Return the picture with each layer tinted and outlined, and a legend below it.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        classes: uint8 (rows, columns), class numbers; those without a layer are left as they are.
-        layers: what to draw, in the order of the legend.
-        region: what lies outside is dimmed.
+        classes: uint8 (rows, columns), class numbers; classes without a layer are not drawn.
+        layers: layers to draw, in the order of the legend.
+        region: the rest of the picture is dimmed.
         gsd_m: metres per pixel, for a scale bar.
         title: first line of the legend.
     """
@@ -77,7 +77,7 @@ def draw_overlay(
         inside = classes == layer.value
         if size != (width, height):
             inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
-        # Colour laid over green leaves would be another colour than the legend's: fill over grey.
+        # Layers are drawn over grey, because over green leaves their colours would not match the legend.
         grey = small[inside].astype(np.float32).sum(axis=1, keepdims=True) / 3
         tint(picture, inside, layer.colour, grey, _FILL)
     if region is not None:
@@ -90,11 +90,11 @@ def draw_overlay(
 def tint(
     picture: NDArray[Any], inside: NDArray[np.bool_], colour: Colour, below: NDArray[np.float32], fill: float
 ) -> None:
-    """Fill an area of a picture, so that ``below`` shines through, and outline it in full colour, in place.
+    """Fill an area of a picture over ``below`` with partial opacity, and outline it in full colour, in place.
 
     Args:
         picture: (rows, columns, 3), 0..255.
-        below: (pixels of the area, 1 or 3), what was or would be there, 0..255.
+        below: (pixels of the area, 1 or 3), values to show through, 0..255.
     """
     import cv2
 
@@ -106,7 +106,7 @@ def tint(
 
 
 def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> None:
-    """Leave only that share of the brightness of what lies outside of ``region``, in place."""
+    """Reduce the brightness outside of ``region`` to ``share``, in place."""
     x0, y0, x1, y1 = region
     outside = np.ones(picture.shape[:2], np.bool_)
     outside[y0:y1, x0:x1] = False
@@ -114,7 +114,7 @@ def dim_outside(picture: NDArray[Any], region: Box, share: float = _DIMMED) -> N
 
 
 def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Image":
-    """Classes as a palette PNG: values are the class numbers, colours only for looking at it."""
+    """Return classes as a palette picture: values are the class numbers, colours are for viewing only."""
     from PIL import Image
 
     picture = Image.frombytes("P", (classes.shape[1], classes.shape[0]), np.ascontiguousarray(classes).tobytes())
@@ -128,9 +128,9 @@ def class_picture(classes: NDArray[np.uint8], colours: dict[int, Colour]) -> "Im
 def with_legend(
     picture: "Image", layers: Sequence[Layer], title: str = "", metres_per_px: float | None = None
 ) -> "Image":
-    """The picture with its title, its legend and, where the scale is known, a scale bar below it.
+    """Return the picture with title, legend and, if the scale is known, a scale bar below it.
 
-    Below a narrow picture the sheet is as wide as its longest line.
+    The result is as wide as its longest line if the picture is narrower.
     """
     from PIL import Image, ImageDraw, ImageFont
 
@@ -178,7 +178,7 @@ def _rows_of_legend(
 
 
 def _scale_bar(width: int, metres_per_px: float | None) -> tuple[int, str] | None:
-    """Length in pixels and label of a bar of 1, 2 or 5 times a power of ten, about a fifth of the picture long."""
+    """Return length in pixels and label of a bar of 1, 2 or 5 times a power of ten, about a fifth of the width."""
     if not metres_per_px:
         return None
     target_m = 0.2 * width * metres_per_px
@@ -210,18 +210,15 @@ _VIRIDIS = """
 2f6b8e 2c728e 297a8e 26828e 23898e 21918c 1f988b 1fa088 22a785 28ae80 32b67a
 3fbc73 4ec36b 5ec962 70cf57 84d44b 98d83e addc30 c2df23 d8e219 ece51b fde725
 """
-"""The colour map viridis (van der Walt and Smith 2015, CC0) at 33 places: brighter is more, for any colour vision."""
+"""Colour map viridis (van der Walt and Smith 2015, CC0) at 33 positions: brighter is more, for any colour vision."""
 NO_DATA_COLOUR = (255, 255, 255)
 _SMALLEST_SIDE = 640
-"""Smaller pictures are enlarged to about this, each pixel as a square."""
+"""Smaller pictures are enlarged to about this size, each pixel as a square."""
 _STEPS = 256
 
 
 def viridis(values: NDArray[np.float32], low: float, high: float) -> NDArray[np.uint8]:
-    """Colours of values, uint8 (..., 3): dark violet at ``low`` and below, yellow at ``high`` and above.
-
-    White where a value is NaN.
-    """
+    """Return colours of values, uint8 (..., 3): dark violet up to ``low``, yellow from ``high``, white for NaN."""
     table = _table()
     there = np.isfinite(values)
     share = (np.where(there, values, low) - low) / max(high - low, 1e-12)
@@ -241,16 +238,16 @@ def draw_heat_map(
     legend: tuple[Layer, ...] = (),
     gsd_m: float | None = None,
 ) -> "Image":
-    """A picture of values with its colour bar beside it, and title, legend and scale bar below.
+    """Return a picture of values with a colour bar, and with title, legend and scale bar below.
 
     Args:
-        values: float32 (rows, columns), NaN where there is no data; as large as the picture is to be.
+        values: float32 (rows, columns) in the size of the picture, NaN for missing data.
         low: value at the lower end of the colours.
         high: value at their upper end.
-        unit: written at the colour bar.
-        grey_below: values below this are grey, so that what counts stands out.
+        unit: unit shown at the colour bar.
+        grey_below: values below this are grey, so that relevant values stand out.
         title: first line of the legend.
-        legend: what colours besides those of the bar mean.
+        legend: meanings of further colours.
         gsd_m: metres per pixel of ``values``, for a scale bar.
     """
     from PIL import Image
@@ -296,7 +293,7 @@ def _with_colour_bar(picture: "Image", low: float, high: float, unit: str, grey_
 
 
 def _ticks(low: float, high: float) -> list[float]:
-    """Round values in the range, five or so."""
+    """Return about five round values in the range."""
     if not high > low:
         return [low]
     power = 10.0 ** math.floor(math.log10((high - low) / 4))
@@ -313,14 +310,14 @@ def _table() -> NDArray[np.uint8]:
 
 _HALO: Colour = (0, 0, 0)
 _MOST_LABELS = 150
-"""More labels than this hide the picture; marks are then drawn without."""
+"""Maximum number of labels; if there are more, none is drawn, because they would hide the picture."""
 
 
 @dataclass(frozen=True)
 class Mark:
-    """One thing found: a ``box`` (x0, y0, x1, y1), a ``circle`` (x, y, radius) or an ``outline`` ((x, y), ...), pixels.
+    """Marked object: a ``box`` (x0, y0, x1, y1), a ``circle`` (x, y, radius) or an ``outline`` ((x, y), ...), pixels.
 
-    Where several are given, all are drawn.
+    If several are given, all are drawn.
     """
 
     colour: Colour
@@ -340,15 +337,15 @@ def draw_marks(
     title: str = "",
     zoom: int = 1,
 ) -> "Image":
-    """The picture with all marks drawn in, and a legend below it.
+    """Return the picture with all marks, and a legend below it.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        legend: what the colours mean.
-        region: what lies outside is dimmed.
+        legend: meanings of the colours.
+        region: the rest of the picture is dimmed.
         gsd_m: metres per pixel, for a scale bar.
         title: first line of the legend.
-        zoom: whole factor by which a small picture is enlarged, so that marks do not hide what they mark.
+        zoom: integer factor for enlarging a small picture, so that marks do not hide objects.
     """
     import cv2
     from PIL import Image, ImageDraw, ImageFont
@@ -366,7 +363,7 @@ def draw_marks(
     draw = ImageDraw.Draw(canvas)
     line = max(2, round(max(canvas.size) / 400))
     for mark in marks:
-        # A dark line below the coloured one can be seen on any background.
+        # A dark line below the coloured one makes it visible on any background.
         for colour, thickness in ((_HALO, line + 2), (mark.colour, line)):
             if mark.box is not None:
                 x0, y0, x1, y1 = (edge * scale for edge in mark.box)
@@ -391,7 +388,7 @@ def draw_marks(
 
 
 def _corner(mark: Mark, scale: float) -> tuple[float, float]:
-    """Lower left corner of the label: at the top left of the marked object."""
+    """Return the lower left corner of the label, at the top left of the marked object."""
     if mark.box is not None:
         return mark.box[0] * scale, mark.box[1] * scale
     if mark.circle is not None:

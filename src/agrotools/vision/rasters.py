@@ -1,8 +1,8 @@
-"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG, nothing that points elsewhere): roles of bands, ground sampling.
+"""Multi-band rasters (GeoTIFF, ENVI, PNG and JPEG): reading, roles of bands, ground sampling distance.
 
-GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver follows from
-the content of the file and is the only one that GDAL may try; files beside the raster (``.aux.xml``, ``.ovr``) are not
-looked at, since they too can point elsewhere.
+GDAL opens far more than files: virtual rasters that name other files, URLs, archives. Here the driver is chosen by the
+content of the file and is the only one that GDAL may try; sidecar files (``.aux.xml``, ``.ovr``) are ignored, because
+they can also refer to other files.
 """
 
 import math
@@ -46,12 +46,14 @@ _WAVELENGTHS_NM: dict[Role, tuple[float, float]] = {
     "RE": (717, 17),
     "NIR": (840, 60),
 }
-"""Centre of the range that counts as this band, and how far from it one may be."""
+"""Centre of the wavelength range of each band, and the largest distance from it."""
 
 
 def role_of(name: str) -> Role | None:
-    """The role that a band's name states (``NIR``, ``B02 blue``, ``red_edge``...), or None. A code alone (``B4``)
-    states none: it means different bands on different satellites."""
+    """Return the role stated in a band's name (``NIR``, ``B02 blue``, ``red_edge``...), or None.
+
+    A code alone (``B4``) has no role, because it means different bands on different satellites.
+    """
     words = [word.rstrip("0123456789") for word in re.split(r"[^a-z0-9]+", name.strip().lower())]
     joined = "".join(words)
     if "rededge" in joined:
@@ -69,7 +71,7 @@ def role_of(name: str) -> Role | None:
 
 
 def roles_by_name(names: Sequence[str | None]) -> dict[Role, int]:
-    """Roles to 1-based band numbers, by the bands' names; the first of several bands of a role."""
+    """Map roles to 1-based band numbers by the bands' names; the first band of a role is used."""
     roles: dict[Role, int] = {}
     for number, name in enumerate(names, start=1):
         role = role_of(name) if name else None
@@ -79,7 +81,7 @@ def roles_by_name(names: Sequence[str | None]) -> dict[Role, int]:
 
 
 def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, int]:
-    """Roles to the 1-based number of the band nearest to the role's centre wavelength, where one is near enough."""
+    """Map roles to the 1-based number of the band nearest to the role's centre wavelength, if it is near enough."""
     roles: dict[Role, int] = {}
     for role, (centre, reach) in _WAVELENGTHS_NM.items():
         distances = {
@@ -94,14 +96,15 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
 def chosen_roles(
     bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str, argument: str = "bands"
 ) -> dict[Role, int]:
-    """The band dictionary of a caller as roles to 1-based band numbers.
+    """Map roles to 1-based band numbers as given by a caller.
 
     Args:
-        bands: role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it) to a band's number, from 1, or its name.
-        names: the names of the file's bands in order.
+        bands: band number, from 1, or band name by role (``R``, ``G``, ``B``, ``RE``, ``NIR`` or a word for it).
+        names: names of the file's bands in order.
 
     Raises:
-        ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with what exists.
+        ToolError: ``invalid_argument`` for an unknown role or one given twice; ``band_not_found`` with the existing
+            bands.
     """
     roles: dict[Role, int] = {}
     for key, selector in bands.items():
@@ -138,7 +141,7 @@ def _number_of(selector: int | str, names: Sequence[str | None], file: str, argu
 
 
 def listed_bands(names: Sequence[str | None]) -> str:
-    """The bands of a file in words, e.g. ``3 bands: 1 red, 2 green, 3 (no name)``."""
+    """List the bands of a file in words, e.g. ``3 bands: 1 red, 2 green, 3 (no name)``."""
     band_labels = [f"{number} {name or '(no name)'}" for number, name in enumerate(names[:12], start=1)]
     more = f" and {len(names) - 12} more" if len(names) > 12 else ""
     return f"{len(names)} band{'s' if len(names) != 1 else ''}: {', '.join(band_labels)}{more}"
@@ -146,7 +149,7 @@ def listed_bands(names: Sequence[str | None]) -> str:
 
 @dataclass(frozen=True)
 class GroundSampling:
-    """``gsd_m``: side of a square with the area of a pixel, metres, or None where the file does not tell."""
+    """Ground sampling of a raster. ``gsd_m``: side of a square with the area of a pixel, metres; None if unknown."""
 
     gsd_m: float | None = None
     crs: str | None = None
@@ -155,7 +158,7 @@ class GroundSampling:
 
 
 def metres_per_degree(latitude: float) -> tuple[float, float]:
-    """Metres per degree of (longitude, latitude) on the WGS 84 ellipsoid.
+    """Return metres per degree of (longitude, latitude) on the WGS 84 ellipsoid.
 
     Series of the meridian and parallel arc lengths (Snyder 1987, Map Projections: A Working Manual, USGS 1395).
     """
@@ -166,11 +169,12 @@ def metres_per_degree(latitude: float) -> tuple[float, float]:
 
 
 def ground_sampling(dataset: Any) -> GroundSampling:
-    """The ground sampling distance of an open rasterio dataset.
+    """Return the ground sampling of an open rasterio dataset.
 
-    Projected systems: size of a pixel times the length of the system's unit (feet!). Degrees: at the latitude of the
-    raster's centre, flag ``gsd_from_degrees``. Web Mercator: divided by its scale at that latitude, flag
-    ``gsd_from_web_mercator``. No system, or pixels that are not square within 2 %: said in the notes.
+    Projected systems: pixel size times the length of the system's unit (which may be feet). Degrees: at the latitude of
+    the raster's centre, flag ``gsd_from_degrees``. Web Mercator: divided by its scale at that latitude, flag
+    ``gsd_from_web_mercator``. A system that is neither, or pixels that are not square within 2 %, are mentioned in the
+    notes.
     """
     crs, transform = dataset.crs, dataset.transform
     if crs is None or transform.is_identity:
@@ -211,19 +215,21 @@ MAX_BLOCK_BYTES = 2**30
 _MAX_VALUES = 4 * MAX_PIXELS
 _UNDECLARED_NODATA = (-9999.0, -32768.0, -32767.0)
 _UNREAL = 1e30
-"""Magnitudes that no measurement has; -1.7e308 and 3.4e38 stand for "no data" in files that do not declare it."""
+"""Magnitude above which values are missing data: files that do not declare it use -1.7e308 and 3.4e38."""
 _NODATA_CLOSENESS = 4.7e-7
-"""Relative distance from the declared nodata value at which floats are taken for it: a few units of float32."""
+"""Relative distance from the declared nodata value up to which floats count as nodata: a few units of float32."""
 _TOGETHER = 2**24
-"""Values up to which bands are read in one call, which decodes a tile that holds all of them once; of more, the numbers
-as they are stored would take too much memory beside those that are returned."""
+"""Maximum number of values of bands that are read in one call.
+
+One call decodes a tile with several bands only once, but the raw values of more would take too much memory.
+"""
 _CACHE_MEGABYTES = 64
-"""Memory for decoded blocks in GDAL. Its own default is a share of the machine, gigabytes on a large one."""
+"""GDAL's memory for decoded blocks, MB. Its default is a share of the machine's memory, which may be gigabytes."""
 
 
 @dataclass(frozen=True, eq=False)
 class RasterSource:
-    """An open raster: what is known without reading pixels, and :meth:`read`."""
+    """Open raster: its properties without reading pixels, and :meth:`read`."""
 
     dataset: Any
     name: str
@@ -248,7 +254,7 @@ class RasterSource:
 
     @property
     def band_names(self) -> tuple[str | None, ...]:
-        """Names of the bands as the file gives them: descriptions, else the colours it declares."""
+        """Names of the bands in the file: descriptions, or else the declared colours."""
         return tuple(
             description or _colour_name(colour)
             for description, colour in zip(self.dataset.descriptions, self.dataset.colorinterp, strict=True)
@@ -263,17 +269,17 @@ class RasterSource:
 
     @property
     def roles(self) -> dict[Role, int]:
-        """Roles to 1-based band numbers, by the names of the bands, else by their wavelengths."""
+        """1-based band numbers by role, from the names of the bands or else from their wavelengths."""
         return roles_by_name(self.band_names) or roles_by_wavelength(self._wavelengths_nm())
 
     def read(self, bands: Sequence[int], region: Box | None = None) -> NDArray[np.float32]:
-        """Bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN where there is no data.
+        """Read bands (1-based) as float32 (bands, rows, columns): scale and offset applied, NaN for missing data.
 
-        No data is what the file declares (nodata value, mask, alpha band), what is not finite or beyond 1e30, and the
-        customary -9999 and -32768 where the file declares nothing.
+        Missing data are declared in the file (nodata value, mask, alpha band), not finite, beyond 1e30, or, if the file
+        declares nothing, the customary -9999, -32768 and -32767.
 
         Raises:
-            ToolError: ``limit``, ``unreadable_file`` (cut short, damaged), ``region_empty``.
+            ToolError: ``limit``, ``unreadable_file`` (truncated, damaged), ``region_empty``.
         """
         from rasterio.windows import Window
 
@@ -302,11 +308,11 @@ class RasterSource:
         return values
 
     def _to_physical(self, data: NDArray[Any], band: int, window: Any, values: NDArray[np.float32]) -> None:
-        """Write into ``values`` what ``data``, which may be the same array, says of the band."""
+        """Write the physical values of ``data`` into ``values``, which may be the same array."""
         missing = self._missing(data, band, window)
         scale, offset = self.dataset.scales[band - 1], self.dataset.offsets[band - 1]
         if missing is not None and data.dtype.kind == "f":
-            np.putmask(data, missing, np.nan)  # before the conversion, in which values beyond float32 would overflow
+            np.putmask(data, missing, np.nan)  # before the conversion, because values beyond float32 would overflow
         if not np.may_share_memory(data, values):
             values[...] = data
         if (scale, offset) != (1.0, 0.0):
@@ -316,14 +322,14 @@ class RasterSource:
             np.putmask(values, missing, np.nan)
 
     def _missing(self, data: NDArray[Any], band: int, window: Any) -> NDArray[np.bool_] | None:
-        """Mask of missing data; None if there is data everywhere."""
+        """Return the mask of missing data; None if there is data everywhere."""
         nodata = self.dataset.nodatavals[band - 1]
         kind = data.dtype.kind
         stand_ins = () if nodata is None or not abs(nodata) < _UNREAL else (nodata,)
         if nodata is None and kind in "fi":
             stand_ins = _UNDECLARED_NODATA
         masked = bool({flag.name for flag in self.dataset.mask_flag_enums[band - 1]} - {"all_valid", "nodata"})
-        # Extremes are found much sooner than every place beyond them, and most blocks hold data everywhere.
+        # Finding extremes is much faster than a comparison of all values, and most blocks have no missing data.
         low, high = float(data.min()), float(data.max())
         real = low > -_UNREAL and high < _UNREAL
         if (
@@ -338,7 +344,7 @@ class RasterSource:
         if masked:
             missing |= self.dataset.read_masks(band, window=window) == 0
         elif nodata is not None and stand_ins:
-            # GDAL's own mask would read the block again and compare as loosely as this.
+            # GDAL's own mask would read the block again and has the same tolerance.
             close = _NODATA_CLOSENESS * abs(nodata) if kind == "f" else 0.0
             missing |= np.abs(data - nodata) <= close if close else data == nodata
         return missing
@@ -358,7 +364,7 @@ class RasterSource:
 
 
 def _near(value: float) -> float:
-    """Distance from a no-data value within which a value is worth a closer look."""
+    """Return the distance from a nodata value within which values are compared exactly."""
     return 2 * _NODATA_CLOSENESS * abs(value)
 
 
@@ -368,7 +374,7 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
 
     Raises:
         ToolError: ``file_not_found``, ``unreadable_file`` (another format, damaged, complex numbers), ``limit`` (blocks
-            too large to be decoded).
+            too large to decode).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -395,7 +401,7 @@ def _environment(kind: Format) -> dict[str, Any]:
         "GDAL_HTTP_MAX_RETRY": "0",
         "GDAL_CACHEMAX": _CACHE_MEGABYTES,
     }
-    if kind != "envi":  # ENVI's own header lies beside its data
+    if kind != "envi":  # ENVI headers are separate files
         settings["GDAL_DISABLE_READDIR_ON_OPEN"] = "EMPTY_DIR"
     return settings
 

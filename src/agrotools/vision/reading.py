@@ -1,6 +1,6 @@
-"""Photographs, label images and rasters as pictures: one form of output, whatever hostile input.
+"""Reading of photographs, label images and rasters as pictures, with the same output for all formats.
 
-Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
+Input may be hostile. Multi-band rasters are read by :mod:`agrotools.vision.rasters`.
 """
 
 import warnings
@@ -25,10 +25,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RgbImage:
-    """A colour picture as a person sees it: upright (EXIF), on white where it is transparent.
+    """Colour picture as a person sees it: upright (EXIF), on white where it is transparent.
 
-    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False where fully transparent
-    or without data; None where every pixel holds data. ``notes`` and ``flags`` as in a tool's result.
+    ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for fully transparent
+    pixels and missing data; None if every pixel has data. ``notes`` and ``flags`` as in a tool's result.
     """
 
     pixels: NDArray[np.uint8]
@@ -74,11 +74,11 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
     """Read a picture (JPEG, PNG, WebP, TIFF) as 8-bit sRGB.
 
     16-bit pictures are scaled by one factor for all bands; CMYK is converted without its colour profile (flag
-    ``colour_converted``). Of an animation or a stack the first picture is taken.
+    ``colour_converted``). The first picture of an animation or a stack is used.
 
     Raises:
-        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than
-            100 million pixels; found out before anything is decoded), ``nothing_found`` (a raster without any data).
+        ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than 100
+            million pixels; detected before decoding), ``nothing_found`` (a raster without any data).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -109,13 +109,13 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
 def read_labels(
     path: Path, region: Box | None = None, *, argument: str = "label_raster", shown_as: str | None = None
 ) -> LabelImage:
-    """Read a mask whose pixel values are class numbers: palette indices and grey values as they are, never as colours.
+    """Read a mask whose pixel values are class numbers: palette indices and grey values, never colours.
 
-    With ``region`` only that part of it; of a GeoTIFF no more than that part is read.
+    With ``region``, only that part is returned, and of a GeoTIFF only that part is read.
 
     Raises:
-        ToolError: as :func:`read_image`; ``unreadable_file`` too for a JPEG (which changes values) or a mask that
-            codes its classes as colours, ``region_empty``.
+        ToolError: raised by :func:`read_image`; ``unreadable_file`` also for a JPEG (which changes values) or a mask
+            with classes as colours; ``region_empty``.
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
@@ -154,7 +154,7 @@ def read_labels(
 
 @contextmanager
 def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "Iterator[Image]":
-    """An image whose pixels are decoded, of that format and no other."""
+    """Open and decode an image in exactly the given format."""
     from PIL import Image
 
     try:
@@ -174,12 +174,12 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
         ) from error
     except (ToolError, MemoryError):
         raise
-    except Exception as error:  # Decoders raise whatever a damaged file leads them to.
+    except Exception as error:  # Decoders may raise any exception for a damaged file.
         raise damaged(name, argument, error) from error
 
 
 def _turn_upright(image: "Image", notes: list[str]) -> "Image":
-    """The image turned as its EXIF orientation says; a damaged EXIF block turns nothing."""
+    """Rotate the image by its EXIF orientation; a damaged EXIF block is ignored."""
     from PIL import ImageOps
 
     try:
@@ -227,12 +227,12 @@ def _png_bit_depth(path: Path) -> int:
 
 
 def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
-    """A raster as 8-bit RGB: its red, green and blue bands, else its first three, else its only one as grey.
+    """Convert a raster to 8-bit RGB: its red, green and blue bands, else its first three, else its first as grey.
 
-    Values of 8 bits stay as they are, others are scaled by one factor for all bands (99.9th percentile to 255).
+    8-bit values are unchanged, others are scaled by one factor for all bands (99.9th percentile to 255).
 
     Raises:
-        ToolError: ``nothing_found`` where it holds no data, and as :meth:`RasterSource.read`.
+        ToolError: ``nothing_found`` if there is no data, or raised by :meth:`RasterSource.read`.
     """
     palette = _palette(source)
     if palette is not None:
@@ -257,10 +257,10 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
 
 
 def stretched_picture(bands: Mapping[Role, NDArray[np.float32]]) -> NDArray[np.uint8]:
-    """Bands as a picture to look at, uint8 (rows, columns, 3), each stretched between its 1st and 99th percentile.
+    """Return a picture of bands for viewing, uint8 (rows, columns, 3), each stretched from its 1st to 99th percentile.
 
-    Natural colours where there are red, green and blue; else the customary false colours (infrared as red, red as
-    green, green as blue) with what there is; else grey.
+    Natural colours if red, green and blue are available; else the customary false colours (infrared as red, red as
+    green, green as blue) from the available bands; else grey.
     """
     orders: tuple[tuple[Role, Role, Role], ...] = (
         ("R", "G", "B"),

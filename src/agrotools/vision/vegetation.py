@@ -1,4 +1,4 @@
-"""Plants and soil: an index per pixel, Otsu's threshold, and a check that there are two classes at all."""
+"""Separation of plants and soil: an index per pixel, Otsu's threshold, and a check for two classes."""
 
 import math
 from collections.abc import Mapping
@@ -12,16 +12,16 @@ from agrotools.core import ToolError
 from agrotools.vision import Index, Role
 
 _GROWTH_ROUNDS = 3
-"""Growth steps of the certainly large parts before the parts of the rest are counted."""
+"""Number of growth steps of certainly large parts before the remaining parts are counted."""
 
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | None:
-    """Mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
+    """Return the mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
     import cv2
 
     area = np.ascontiguousarray(mask).view(np.uint8)
-    # A part that holds a rectangle of so many pixels is large: few pixels are left to be counted, if any. The sides are
-    # odd, since OpenCV shifts what it opens by even ones.
+    # A part that contains a rectangle of so many pixels is large, so few pixels remain to be counted. The sides are
+    # odd, because OpenCV shifts the result of opening by even ones.
     rows = (math.isqrt(max(1, least_px - 1)) - 1) // 2 * 2 + 1
     rectangle = np.ones((rows, -(-least_px // rows) // 2 * 2 + 1), np.uint8)
     opened = cv2.morphologyEx(area, cv2.MORPH_OPEN, rectangle, borderType=cv2.BORDER_CONSTANT, borderValue=0)
@@ -30,7 +30,7 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
     for _ in range(_GROWTH_ROUNDS):
         large = np.asarray(cv2.dilate(large, around), np.uint8) & area
     rest = area ^ large
-    places = np.flatnonzero(rest.view(np.bool_))  # several times as fast as of bytes
+    places = np.flatnonzero(rest.view(np.bool_))  # several times faster on bool than on bytes
     if not places.size:
         return None
     beside = cv2.dilate(large, around).ravel()[places] > 0
@@ -47,9 +47,10 @@ def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | N
 
 @dataclass(frozen=True)
 class IndexInfo:
-    """``bands`` an index needs, and ``plant_level``: what soil stays below and plants lie above when they are alone.
+    """Properties of an index. ``bands``: bands that it needs.
 
-    The level is never the threshold of a picture with both; it only says which of the two a uniform picture shows.
+    ``plant_level``: level between the values of bare soil and of plants alone. It is never the threshold of a picture
+    with both; it only decides which of the two a uniform picture shows.
     """
 
     bands: tuple[Role, ...]
@@ -67,31 +68,31 @@ INDICES: dict[Index, IndexInfo] = {
     "gndvi": IndexInfo(("NIR", "G"), 0.35, "Gitelson et al. 1996"),
 }
 _AUTO: tuple[Index, ...] = ("ndvi", "lab_a", "gndvi", "ndre")
-"""Indices that ``auto`` tries, in order. Of the colour indices -a* was best on two sets of field photographs."""
+"""Indices that ``auto`` tries, in order. Of the colour indices, -a* was best on two sets of field photographs."""
 
 SMOOTHING_PX = 1.0
-"""Standard deviation of the Gaussian that takes the noise out of an index before it is cut."""
+"""Standard deviation, pixels, of the Gaussian that removes noise from an index before thresholding."""
 SMALLEST_PX = 10
-"""Specks of plants, and holes in plants, below this many pixels are noise."""
+"""Minimum size of plants, and of holes in plants; smaller specks are noise."""
 TWO_CLASSES = 3.0
-"""Distance of the class means, in pooled standard deviations, from which a picture is taken to show two classes.
+"""Minimum distance of the class means, in pooled standard deviations, of a picture with two classes.
 
-Otsu's threshold always splits. Cutting one Gaussian in two gives 2.6; parts of photographs with soil only gave up to
-2.7 and with leaves only up to 2.9, whole photographs with both mostly 4 to 6.
+Otsu's threshold always splits. Cutting one Gaussian in two gives 2.6; parts of photographs with only soil gave up to
+2.7 and with only leaves up to 2.9, whole photographs with both mostly 4 to 6.
 """
 CLEAR_CONTRAST = 3.6
 _BLOCK_PX = 2_000_000
-"""Indices are computed in blocks of rows of about this many pixels, so that large pictures need little memory."""
+"""Approximate number of pixels per block of rows in which indices are computed, to limit memory."""
 _SAMPLE_PX = 4_000_000
-"""Thresholds of larger pictures are found on every second, third... pixel."""
+"""Number of pixels above which thresholds are computed from a regular subsample."""
 
 
 @dataclass(frozen=True, eq=False)
 class Vegetation:
     """Plants of a picture.
 
-    ``mask``, ``valid``: bool (rows, columns); ``values``: the index, smoothed, float32; ``threshold``: in units of the
-    index, or None where the picture shows one class only; ``contrast``: distance of the class means in pooled standard
+    ``mask``, ``valid``: bool (rows, columns); ``values``: the smoothed index, float32; ``threshold``: in units of the
+    index, or None if the picture shows one class only; ``contrast``: distance of the class means in pooled standard
     deviations.
     """
 
@@ -106,10 +107,10 @@ class Vegetation:
 
 
 def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object]) -> Index:
-    """The index asked for, or the best one that the bands allow.
+    """Return the requested index, or for ``auto`` the best one for the available bands.
 
     Raises:
-        ToolError: ``band_not_found`` where a band is missing, with the indices that would be possible.
+        ToolError: ``band_not_found`` if a band is missing, with the possible indices.
     """
     possible = [name for name, info in INDICES.items() if all(band in available for band in info.bands)]
     if index == "auto":
@@ -135,10 +136,10 @@ def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object
 
 
 def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDArray[np.float32]:
-    """The index per pixel, float32 (rows, columns), higher for plants; NaN where a band is NaN.
+    """Return the index per pixel, float32 (rows, columns), higher for plants; NaN if a band is NaN.
 
-    Colour indices take red, green and blue as 0..255. exg and exgr use shares of the sum of the three; the normalised
-    differences lie in -1..1 and are 0 where both bands are 0.
+    Colour indices expect red, green and blue in 0..255. exg and exgr use shares of the sum of the three; normalised
+    differences are in -1..1, and 0 if both bands are 0.
     """
     needed: dict[Role, NDArray[Any]] = {role: np.asarray(bands[role]) for role in INDICES[index].bands}
     height, width = next(iter(needed.values())).shape
@@ -154,8 +155,10 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
 
 @dataclass(frozen=True)
 class IndexThreshold:
-    """Threshold of an index: pixels above ``threshold`` are plants; None where a sample shows one class only, which
-    then is ``all_plants`` or no plants."""
+    """Threshold of an index: pixels above ``threshold`` are plants.
+
+    ``threshold`` is None if a sample shows one class only, which is plants if ``all_plants``, else soil.
+    """
 
     threshold: float | None
     all_plants: bool
@@ -165,11 +168,14 @@ class IndexThreshold:
 
 
 def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDArray[np.bool_] | None) -> Vegetation:
-    """Plants in a picture: index, light smoothing, Otsu's threshold (1979), specks and pinholes removed.
+    """Segment the plants in a picture: index, light smoothing, Otsu's threshold (1979), removal of specks and pinholes.
 
-    A picture that shows one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``),
-    whichever the index says; few plants on much soil, which Otsu's method misses, are found by their distance from the
-    soil (``sparse_vegetation``); weak contrast is flagged (``low_contrast``).
+    A picture with one class only is all soil (flag ``no_vegetation``) or all plants (``no_soil_visible``), as the index
+    indicates; few plants on much soil, which Otsu's method misses, are found by their distance from the soil
+    (``sparse_vegetation``); weak contrast is flagged (``low_contrast``).
+
+    Raises:
+        ToolError: ``nothing_found`` if there is no data.
     """
     raw = index_values(index, bands)
     there = np.isfinite(raw) if valid is None else valid & np.isfinite(raw)
@@ -191,7 +197,7 @@ def segment(index: Index, bands: Mapping[Role, NDArray[np.generic]], valid: NDAr
 
 
 def choose_threshold(index: Index, sample: NDArray[np.float32]) -> IndexThreshold:
-    """Threshold of an index, from smoothed values of it (not empty, any shape, finite)."""
+    """Choose the threshold of an index from its smoothed values (not empty, any shape, finite)."""
     level = INDICES[index].plant_level
     threshold = otsu_threshold(sample)
     low, high, contrast = _class_means(sample, threshold)
@@ -214,7 +220,7 @@ def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast
 
 
 def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
-    """The threshold that maximises the variance between two classes (Otsu 1979), on a histogram of ``bins`` bins."""
+    """Return the threshold that maximises the variance between two classes (Otsu 1979), on ``bins`` bins."""
     low, high = float(sample.min()), float(sample.max())
     if high <= low:
         return low
@@ -222,7 +228,7 @@ def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
 
 
 def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[Any]]) -> float:
-    """The same of a histogram: ``counts`` between ``edges``; the lowest edge where all lies in one bin."""
+    """Return Otsu's threshold of a histogram, ``counts`` between ``edges``; the lowest edge if one bin has all."""
     centres = (edges[1:] + edges[:-1]) / 2
     below = np.cumsum(counts).astype(np.float64)
     above = below[-1] - below
@@ -256,7 +262,7 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]
 
 
 def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, float, float]:
-    """Mean below, mean above, and their distance in pooled standard deviations (0 where one class is empty)."""
+    """Return mean below, mean above, and their distance in pooled standard deviations (0 if one class is empty)."""
     upper = sample > threshold
     if not upper.any() or upper.all():
         mean = float(sample.mean())
@@ -268,7 +274,10 @@ def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, 
 
 
 def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None:
-    """Half way between soil and what stands out from it by eight robust standard deviations and is plant-like."""
+    """Return the midpoint between soil and plant-like outliers; None if there are too few.
+
+    Outliers are above the soil by eight robust standard deviations.
+    """
     middle = float(np.median(sample))
     spread = 1.4826 * float(np.median(np.abs(sample - middle)))
     outliers = sample[sample > max(level, middle + 8 * spread)]
@@ -276,7 +285,7 @@ def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None
 
 
 def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The mask without specks, and without pinholes, of fewer than ten pixels; nothing where there is no data."""
+    """Remove specks and pinholes of fewer than ten pixels from the mask; pixels without data are False."""
     mask = mask & valid
     for value in (True, False):
         specks = small_parts(mask if value else ~mask, SMALLEST_PX)
@@ -286,7 +295,7 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
 
 
 def smooth_index(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
-    """An index smoothed by a Gaussian of one pixel; NaN where it is not valid, which does not spread."""
+    """Smooth an index with a Gaussian of one pixel; invalid pixels are NaN and do not affect others."""
     import cv2
 
     if valid.all():

@@ -1,4 +1,4 @@
-"""Policies without a model: ceilings and floors to compare every result with."""
+"""Baseline policies without a model: upper and lower bounds for every result."""
 
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
@@ -13,7 +13,7 @@ from agrotools.agents.baselines.simple import (
 )
 
 BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo")
-"""Names after ``baseline:``."""
+"""Names that can follow ``baseline:``."""
 
 __all__ = [
     "BASELINES",

@@ -1,7 +1,7 @@
-"""``planner``: follows the reference of the most similar question of another template.
+"""Baseline ``planner``: follows the reference of the most similar question of another template.
 
-It sees the gold of samples of other templates and other clusters, and so is marked *privileged*; of its own sample it
-sees no gold. It shows what a model reaches that only copies how such questions are solved.
+It sees the gold of samples of other templates and clusters, and is therefore marked *privileged*; it sees no gold of
+its own sample. It shows the score of a model that only copies how similar questions are solved.
 """
 
 import math
@@ -46,7 +46,7 @@ _METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
 
 @dataclass(frozen=True)
 class PlannedSlot:
-    """A slot of the followed sample without its gold, and the expression over the steps that answered it."""
+    """A slot of the donor sample without its gold, and the expression over the steps that yields its value."""
 
     slot: BlankSlot
     from_: str
@@ -54,21 +54,21 @@ class PlannedSlot:
 
 @dataclass(frozen=True)
 class Plan:
-    """Steps to take (tools, and arguments with references between them), and how the answer followed from them."""
+    """Steps to take (tools, and arguments with references between them), and the derivation of the answer from them."""
 
     donor: str
-    """Id of the sample whose plan it is."""
+    """Id of the sample that the plan comes from."""
     steps: tuple[ReferenceStep, ...]
     slots: tuple[PlannedSlot, ...]
 
 
 def adapted_plan(donor: Sample, sample: Sample) -> Plan:
-    """The reference trajectory of ``donor`` on the files of ``sample``.
+    """Return the reference trajectory of ``donor``, adapted to the files of ``sample``.
 
-    A file stands for the file of the same kind and order (the last one where there are fewer). An optional file of a
-    kind that ``sample`` does not have is left out. Boxes are scaled to the size of the other image, and arguments
-    that repeat what the donor's file says of itself (ground sampling distance, intrinsics) are taken from the other
-    file. All other arguments are carried over. Observations and truth stay behind.
+    Files are matched by kind and order (extra donor files to the last match). An optional file argument is omitted if
+    ``sample`` has no file of that kind. Boxes are scaled to the size of the other image, and arguments that equal
+    metadata of the donor's file (ground sampling distance, intrinsics) take the value of the other file. All other
+    arguments are copied. Observations and truth are dropped.
     """
     assert donor.reference is not None
     files = _counterparts(donor.files, sample.files)
@@ -84,7 +84,7 @@ def adapted_plan(donor: Sample, sample: Sample) -> Plan:
 
 @dataclass(frozen=True)
 class _Counterpart:
-    """The file that stands for one of the donor's; of the same ``kind`` or only in the same place."""
+    """Counterpart of one of the donor's files; ``same_kind``: matched by kind, otherwise only by position."""
 
     file: SampleFile
     same_kind: bool
@@ -105,7 +105,7 @@ def _adapted(
     arguments: Arguments, spec: ToolSpec, theirs: Sequence[SampleFile], files: Mapping[str, _Counterpart]
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
-    # A file that an earlier call made is given by reference, and is none of the sample's.
+    # A file that an earlier call created is passed by reference and is not one of the sample's files.
     file_arguments = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
     file_names = [name for name, kind in spec.agreement.items() if kind == "file" and name in file_arguments]
     of_name = {file.name: file for file in theirs}
@@ -125,7 +125,7 @@ def _adapted(
 
 
 def _says(file: SampleFile, name: str) -> JsonValue:
-    """Value of the file's metadata under the name of an argument."""
+    """Return the file's metadata value for an argument name; None if there is none."""
     if name not in _METADATA:
         return None
     return getattr(file.intrinsics, name, None) if name.endswith("_px") else getattr(file, name)
@@ -143,7 +143,7 @@ def _scaled(box: JsonValue, theirs: SampleFile, ours: SampleFile) -> JsonValue:
 
 
 def _renamed(value: JsonValue, files: Mapping[str, _Counterpart]) -> JsonValue:
-    """``value`` with the names of files exchanged, also inside of texts."""
+    """Return ``value`` with file names replaced, including names within texts."""
     if isinstance(value, str) and files:
         names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
         return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].file.name, value)
@@ -157,11 +157,11 @@ def _renamed(value: JsonValue, files: Mapping[str, _Counterpart]) -> JsonValue:
 K = TypeVar("K")
 
 SAME = 1e-9
-"""Similarities closer than this are equal."""
+"""Similarities that differ by at most this much count as equal."""
 
 
 class _Donor(NamedTuple):
-    """A sample whose plan can be followed, by its position in the benchmark."""
+    """A sample with a usable plan; ``position``: its index in the benchmark."""
 
     id: str
     cluster: str
@@ -170,7 +170,7 @@ class _Donor(NamedTuple):
 
 @dataclass
 class _Pair:
-    """The first of like donors by id, and the first from another cluster than that one: one of them always serves."""
+    """First of equivalent donors by id, and first one from another cluster: one of the two is always usable."""
 
     first: _Donor
     other: _Donor | None = None
@@ -188,7 +188,7 @@ class _Pair:
 
 
 class _Kind(NamedTuple):
-    """Features that make donors alike: words of the question, kinds of its files, its template, the tools it takes."""
+    """Features by which donors are equivalent: text number of the question, file kinds, template and tools."""
 
     text: int
     kinds: tuple[str, ...]
@@ -206,29 +206,28 @@ class _Contents:
 
 
 class PlanTable:
-    """Plans and typical answers of a benchmark. The samples are gone through once, when the first plan is asked for.
+    """Plans and typical answers of a benchmark. The samples are read once, when the first plan is requested.
 
-    How similar two samples are is the cosine of their questions (see :mod:`.prior`) plus the share of files that
-    they have in common by kind (Jaccard index of the two lists of kinds, so 1 for equal kinds and numbers). Of
-    equally similar ones the first by id is taken. What is kept grows with the number of different questions, not of
-    samples.
+    The similarity of two samples is the cosine of their questions (see :mod:`.prior`) plus the overlap of their files
+    by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Memory grows with the number of
+    distinct questions, not of samples.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
 
     def plan(self, sample: Sample) -> Plan | None:
-        """The adapted plan of the sample most similar to ``sample``, with tools that ``sample`` has.
+        """Return the adapted plan of the sample most similar to ``sample`` that uses only the tools of ``sample``.
 
-        None where no sample of another template and another cluster has a reference trajectory. Of ``sample`` itself
-        only the question, the files, the toolset and what the answer form shows are used; template and cluster only
-        to leave out what shares them.
+        None if no sample of another template and cluster has a suitable reference trajectory. Of ``sample`` itself
+        only the question, the files, the toolset and the contents of the answer form are used; template and cluster
+        only exclude related samples.
         """
         donor = self._nearest(sample)
         return adapted_plan(self._samples[donor.position], sample) if donor else None
 
     def guess(self, sample: Sample, slot: Slot) -> JsonValue:
-        """The typical answer in other clusters, as :meth:`PriorTable.guess`."""
+        """Return the typical answer in other clusters; see :meth:`PriorTable.guess`."""
         return self._contents.prior.guess(sample, slot)
 
     @cached_property
@@ -236,7 +235,7 @@ class PlanTable:
         contents = _Contents()
         for position, sample in enumerate(self._samples):
             contents.prior.add(sample)
-            # Every question counts in the weights of words, so that they do not depend on who has a reference.
+            # Every question counts in the word weights, so that they do not depend on which samples have a reference.
             text = contents.texts.setdefault(_question(sample), len(contents.texts))
             if sample.reference is None or not sample.reference.steps:
                 continue
@@ -261,7 +260,7 @@ class PlanTable:
 
 
 class _Columns:
-    """The kinds of donors, column by column, so that all are compared at once."""
+    """Columns of donor features, for vectorised comparison."""
 
     def __init__(self, donors: Sequence[tuple[_Kind, _Pair]]) -> None:
         import numpy as np
@@ -289,7 +288,7 @@ class _Columns:
         if not allowed.any():
             return None
         scores = np.where(allowed, cosines[self._text] + shared[self._kind], -1.0)
-        # The order in which a processor adds up decides no tie.
+        # The tolerance keeps ties independent of the order of floating-point summation.
         rows = np.flatnonzero(scores >= scores.max() - SAME)
         best = (self._pairs[int(row)].outside(cluster) for row in rows)
         return min((donor for donor in best if donor is not None), key=lambda donor: donor.id)
@@ -318,14 +317,13 @@ def _jaccard(first: Sequence[str], second: Sequence[str]) -> float:
 
 
 class PlannerPolicy:
-    """Follows the plan of the most similar sample of another template and another cluster (:class:`PlanTable`).
+    """Policy that follows the plan of the most similar sample of another template and cluster (:class:`PlanTable`).
 
-    End-to-end, it makes that sample's reference calls on the files of its own, with references resolved from what its
-    own calls returned. Step-by-step, it predicts at step k the k-th call of that plan, resolved from the shown history.
-    Where the plan is over, or needs a value that an observation does not have, it answers: each slot as the plan
-    answered its slot of that name, type and unit; else from the last results; else as the plan answered a slot of that
-    type and unit; else as ``prior`` does. Without tools (no-tool), and where no sample of another template and another
-    cluster has a reference, it answers as ``prior``.
+    End-to-end, it makes the donor's reference calls on its own files, with references resolved from the results of its
+    own calls. Step-by-step, it predicts the k-th call of the plan at step k, resolved from the shown history. When the
+    plan ends, or needs a value that an observation lacks, it answers. Each slot takes the first available value: from
+    the plan's slot of the same name, type and unit; from the last results; from a plan slot of the same type and unit;
+    from ``prior``. Without tools (no-tool) or without a plan it answers like ``prior``.
     """
 
     def __init__(self, sample: Sample, table: PlanTable) -> None:
@@ -360,7 +358,7 @@ class PlannerPolicy:
 
 
 def planned_value(slot: BlankSlot, plan: Plan, results: Results) -> JsonValue:
-    """The answer of ``results`` to ``slot`` if one follows ``plan``; None where they say nothing of its type."""
+    """Return the value for ``slot`` that ``results`` imply under ``plan``; None if they contain no suitable value."""
     alike = [each for each in plan.slots if (each.slot.type, each.slot.unit) == (slot.type, slot.unit)]
     namesakes = [each for each in alike if each.slot.name == slot.name]
     for each in namesakes:
@@ -383,7 +381,7 @@ def _evaluated(expression: str, results: Results) -> JsonValue:
 
 
 def _fitting(slot: BlankSlot, value: JsonValue) -> JsonValue:
-    """``value`` as an answer to ``slot``; None where it cannot be one."""
+    """Return ``value`` as an answer to ``slot``, or None if it is not a valid one."""
     if slot.type == "boolean":
         return value if isinstance(value, bool) else None
     if slot.type == "tolerance":
@@ -401,7 +399,7 @@ def _fitting(slot: BlankSlot, value: JsonValue) -> JsonValue:
 
 
 def _derived(slot: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
-    """The answer of one result to ``slot``: a label of its set, a yes or no, or the number named most like it."""
+    """Return the answer of one result to ``slot``: a label, a boolean, or the number with the most similar name."""
     if slot.type in ("boolean", "exact", "file") and (slot.choices or slot.type == "boolean"):
         return next((value for value in result.values() if _fitting(slot, value) is not None), None)
     if slot.type != "tolerance":
@@ -412,7 +410,7 @@ def _derived(slot: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
         if not _is_number(value):
             continue
         words, of_field = _words_and_unit(name, result)
-        # A bare ``value`` is what was calculated for the purpose.
+        # A bare ``value`` was calculated for this purpose.
         alike = 1.0 if name == "value" else _dice(words, set(_words(slot.name)))
         number = _in_unit(cast(float, value), of_field, unit, lenient=name == "value")
         if alike and number is not None and (best is None or alike > best[0]):
@@ -421,7 +419,7 @@ def _derived(slot: BlankSlot, result: dict[str, JsonValue]) -> JsonValue:
 
 
 def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], str | None]:
-    """The words of a field's name, and the unit: the one at its end (``diameter_mm``), or the one told beside it."""
+    """Return the words of a field's name and its unit (suffix as in ``diameter_mm``, else the field ``unit``)."""
     *words, last = name.split("_")
     unit = canonical_unit(last)
     if words and unit is not None:
@@ -431,7 +429,7 @@ def _words_and_unit(name: str, result: dict[str, JsonValue]) -> tuple[set[str], 
 
 
 def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient: bool) -> float | None:
-    """``value`` in the unit that is asked for; a number without unit has it where ``lenient``."""
+    """Return ``value`` in ``target_unit``, or None; if ``lenient``, a number without a unit counts as already in it."""
     if unit == target_unit or (unit is None and lenient):
         return value
     if unit is None or target_unit is None or not compatible(unit, target_unit):
@@ -440,7 +438,7 @@ def _in_unit(value: float, unit: str | None, target_unit: str | None, *, lenient
 
 
 def _words(name: str) -> list[str]:
-    """``weeds_in_field`` -> weed, field: without plurals and without what joins words."""
+    """Return the words of a name, without plural endings and short words: ``weeds_in_field`` -> weed, field."""
     return [word.removesuffix("s") for word in re.split(r"[_\W]+", name) if len(word) > 2]
 
 

@@ -1,9 +1,8 @@
-"""``prior``: the most likely answer without looking: median or mode of the same slots in other clusters; and the
-similarity of questions.
+"""Baseline ``prior``: median or mode of the same slots in other clusters; and the similarity of questions.
 
-Questions are TF-IDF vectors of words and word pairs, compared by their cosine. Weights are ``(1 + ln tf) * ln(1 + n /
-df)`` (Salton and Buckley, Term-weighting approaches in automatic text retrieval, 1988). Numbers and file names are
-masked: "is it above 5 %" and "is it above 12 %" are one question.
+Questions are TF-IDF vectors of words and word pairs, compared by cosine. Weights are ``(1 + ln tf) * ln(1 + n / df)``
+(Salton and Buckley, Term-weighting approaches in automatic text retrieval, 1988). Numbers and file names are masked,
+so that "is it above 5 %" and "is it above 12 %" are one question.
 """
 
 import math
@@ -39,10 +38,10 @@ from agrotools.text.normalise import CJK, WORD, normalise
 
 
 class PriorTable:
-    """Answers of a benchmark by template and slot, so that one sample's are guessed from other clusters' alone.
+    """Answers of a benchmark by template and slot, for guesses that exclude the sample's own cluster.
 
-    All are sorted once; what a cluster holds itself is then left out in passing, so that the cost of all guesses
-    together grows with the number of samples.
+    All values are sorted once, and those of a cluster are skipped on evaluation, so that the total cost of all guesses
+    grows linearly with the number of samples.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -51,7 +50,7 @@ class PriorTable:
             self.add(sample)
 
     def add(self, sample: Sample) -> None:
-        """Take in the answers of one more sample; to be done before the first guess."""
+        """Add the answers of one more sample; must precede the first guess."""
         for slot in sample.answer:
             value = _gold(slot)
             if value is not None:
@@ -59,7 +58,7 @@ class PriorTable:
                     self._seen[key].add(sample.cluster, value)
 
     def guess(self, sample: Sample, slot: Slot) -> JsonValue:
-        """The prior for ``slot``, from the narrowest group that other clusters fill; None where there is none."""
+        """Return the prior for ``slot`` from the narrowest group with values in other clusters, or None."""
         for key in _keys(sample, slot):
             group = self._seen.get(key)
             if group is not None and (guess := group.typical_outside(sample.cluster)) is not None:
@@ -68,7 +67,7 @@ class PriorTable:
 
 
 class _Group:
-    """Values of comparable slots, each from a cluster."""
+    """Values of comparable slots, by cluster."""
 
     def __init__(self) -> None:
         self._values: list[JsonValue] = []
@@ -80,7 +79,7 @@ class _Group:
         self._of_cluster[cluster].append(value)
 
     def typical_outside(self, cluster: str | None) -> JsonValue:
-        """Median of the numbers of other clusters, or the most frequent value where not all of them are numbers."""
+        """Return the median of the values of other clusters, or the most frequent one if not all are numbers."""
         if cluster not in self._guesses:
             self._guesses[cluster] = self._typical_without(self._of_cluster.get(cluster, []))
         return self._guesses[cluster]
@@ -112,7 +111,7 @@ class _Group:
             candidate = (excluded[text] - count, text)
             best = candidate if best is None else min(best, candidate)
             if text not in excluded:
-                # Whatever follows is as frequent at most, and comes later by name.
+                # All following values are at most as frequent, and come later alphabetically.
                 break
         return self._by_text[best[1]] if best else None
 
@@ -122,7 +121,7 @@ def _numbers(values: Iterable[JsonValue]) -> list[float]:
 
 
 def _median_without(ordered: Sequence[float], without: Iterable[float]) -> float:
-    """Median of sorted numbers less some of them."""
+    """Return the median of the sorted numbers ``ordered`` without those in ``without``."""
     left_out: list[int] = []
     for value in sorted(without):
         first = bisect_left(ordered, value)
@@ -140,7 +139,7 @@ def _median_without(ordered: Sequence[float], without: Iterable[float]) -> float
 
 
 def _keys(sample: Sample, slot: Slot) -> tuple[tuple[str, ...], ...]:
-    """From the narrowest group to the widest. A label is only comparable within its label set."""
+    """Return group keys from the narrowest to the widest. A label is comparable only within its label set."""
     if isinstance(slot, ToleranceSlot):
         unit = slot.unit or ""
         return (("template", sample.template, slot.name), ("name", slot.name, unit), ("unit", unit))
@@ -153,7 +152,7 @@ def _gold(slot: Slot) -> JsonValue:
     if isinstance(slot, ToleranceSlot | BooleanSlot | ExactSlot):
         return slot.value
     if isinstance(slot, FileSlot):
-        # Files have other names in other samples; what they share is being the first, the second...
+        # File names differ between samples, so a file is represented by its position in the sorted names.
         return str(sorted(slot.choices).index(slot.value)) if slot.value in slot.choices else None
     if isinstance(slot, ChoiceSetSlot):
         return list(slot.value)
@@ -168,7 +167,7 @@ def _file_at(slot: FileSlot, position: int) -> str | None:
 
 
 class PriorPolicy:
-    """Policy that answers at once, at every step."""
+    """Policy that gives the prior answer immediately, at every step."""
 
     def __init__(self, sample: Sample, table: PriorTable) -> None:
         values = {slot.name: table.guess(sample, slot) for slot in sample.answer}
@@ -185,14 +184,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 MOST_SHARED = 10_000
-"""A word or pair that more of the different questions share tells little, and is passed over: comparing stays quick."""
+"""Words and pairs in more distinct questions than this are ignored, because they are uninformative and slow."""
 
 _TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 
 
 def masked(query: str, file_names: Iterable[str]) -> str:
-    """``query`` in lower case with ``file`` in place of each file name and ``0`` in place of each number."""
+    """Return ``query`` in lower case, with ``file`` in place of each file name and ``0`` in place of each number."""
     text = normalise(query)
     for name in sorted(file_names, key=len, reverse=True):
         text = text.replace(normalise(name), "file")
@@ -200,7 +199,7 @@ def masked(query: str, file_names: Iterable[str]) -> str:
 
 
 class SimilarQuestions:
-    """Cosines of a question with each of ``texts`` (:func:`masked`, each one once)."""
+    """Cosine similarities between a question and each of ``texts`` (distinct, :func:`masked`)."""
 
     def __init__(self, texts: Sequence[str]) -> None:
         import numpy as np
@@ -223,7 +222,7 @@ class SimilarQuestions:
         self._size = len(texts)
 
     def cosines(self, text: str) -> "NDArray[np.float64]":
-        """One number in [0, 1] for each of the texts. The work is that of the texts that share a feature."""
+        """Return one cosine in [0, 1] per text. The cost depends only on the texts that share a feature."""
         import numpy as np
 
         cosines = np.zeros(self._size)

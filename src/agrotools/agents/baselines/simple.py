@@ -1,9 +1,10 @@
-"""Baselines of one idea: ceilings that see the gold, floors that see the prompt or nothing, and replays of runs.
+"""Simple baselines: upper bounds that see the gold, lower bounds that see only the prompt or nothing, and replays.
 
-Ceilings make the reference calls, executed by real tools (``oracle``) or answered with the truth (``perfect-tools``),
-and are marked *privileged*. What they lose is lost by the tools (oracle) or by the benchmark itself (perfect-tools,
-which must reach 100 % wherever the truth is known). Examination questions have no tools: perfect-tools answers them
-with what the files say is right. Floors are ``echo`` and ``guess`` (from the prompt alone) and ``random``.
+Upper bounds make the reference calls, executed by real tools (``oracle``) or answered with the truth
+(``perfect-tools``), and are marked *privileged*. Their errors are those of the tools (oracle) or of the benchmark
+(perfect-tools, which must reach 100 % wherever the truth is known). Examination questions have no tools; there,
+perfect-tools gives the correct answer from the files. Lower bounds are ``echo``, ``guess`` (from the prompt alone) and
+``random``.
 """
 
 import math
@@ -46,9 +47,9 @@ from agrotools.tools import tool_specs
 
 
 class OraclePolicy:
-    """Policy that makes the reference calls in written order and rebuilds the answer from their results.
+    """Policy that makes the reference calls in order and derives the answer from their results.
 
-    ``told``: it is given texts that cannot be derived from tool results.
+    ``told``: it also knows the gold of texts that cannot be derived from tool results.
     """
 
     def __init__(self, sample: Sample, *, told: bool = False) -> None:
@@ -70,7 +71,7 @@ class OraclePolicy:
 
 
 class RightAnswerPolicy:
-    """Policy that gives the right answer to a question that needs no tool."""
+    """Policy that gives the correct answer to a question that needs no tool."""
 
     def __init__(self, sample: Sample) -> None:
         (slot,) = sample.answer
@@ -83,7 +84,7 @@ class RightAnswerPolicy:
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
-    """The step's arguments with live values; None where an earlier tool failed or left such a value open."""
+    """Return the step's arguments with live values; None if an earlier tool failed or did not yield a needed value."""
     try:
         if any(resolve_ref(ref, results) is None for _, ref, _ in iter_refs(step.arguments)):
             return None
@@ -93,10 +94,9 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
 
 
 def answer_from(slots: Sequence[Slot], results: Results, *, told: bool = False) -> str:
-    """The answer that ``results`` imply, in the answer form. A slot they do not yield is left unanswered.
+    """Return the answer that ``results`` imply, in the answer form. A slot without a derivable value stays unanswered.
 
-    Keywords and texts of which nothing says how they follow are looked for in what the last call returned; they are
-    the right ones where the policy is ``told``.
+    Keywords and texts without an expression take the last text that a call returned, or the gold if ``told``.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
@@ -123,10 +123,9 @@ def _right_text(slot: KeywordsSlot | ReferenceTextsSlot) -> JsonValue:
 
 
 class TruthTools:
-    """Answers the k-th call of a sample with the truth of its k-th reference step.
+    """Tools that answer the k-th call of a sample with the truth of its k-th reference step.
 
-    Where nothing says how an answer follows from what tools return, there is no such truth: what was recorded stands
-    for it.
+    If no slot has an expression over tool results, steps without a truth are answered with their recorded result.
     """
 
     def __init__(self, sample: Sample) -> None:
@@ -147,9 +146,9 @@ class TruthTools:
 def _with_made_files(
     index: int, truth: dict[str, JsonValue] | None, steps: Sequence[ReferenceStep]
 ) -> dict[str, JsonValue] | None:
-    """A step's truth and, under the names that the real tool gave them, the files it makes that later steps use.
+    """Return a step's truth together with the files it creates that later steps use, under their recorded names.
 
-    A mask has no truth of its own: what a later step finds in it has.
+    A mask itself has no truth; the values that a later step measures in it have one.
     """
     if truth is None:
         return None
@@ -165,7 +164,7 @@ class EchoPolicy:
 
 
 class GuessPolicy:
-    """Policy that answers at once, at every step, from what the answer form shows."""
+    """Policy that guesses from the answer form immediately, at every step."""
 
     def __init__(self, sample: Sample) -> None:
         self._slots = sample.answer
@@ -174,7 +173,7 @@ class GuessPolicy:
         return Answer(text=format_answer(self._slots, guessed_values(view, self._slots)) or "I cannot tell.")
 
 
-# Fixed before any benchmark was built: the span within which a sensible quantity of that unit may lie.
+# Fixed before any benchmark was built: plausible ranges by unit.
 NUMBER_RANGE: dict[str | None, tuple[float, float]] = {
     None: (0.01, 1000.0),
     "%": (0.1, 100.0),
@@ -191,7 +190,7 @@ _WORDS = ("crop", "weed", "soil", "leaf", "fruit", "tree", "area", "share", "ima
 
 @dataclass(frozen=True)
 class BlankSlot:
-    """Name, type, unit and label set of a slot: exactly what the answer form shows every policy."""
+    """Name, type, unit and label set of a slot: the information that the answer form shows to every policy."""
 
     name: str
     type: str
@@ -201,7 +200,7 @@ class BlankSlot:
 
 
 def blank(slot: Slot) -> BlankSlot:
-    """``slot`` without its gold."""
+    """Return ``slot`` without its gold."""
     choices: tuple[str, ...] = ()
     if (isinstance(slot, ExactSlot) and isinstance(slot.value, str)) or isinstance(slot, FileSlot | ChoiceSetSlot):
         choices = tuple(sorted(slot.choices))
@@ -212,7 +211,7 @@ def blank(slot: Slot) -> BlankSlot:
 
 
 class RandomPolicy:
-    """Policy with random decisions, seeded by run seed, sample, epoch and length of the history."""
+    """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
         self._slots = sample.answer
@@ -229,7 +228,7 @@ class RandomPolicy:
 
 
 def random_answer(slots: Sequence[Slot], rng: Random) -> str:
-    """One value for every slot, uniform over its labels or log-uniform over the range of its unit."""
+    """Return a random value for every slot: uniform over its labels, or log-uniform over the range of its unit."""
     values = {slot.name: _random_value(blank(slot), rng) for slot in slots}
     return format_answer(slots, {name: value for name, value in values.items() if value is not None})
 
@@ -256,7 +255,7 @@ def _log_uniform(span: tuple[float, float], rng: Random) -> float:
 
 
 def random_arguments(spec: ToolSpec, view: SampleView, rng: Random) -> dict[str, JsonValue]:
-    """Arguments that pass the tool's JSON Schema: every required one, and each optional one half of the time."""
+    """Return arguments that match the tool's JSON Schema: the required ones, and optional ones with probability 0.5."""
     properties = cast(dict[str, dict[str, JsonValue]], spec.parameters.get("properties", {}))
     required = cast(list[str], spec.parameters.get("required", []))
     arguments: dict[str, JsonValue] = {}
@@ -305,12 +304,12 @@ def _random_number(schema: Mapping[str, JsonValue], rng: Random, *, whole: bool)
     most = float(cast(float, high)) if high is not None else least + 1000
     if whole:
         return rng.randint(math.ceil(least), math.floor(most))
-    # The open interval is inside every closed and half-open one.
+    # The open interval lies within all closed and half-open ones.
     return least + (most - least) * rng.uniform(0.001, 0.999)
 
 
 class ReplayPolicy:
-    """Replays one record: its predicted actions in step-by-step, its turns elsewhere."""
+    """Policy that replays one record: its predicted actions in step-by-step, its turns in the other modes."""
 
     def __init__(self, record: Record) -> None:
         self._actions: tuple[Action, ...] = record.actions if record.actions is not None else _turns(record)

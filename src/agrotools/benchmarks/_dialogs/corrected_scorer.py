@@ -40,8 +40,7 @@ _DEEPEST = 50
 
 def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
     """Return the arguments with defaults added, base names of files and boxes as numbers; None if they are not an
-    object.
-    """
+    object."""
     if not is_object(arguments) or not _is_flat_enough(arguments):
         return None
     spec = published_specs().get(name)
@@ -159,7 +158,7 @@ def score_steps(
 ) -> Scores:
     """Compute the step-by-step metrics over all gold steps, including those without a prediction.
 
-    ``summ_acc_objective`` excludes subjective answers; without a ``similarity``, ``summ_acc`` is left out.
+    ``summ_acc_objective`` excludes subjective answers. If there are any, ``summ_acc`` needs a ``similarity``.
 
     Raises:
         BenchmarkError: the gold of a sample is malformed.

@@ -81,8 +81,7 @@ class DialogForm:
     """Tools offered with every entry instead of those that the entry lists."""
     gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
     """Function that reads the gold of an entry in place of ``gt_answer``; its second argument receives notes. Such
-    entries need neither reference calls nor a final answer.
-    """
+    entries need neither reference calls nor a final answer."""
 
 
 class ReadEntry(NamedTuple):
@@ -242,8 +241,7 @@ def _questions(value: Any, findings: EntryFindings) -> list[str]:
 
 class _Turn(NamedTuple):
     """Question of a dialog with the messages that follow it. ``user_turns``: number of questions in the whole
-    dialog.
-    """
+    dialog."""
 
     query: str
     messages: list[dict[str, Any]]
@@ -348,8 +346,7 @@ def _replace_paths(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 def _observation(content: Any) -> Observation:
     """Return the output of a tool as ``{"text": ...}`` or ``{"image": published path}``; the result is empty if there
-    is none.
-    """
+    is none."""
     if content is None:
         return Observation(result={})
     kind = "text"

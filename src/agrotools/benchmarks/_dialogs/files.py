@@ -124,8 +124,7 @@ def image_size(path: Path, display_path: str) -> tuple[int, int]:
 
 def is_web_page(head: bytes) -> bool:
     """Return True if the first bytes of a file are those of a web page, which servers send in place of a
-    missing file.
-    """
+    missing file."""
     return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
 
 

@@ -181,8 +181,7 @@ def samples_of(
 
 def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Sample]:
     """Return the samples with unique ids. A later sample with a repeated id (keys ``1`` and ``01``) gets a suffix and a
-    note.
-    """
+    note."""
     used_ids: set[str] = set()
     renamed_samples: list[Sample] = []
     for sample in samples:
@@ -256,8 +255,7 @@ class Layout(NamedTuple):
     """Possible names of the entry file, the most likely first."""
     folders: tuple[str, ...]
     """Folders below the data root that may hold the entry file, the most likely first; the data root itself
-    comes last.
-    """
+    comes last."""
     tree: str
     """Description of the expected files, for the user."""
     get_it: str

@@ -55,8 +55,7 @@ def tools_in(module: str, names: Iterable[str]) -> dict[str, str]:
 
 class TableLayout(NamedTuple):
     """Layout of a paper's table: column headings by suffix of the metric id, and the table number of the
-    printed rows.
-    """
+    printed rows."""
 
     title: str
     columns: Mapping[str, str]

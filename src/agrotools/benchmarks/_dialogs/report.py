@@ -140,8 +140,7 @@ def _reason(left_out: str) -> str:
 
 def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) -> list[PublishedRow]:
     """Return the printed rows of the evaluated models and of the two best other models by answer accuracy (or
-    SummAcc).
-    """
+    SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
     printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
     last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]

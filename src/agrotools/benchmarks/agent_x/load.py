@@ -108,8 +108,7 @@ class _Files(NamedTuple):
     samples: list[SampleFile]
     names: dict[str, str]
     """Name in the sample for each name by which a step may refer to a file; for a video, the name of its first
-    frame.
-    """
+    frame."""
     videos: list[str]
 
 

@@ -31,8 +31,7 @@ _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "
 
 def read_predictions(path: Path) -> tuple[list[Any], list[str]]:
     """Read predictions and descriptions of malformed parts from a file. Raises :class:`BenchmarkError` for another
-    form.
-    """
+    form."""
     return parse_predictions(read_json(path), path.name)
 
 

@@ -21,8 +21,7 @@ from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 """Names of metrics in Agent-X's files (with their spelling), each with the suffix of the metric id after
-``agent_x.``.
-"""
+``agent_x.``."""
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
 
@@ -107,8 +106,7 @@ def _mean(numbers: Sequence[float | None]) -> Figure:
 @dataclass(frozen=True)
 class ToolCallStatistics:
     """Call counts of Agent-X. ``invalid`` calls name a tool outside :data:`TOOLS`; they may also count as
-    successful.
-    """
+    successful."""
 
     samples: int
     steps: int

@@ -51,8 +51,7 @@ def read_prediction(text: str) -> Prediction | str:
 
 def raw_object(text: str) -> dict[str, JsonValue] | None:
     """Return the object that :func:`read_prediction` parses, unchanged, or the last one with only one of its keys, or
-    None.
-    """
+    None."""
     objects = _objects(text)
     whole = [value for value in objects if STEPS in value and ANSWER in value]
     parts = [value for value in objects if STEPS in value or ANSWER in value]
@@ -112,8 +111,7 @@ def _plain(value: Any, depth: int) -> JsonValue:
 
 def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:
     """Return the steps, unwrapped from an additional list or from an object that numbers them; None for another
-    form.
-    """
+    form."""
     while isinstance(value, list) and len(value) == 1 and isinstance(value[0], list):
         value = value[0]
     if isinstance(value, dict):

@@ -1,8 +1,9 @@
-"""The published files of AgriEval, of CMMLU's agronomy part, and of other sets in either shape, read into items.
+"""Reader of question files: those of AgriEval, of CMMLU's agronomy part, and of other sets in either format.
 
-AgriEval (arXiv 2507.21773) publishes UTF-8 JSON lists. A choice item has ``id``, ``type``, ``question_type`` (单选,
-多选, 判断), ``question``, ``options`` and ``answer``; a question item ``answer`` as text, ``domain`` and ``class``.
-CMMLU (arXiv 2306.09212) publishes one table a subject with the columns Question, A, B, C, D and Answer.
+AgriEval (arXiv 2507.21773) publishes UTF-8 JSON lists.
+A choice item has ``id``, ``type``, ``question_type`` (单选, 多选, 判断), ``question``, ``options`` and ``answer``;
+an open question has ``answer`` as text, ``domain`` and ``class``.
+CMMLU (arXiv 2306.09212) publishes one table per subject with the columns Question, A, B, C, D and Answer.
 """
 
 import csv
@@ -26,26 +27,26 @@ Order = Literal["given", "shuffled", "later", "rotated"]
 
 
 class QuestionSettings(FrozenModel):
-    """The options of ``agrotools eval agrieval`` and of other sets of questions (``--option NAME=VALUE``)."""
+    """Options of ``agrotools eval agrieval`` and of other question sets (``--option NAME=VALUE``)."""
 
     part: Literal["all", "choice", "question"] = "all"
-    """Multiple choice, open questions, or both."""
+    """Multiple-choice questions, open questions, or both."""
     files: str = ""
-    """Names of files in the folder, separated by commas; the main files, or what there is, if empty."""
+    """Names of files in the folder, separated by commas; empty for the main files."""
     shots: Annotated[int, Field(ge=0, le=5)] = 0
-    """Solved examples before each question, of the same kind."""
+    """Number of solved examples of the same kind before each question."""
     examples: Path | None = None
-    """File that the examples are taken from; the questions of other groups if not given."""
+    """File from which examples are drawn; None for the questions of other groups."""
     cot: bool = False
-    """Ask for reasoning before the answer."""
+    """True to ask for reasoning before the answer."""
     retrieval: Path | None = None
-    """Index of a corpus (``agrotools kb index``); the passages it finds stand before the question."""
+    """Index of a corpus (``agrotools kb index``) whose retrieved passages precede the question."""
     passages: Annotated[int, Field(ge=1, le=20)] = 3
     order: Order = "given"
-    """Options as in the file, shuffled, with right ones moved to later places, or once in every rotation."""
+    """Options as in the file, shuffled, with correct ones moved to later places, or once in every rotation."""
     seed: int = 0
     language: Literal["zh", "en"] = "zh"
-    """Of the prompts."""
+    """Language of the prompts."""
 
     @property
     def label(self) -> str:
@@ -58,7 +59,7 @@ class QuestionSettings(FrozenModel):
 
 
 MOST_BYTES = 1 << 28
-"""A longer file is refused: the whole of AgriEval takes 6 MB."""
+"""Maximum size of a file; all of AgriEval has 6 MB."""
 _MOST_CHARACTERS = 20_000
 _KINDS: dict[str, OptionKind] = {
     "单选": "single",
@@ -79,26 +80,26 @@ _PLAIN = frozenset("ABCDEFG")
 
 @dataclass(frozen=True, slots=True)
 class Item:
-    """A question of a file. ``options`` are empty where the answer is a text; ``groups``: its categories."""
+    """Question of a file. ``options`` are empty if the answer is a text; ``groups`` are its categories."""
 
     number: str
-    """Its ``id`` in the file, made distinct where it comes again."""
+    """``id`` in the file, with a suffix if it occurs again."""
     kind: OptionKind | None
     question: str
     answer: tuple[str, ...]
-    """Letters of the right options, or the text alone."""
+    """Letters of the correct options, or the answer text alone."""
     options: Mapping[str, str] = field(default_factory=dict)
     groups: Mapping[str, str] = field(default_factory=dict)
 
 
 def question_key(question: str) -> str:
-    """A question without case, spaces and marks: equal for questions that differ only in these."""
+    """Return a question without case, spaces and punctuation, for detecting duplicates."""
     return _MARKS.sub("", unicodedata.normalize("NFKC", question)).casefold()
 
 
 @dataclass(frozen=True)
 class ItemFile:
-    """The items of a file, and how many entries could not be used, by reason."""
+    """Items of a file, and the number of unusable entries by reason."""
 
     path: Path
     items: Sequence[Item]
@@ -106,13 +107,13 @@ class ItemFile:
 
 
 def read_items(path: Path) -> ItemFile:
-    """The items of a JSON list in AgriEval's or CMMLU's shape, or of a CSV table in CMMLU's.
+    """Read the items of a JSON list in the format of AgriEval or CMMLU, or of a CSV table in that of CMMLU.
 
-    Entries that cannot be asked or scored are left out and counted: no question, no answer, options without letters, an
-    answer outside the options.
+    Entries that cannot be asked or scored are left out and counted: those without a question or an answer, with options
+    without letters, or with an answer outside the options.
 
     Raises:
-        BenchmarkError: the file cannot be read, is not UTF-8, not JSON, or holds no item.
+        BenchmarkError: the file cannot be read, is not UTF-8 or JSON, or holds no item.
     """
     entries = _entries(path)
     items: list[Item] = []
@@ -139,7 +140,7 @@ _SHAPE = "a JSON list of objects with question, options (letter to text) and ans
 
 
 class _LeftOut(Exception):
-    """Reason why an entry is no item."""
+    """Reason why an entry cannot be used."""
 
 
 def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
@@ -198,7 +199,7 @@ def _item(entry: Mapping[str, Any]) -> Item:
 
 
 def _first_text(entry: Mapping[str, Any], *names: str) -> str:
-    """The first of these fields that says something, as text; scalars alone count."""
+    """Return the first non-empty field as text; only strings and numbers count."""
     for name in names:
         value = entry.get(name)
         if type(value) is str or type(value) in (int, float):
@@ -207,7 +208,7 @@ def _first_text(entry: Mapping[str, Any], *names: str) -> str:
                 raise _LeftOut(f"with over {_MOST_CHARACTERS} characters in a field")
             try:
                 text.encode()
-            except UnicodeEncodeError as error:  # JSON can spell it, no request and no record can
+            except UnicodeEncodeError as error:  # JSON can contain lone surrogates, requests and records cannot
                 raise _LeftOut("with half of a character") from error
             if text:
                 return text
@@ -215,7 +216,7 @@ def _first_text(entry: Mapping[str, Any], *names: str) -> str:
 
 
 def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
-    """Letter to text, without those that are empty; None where the entry has no options at all."""
+    """Return the text of each non-empty option by letter; None if the entry has no options."""
     entry_options = entry.get("options")
     if entry_options is None:
         entry_options = {letter: entry[letter] for letter in "ABCDEFG" if letter in entry} or None
@@ -247,7 +248,7 @@ def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Domain, field, cognitive level and task where the file has them; else the one label it has."""
+    """Return domain, field, cognitive level and task if the file has them, otherwise its single label."""
     groups: dict[str, str] = {}
     for outer, names in (
         ("domain", {"type": "domain", "subtype": "field"}),

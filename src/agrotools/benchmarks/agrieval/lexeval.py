@@ -1,14 +1,13 @@
-"""Scoring of LexEval: letters cut out of a reply and compared as a string; ROUGE-L of jieba's words.
+"""Scoring of LexEval: letters extracted from a reply and compared as a string, and ROUGE-L of jieba's words.
 
-AgriEval names LexEval's procedure as its own and publishes no scorer. Source: github.com/CSHaitao/LexEval,
-code/evaluation (process.py, evaluate.py), with the packages jieba 0.42.1 and rouge 1.0.1. Written anew from its
-behaviour; what it does that one would not expect is kept:
+AgriEval says that it uses LexEval's procedure and publishes no scorer for it. Source: github.com/CSHaitao/LexEval,
+code/evaluation (process.py, evaluate.py), with the packages jieba 0.42.1 and rouge 1.0.1. Reimplemented from its
+behaviour; unexpected behaviour is kept:
 
-* only A to E are letters, and any run of them is read, in DNA and in "Answer" as well: ``Answer: C`` gives ``AC``;
+* only A to E are letters, and any run of them is read, even in DNA and in "Answer": ``Answer: C`` gives ``AC``;
 * order counts: ``CA`` is not ``AC``; a run with a repeated letter is dropped; lower case is not read;
-* ROUGE-L counts each different word once, in both texts and in what they share;
-* where the two texts make its backtracking call itself more than 990 times (as a long reply does), Python stops it,
-  and the score is 0.
+* ROUGE-L counts each distinct word once, in both texts and in their common subsequence;
+* if the backtracking needs more than 990 recursive calls (as for a long reply), Python stops it and the score is 0.
 """
 
 import re
@@ -21,21 +20,23 @@ _SEPARATORS = str.maketrans("", "", "、.,;，和")
 _RUN = re.compile("[ABCDE]{1,5}")
 
 MOST_STEPS = 990
-"""Calls of the original's backtracking before Python's limit of 1,000 frames stops it (measured with Python 3.11)."""
+"""Recursive calls of the original before Python's limit of 1,000 frames stops it (measured with Python 3.11)."""
 LONGEST = 10_000
-"""Characters without punctuation beyond which a text is not divided into words: jieba's time grows with their square.
-A text of that many Chinese characters has far more words than ``MOST_STEPS``, so that the original gives 0 as well."""
+"""Maximum number of characters without punctuation for word segmentation, because jieba's time grows with the square.
+
+A longer Chinese text has far more words than ``MOST_STEPS``, so that the original gives 0 as well.
+"""
 
 
 def extract(reply: str) -> str:
-    """The letters that LexEval reads out of a reply, in their order, as one string; empty where there are none."""
+    """Return the letters that LexEval extracts from a reply, in their order as one string; empty if there are none."""
     text = reply.split("解析", 1)[0].split("分析", 1)[0].translate(_SEPARATORS)
     runs = (run for run in _RUN.findall(text) if len(set(run)) == len(run))
     return "".join(dict.fromkeys("".join(runs)))
 
 
 def rouge_l(answer: str, reference: str) -> float:
-    """ROUGE-L of the words of two texts, as the package ``rouge`` gives it (``"rouge-l"``, ``"f"``).
+    """Return ROUGE-L of the words of two texts, as the package ``rouge`` computes it (``"rouge-l"``, ``"f"``).
 
     Raises:
         UsageError: jieba is not installed.
@@ -48,7 +49,7 @@ def rouge_l(answer: str, reference: str) -> float:
 
 
 def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
-    """ROUGE-L of two texts that are lists of words; 0 where one has none."""
+    """Return ROUGE-L of two lists of words; 0 if one is empty."""
     if not answer or not reference:
         return 0.0
     shared = shared_words(reference, answer, MOST_STEPS)
@@ -59,11 +60,11 @@ def rouge_l_of_words(answer: Sequence[str], reference: Sequence[str]) -> float:
 
 
 def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: int | None = None) -> set[str] | None:
-    """The different words of the one longest common subsequence that the package ``rouge`` finds; None where that takes
-    more than ``most_steps`` calls.
+    """Return the distinct words of the longest common subsequence that the package ``rouge`` finds.
 
-    It goes back from the ends of both texts; where the words differ it leaves out the last word of ``reference`` if
-    that alone loses nothing, else the last word of ``answer``.
+    The result is None if that takes more than ``most_steps`` calls. The search goes back from the ends of both texts;
+    if the words differ, it drops the last word of ``reference`` if only that keeps the full length, otherwise the last
+    word of ``answer``.
     """
     rows = common_rows(answer, reference)
     words: set[str] = set()
@@ -84,6 +85,6 @@ def shared_words(reference: Sequence[str], answer: Sequence[str], most_steps: in
 
 @cache
 def _words() -> Callable[[str], list[str]]:
-    """jieba's exact mode."""
+    """Return the function that segments a text with jieba's exact mode."""
     cutter, _ = jieba_cutter()
     return lambda text: [str(word) for word in cutter.cut(text, cut_all=False)]

@@ -1,4 +1,4 @@
-"""Loading of AgriEval and of CMMLU's agronomy part: files of a folder, and the samples made of their items."""
+"""Loading of AgriEval and of CMMLU's agronomy part: search for the files, and conversion of their items to samples."""
 
 import hashlib
 import json
@@ -39,17 +39,19 @@ CMMLU_SOURCE = SourceNote(
 
 
 def load_agrieval(loading: Loading) -> Benchmark:
-    """The questions of AgriEval in ``data_root/agrieval`` (or ``data_root``), put as ``loading.options`` say.
+    """Load the questions of AgriEval in ``data_root/agrieval`` (or ``data_root``), asked as ``loading.options``
+    specify.
 
     Raises:
-        UsageError: an option that there is not, or a value that it cannot have.
-        BenchmarkError: the files are not there or cannot be read.
+        UsageError: an option is unknown or has an invalid value.
+        BenchmarkError: the files are missing or cannot be read.
     """
     return _load("agrieval", AGRIEVAL_SOURCE, loading)
 
 
 def load_cmmlu_agronomy(loading: Loading) -> Benchmark:
-    """The agronomy questions of CMMLU in ``data_root/cmmlu`` (or ``data_root``); raises as :func:`load_agrieval`."""
+    """Load the agronomy questions of CMMLU in ``data_root/cmmlu`` (or ``data_root``); errors as in
+    :func:`load_agrieval`."""
     return _load("cmmlu-agronomy", CMMLU_SOURCE, loading)
 
 
@@ -66,15 +68,16 @@ _GET_IT = {
 }
 _FOLDERS = {"agrieval": ("agrieval", "AgriEval/Dataset", "AgriEval", "Dataset"), "cmmlu-agronomy": ("cmmlu", "CMMLU")}
 _VARIANTS = ("(main)", "(rag)", "(shuffle)")
-"""In the order in which they are taken where a set lies there in several."""
+"""Variants of a file in order of preference."""
 
 
 def find_files(name: str, data_root: Path | None, settings: QuestionSettings) -> tuple[Path, list[Path]]:
-    """The folder of the set ``name`` and its files: those that ``settings`` name, or one for each part of the set.
+    """Return the folder of the set ``name`` and its files: those named in ``settings``, or one for each part of the
+    set.
 
     Raises:
-        UsageError: no folder was given, or a file that is named is not there.
-        NoFileError: the folder is not there or holds no such file.
+        UsageError: no folder was given, or a named file does not exist.
+        NoFileError: the folder does not exist or holds no such file.
     """
     if data_root is None:
         raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR; to be had from {_GET_IT[name]}")
@@ -127,7 +130,7 @@ TASK_TYPES = {
 
 
 class _Place(NamedTuple):
-    """A sample: the item it asks, the options as they stand in it, and the id of the first with the same question."""
+    """Sample to be made: its item, the ordered options, and the id of the first sample with the same question."""
 
     item: Item
     ordered: Ordered
@@ -137,14 +140,14 @@ class _Place(NamedTuple):
 def question_benchmark(
     name: str, source: SourceNote, root: Path, files: Sequence[ItemFile], settings: QuestionSettings, progress: Progress
 ) -> Benchmark:
-    """Benchmark of all items of ``files``, asked as ``settings`` say; a sample is made when it is first needed.
+    """Return a benchmark of all items of ``files``, asked as ``settings`` specify; samples are made on first access.
 
-    Its content hash is over what they are made of: items, order, passages, examples, settings, and the words of the
-    prompts; :data:`VERSION` stands for the code.
+    Its content hash covers the items, order, passages, examples, settings and prompt texts; :data:`VERSION` represents
+    the code.
 
     Raises:
         UsageError: there are not enough examples to draw from.
-        BenchmarkError: the file of examples, or the index, cannot be read.
+        BenchmarkError: the file of examples or the index cannot be read.
     """
     items = [item for file in files for item in file.items if _is_selected(item, settings)]
     pool = read_items(settings.examples.expanduser()).items if settings.examples else items
@@ -190,18 +193,20 @@ def question_benchmark(
 
 
 def _no_passages(_: Item) -> "Sequence[Passage]":
-    """The passages of a run without retrieval."""
+    """Return the passages of a run without retrieval."""
     return ()
 
 
 def _passages_for(
     items: Sequence[Item], index: Path, count: int, progress: Progress
 ) -> "tuple[Callable[[Item], Sequence[Passage]], str]":
-    """Lookup of the ``count`` best passages of the index for an item's question and options, and a note on the index
-    (may be empty). What was found is kept in the user's cache, for the next run on the same items.
+    """Search the index for the ``count`` best passages for the question and options of each item.
+
+    Returns a function that looks up the passages of an item, and a note on the index, which may be empty. Results are
+    cached in the user's cache for later runs on the same items.
 
     Raises:
-        CorpusError: the folder holds no whole index.
+        CorpusError: the folder holds no complete index.
     """
     from agrotools.knowledge.corpus import CorpusIndex, Passage
 
@@ -238,7 +243,7 @@ def _content(item: Item, *more: object) -> bytes:
 
 
 def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[list[str], list[_Place]]:
-    """Ids and places of all samples, by part of the set and number of the item."""
+    """Return the ids and the contents of all samples, sorted by id."""
     first: dict[str, str] = {}
     ids: list[str] = []
     places: list[_Place] = []
@@ -246,7 +251,7 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
     for item in items:
         sample_id = f"{'choice' if item.kind else 'question'}-{_pad_number(item.number)}"
         while sample_id in used_ids:
-            # Two files may number their questions alike.
+            # Two files may use the same numbers.
             sample_id += "x"
         used_ids.add(sample_id)
         cluster = first.setdefault(question_key(item.question), sample_id)

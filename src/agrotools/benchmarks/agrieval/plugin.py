@@ -1,4 +1,4 @@
-"""Plug-in of AgriEval, and of CMMLU's agronomy questions, which are asked and scored alike; slots of both."""
+"""Plug-ins of AgriEval and of CMMLU's agronomy questions, which are asked and scored alike, and their slots."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +14,8 @@ OptionKind = Literal["single", "multiple", "true_false"]
 
 
 class OptionsSlot(Slot):
-    """The right options of an examination question, by their letters. ``options``: letter to text, as shown."""
+    """Correct options of an examination question, by their letters. ``options``: text of each option as shown, by
+    letter."""
 
     scored_apart: ClassVar[bool] = True
     type: Literal["options"] = "options"
@@ -57,7 +58,7 @@ class ReferenceTextSlot(Slot):
 
 
 ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel", "hf_rougelsum")
-"""Overlaps of each pair of texts in AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
+"""Overlap metrics computed by AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
 
 
 def _find(name: str) -> Callable[[Path | None], str]:
@@ -139,7 +140,7 @@ METRICS = {
         by_judge=True,
     ),
 }
-"""Scores of examination questions; see :mod:`agrotools.benchmarks.agrieval.score`."""
+"""Metrics of examination questions; see :mod:`agrotools.benchmarks.agrieval.score`."""
 
 AGRIEVAL = BenchmarkPlugin(
     name="agrieval",

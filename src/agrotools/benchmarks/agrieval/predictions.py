@@ -1,8 +1,8 @@
-"""AgriEval's result files: its questions with what a model replied, as its run scripts write them.
+"""Result files of AgriEval: its questions with a model's replies, as its scripts write them.
 
-A list of the entries of the data set, each with ``generated_answer`` where the model was asked (eval/choice_run.py,
-eval/qa_run.py), or with ``response``, a text or a list of them (eval/run_multi_choice_base.py). Entries with options
-are choices, others open questions; both hold the right answer.
+A result file is a list of data set entries, each with ``generated_answer`` if the model was asked (eval/choice_run.py,
+eval/qa_run.py), or with ``response``, a text or a list of texts (eval/run_multi_choice_base.py). Entries with options
+are choice questions, others are open questions; both hold the correct answer.
 """
 
 from collections.abc import Mapping
@@ -26,7 +26,7 @@ _FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "
 
 @dataclass(frozen=True)
 class Answered:
-    """A question that can be scored. ``replies``: none where the model gave none, which is wrong."""
+    """Question that can be scored. ``replies`` are empty if the model gave none, which counts as wrong."""
 
     key: str
     slot: OptionsSlot | ReferenceTextSlot
@@ -35,7 +35,7 @@ class Answered:
 
 @dataclass(frozen=True)
 class Results:
-    """Content of a result file: its raw entries of both kinds, and those that can be scored (``answered``)."""
+    """Content of a result file: its raw entries of both kinds, and the questions that can be scored (``answered``)."""
 
     choices: tuple[Mapping[str, Any], ...]
     open_questions: tuple[Mapping[str, Any], ...]
@@ -44,7 +44,7 @@ class Results:
 
 
 def read_results(path: Path) -> Results:
-    """Content of a result file; :class:`BenchmarkError` where it holds no question with its answer."""
+    """Read a result file. Raises :class:`BenchmarkError` if it holds no question with its answer."""
     data = read_json(path)
     if not is_list(data):
         raise BenchmarkError(f"{path.name} is not a list", hint=_FORM)
@@ -72,7 +72,7 @@ def read_results(path: Path) -> Results:
 
 
 def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
-    """Slot of the question; None if it, or the right answer, cannot be read."""
+    """Return the slot of the question; None if the question or its answer cannot be read."""
     answer: Any = entry.get("answer") if is_object(entry) else None
     if not is_text(answer) or not answer.strip():
         return None
@@ -80,7 +80,7 @@ def _slot(entry: Any) -> OptionsSlot | ReferenceTextSlot | None:
         if "options" in entry:
             return _options_slot(entry, answer)
         return ReferenceTextSlot(name="answer", label="the answer", value=answer)
-    except ValidationError:  # half of a character, which JSON can spell
+    except ValidationError:  # JSON can contain lone surrogates
         return None
 
 
@@ -99,7 +99,7 @@ def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
 
 
 def compare_results(inputs: PredictionInput) -> Compared:
-    """The file as AgriEval's own code scores it, and as runs are scored here."""
+    """Score the file as AgriEval's own code does, and as runs are scored in this package."""
     results = read_results(inputs.file)
     published = Scores("", {}, {})
     stops: list[str] = []
@@ -128,7 +128,7 @@ def compare_results(inputs: PredictionInput) -> Compared:
 
 
 def _parts(each: Answered) -> SampleParts:
-    """Several replies to a question count as their mean; no reply as one without a letter or a word in it."""
+    """Return the mean scores over the replies to a question; a missing reply scores like an empty text."""
     rows = [
         read_options(each.slot, reply)[1] if isinstance(each.slot, OptionsSlot) else text_values(each.slot, reply)
         for reply in each.replies or ("",)

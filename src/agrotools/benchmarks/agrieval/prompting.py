@@ -1,4 +1,4 @@
-"""Prompts of questions: order of the options, solved examples, and the words of ``prompts.toml``."""
+"""Prompts of questions: order of the options, solved examples, and the texts of ``prompts.toml``."""
 
 import hashlib
 import random
@@ -14,11 +14,11 @@ from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import UsageError
 
 LATER_SHARE = 0.585
-"""Share of right options in the later half under the order ``later``: that of AgriEval's own test (section 4.3)."""
+"""Share of correct options in the later half with the order ``later``, as in AgriEval's own test (section 4.3)."""
 
 
 class Ordered(NamedTuple):
-    """Options in an order, the letters of the right ones, and from which place (from 0) each text came."""
+    """Options in an order, the letters of the correct ones, and the original place (from 0) of each text."""
 
     options: dict[str, str]
     answer: tuple[str, ...]
@@ -27,10 +27,10 @@ class Ordered(NamedTuple):
 
 
 def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, seed: str) -> Iterator[Ordered]:
-    """The question's options under ``order``: once, or once for each rotation.
+    """Yield the question's options in ``order``: once, or once for each rotation.
 
-    ``shuffled`` is a permutation, ``later`` one whose right options stand in the later half of the places with
-    probability :data:`LATER_SHARE`; both are drawn from ``seed``.
+    ``shuffled`` is a random permutation; ``later`` is one with the correct options in the later half of the places with
+    probability :data:`LATER_SHARE`. Both are drawn with ``seed``.
     """
     places = list(range(len(options)))
     if order == "rotated":
@@ -49,7 +49,8 @@ def orders_of(options: Mapping[str, str], answer: Sequence[str], order: Order, s
 
 
 def _later(options: Mapping[str, str], answer: Sequence[str], rng: random.Random) -> list[int]:
-    """Places of the texts, right ones drawn into the later or the earlier half one by one while there is room."""
+    """Return the places of the texts. Correct ones are drawn into the later or earlier half one by one while there is
+    room."""
     letters = list(options)
     right = [place for place, letter in enumerate(letters) if letter in answer]
     wrong = [place for place, letter in enumerate(letters) if letter not in answer]
@@ -76,16 +77,16 @@ def _ordered(options: Mapping[str, str], answer: Sequence[str], origin: Sequence
 
 
 class Examples:
-    """Draws examples from ``pool``, the same for the same item and seed.
+    """Drawing of examples from ``pool``, deterministic for an item and seed.
 
-    The group of an item is the narrowest that its file tells: field, else domain, else type. Where all of a kind are of
-    one group, or tell none, the group cannot be kept out; ``groups_kept_out`` says so. An item with the same question,
-    or with one that differs in marks and spaces alone, is never drawn: it would tell the answer.
+    Examples come from outside the item's group, which is the narrowest category in its file: field, domain or type. If
+    all items of a kind are in one group, or have none, this is impossible; ``groups_kept_out`` records that. An item
+    with the same question, up to punctuation and spaces, is never drawn, because it would reveal the answer.
     """
 
     def __init__(self, pool: Sequence[Item], seed: int) -> None:
         self._by_kind: dict[OptionKind | None, dict[str, tuple[str, Item]]] = defaultdict(dict)
-        """By what is asked: group and item."""
+        """Group and item of each question, by kind."""
         for item in pool:
             self._by_kind[item.kind].setdefault(question_key(item.question), (_group(item), item))
         self._seed = seed
@@ -95,15 +96,15 @@ class Examples:
         }
 
     def for_item(self, item: Item, count: int) -> list[Item]:
-        """``count`` examples for ``item``.
+        """Draw ``count`` examples for ``item``.
 
         Raises:
-            UsageError: there are not enough of its kind outside its group.
+            UsageError: there are not enough items of its kind outside its group.
         """
         others = self._others(item)
         rng = random.Random(f"{self._seed}/{item.kind}/{item.number}/{item.question}")
         item_key = question_key(item.question)
-        # One more than is asked for, as the question itself may be among them.
+        # One more than needed, because the question itself may be among them.
         sampled = [other for key, other in rng.sample(others, min(count + 1, len(others))) if key != item_key][:count]
         if len(sampled) < count:
             raise UsageError(
@@ -114,13 +115,13 @@ class Examples:
         return sampled
 
     def check(self, items: Iterable[Item], count: int) -> None:
-        """Check that all ``items`` have enough examples; raises as :meth:`for_item` for the first that has too few."""
+        """Check that all ``items`` have enough examples; errors as in :meth:`for_item`."""
         for item in items:
-            if len(self._others(item)) <= count:  # with more, there are enough even if it is itself among them
+            if len(self._others(item)) <= count:  # with more, there are enough even if one of them is the item itself
                 self.for_item(item, count)
 
     def _others(self, item: Item) -> list[tuple[str, Item]]:
-        """Pool of examples for ``item``, with the keys of the questions; it may contain ``item`` itself."""
+        """Return the possible examples for ``item`` with their question keys; they may contain ``item`` itself."""
         kind, group = item.kind, _group(item) if self.groups_kept_out.get(item.kind) else None
         if (kind, group) not in self._outside:
             items = self._by_kind.get(kind, {}).items()
@@ -136,7 +137,7 @@ _PROMPTS = Path(__file__).with_name("prompts.toml")
 
 
 class Passage(Protocol):
-    """Result of retrieval: a piece of text, and the title of its source (may be empty)."""
+    """Retrieved piece of text, with the title of its source, which may be empty."""
 
     @property
     def text(self) -> str: ...
@@ -151,7 +152,7 @@ def prompt_of(
     examples: Sequence[Item] = (),
     passages: Sequence[Passage] = (),
 ) -> str:
-    """The whole prompt of ``item`` with its options in that order."""
+    """Return the complete prompt of ``item`` with its options in the given order."""
     words = _words(settings.language)
     before = _passages(passages, words)
     if item.kind is None:
@@ -168,7 +169,7 @@ def prompt_of(
 
 @cache
 def prompts_hash() -> str:
-    """SHA-256 of the words of all prompts."""
+    """Return the SHA-256 of all prompt texts."""
     return hashlib.sha256(_PROMPTS.read_bytes()).hexdigest()
 
 
@@ -178,7 +179,8 @@ def _words(language: str) -> dict[str, Any]:
 
 
 def _shots(examples: Sequence[Item], words: Mapping[str, Any], form: str) -> str:
-    """The examples as a piece of the prompt; ``form`` begins the names of what a form of prompt has of its own."""
+    """Return the examples as part of the prompt; ``form`` is the prefix of the template names for this form of
+    prompt."""
     if not examples:
         return ""
     template = words.get(f"{form}example", words["example"])
@@ -215,14 +217,14 @@ def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
 
 
 def _fill_template(template: str, **values: str) -> str:
-    """``template`` with each ``{name}`` replaced at once, so that braces in a question are only text."""
+    """Replace all ``{name}`` in ``template`` in one pass, so that braces in a question have no effect."""
     first, pieces = _pieces(template)
     return first + "".join([values[name] + rest for name, rest in pieces])
 
 
 @cache
 def _pieces(template: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Text before the first name, and each name with the text after it."""
+    """Return the text before the first name, and each name with the text after it."""
     first, *pieces = template.split("{")
     parted = (piece.partition("}") for piece in pieces)
     return first, tuple((name, rest) for name, _, rest in parted)

@@ -1,23 +1,23 @@
-"""Scorer in AgriEval's own repository, to the letter: choice questions, and texts of open questions.
+"""Published scorer in AgriEval's repository: choice questions, and texts of open questions.
 
-**Choice questions.** The patterns are in ``published_scorer.toml``, which names the file it is from. If the scorer
-reads no letter at all, it calls the answer right with a probability: 0.2 of several options, one over the options of
-one, one half of true or false. Here that is the credit, so that scoring twice gives the same. An empty reply has none.
+**Choice questions.** The patterns are in ``published_scorer.toml``, which names their source. If the original finds no
+letter, it guesses: it calls the answer correct with probability 0.2 for several correct options, one over the number of
+options for one, and one half for true or false. Here the probability is the credit, so that scoring is deterministic.
+An empty reply scores 0.
 
-**Open questions.** ROUGE of two packages, BLEU and BERTScore, written anew from the behaviour of
-eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit
-46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0) with the packages rouge 1.0.1 and rouge-score 0.1.2. What one
-would not expect is kept:
+**Open questions.** ROUGE of two packages, BLEU and BERTScore, reimplemented from the behaviour of
+eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit 46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0)
+with the packages rouge 1.0.1 and rouge-score 0.1.2. Unexpected behaviour is kept:
 
-* texts are divided at spaces alone, so that a Chinese text without any is one word: what says the same in other words
-  shares nothing (``rouge_*``); the other package knows no letters but a to z and digits, so that a Chinese text has no
-  words at all (``hf_rouge*``);
-* for ``rouge_*``, ``sent_bleu*`` and ``corpus_bleu*`` the answer stands where the reference should;
-* a text of nothing but full stops ends the script, as does a pair that makes the package call itself too often;
-* an answer without a character is a space, a reference without one is 抱歉，无法回答;
-* ``mauve`` is 0, whatever the texts.
+* texts are split only at spaces, so that a Chinese text without spaces is one word, and a paraphrase has no overlap
+(``rouge_*``); the other package knows only the letters a to z and digits, so that a Chinese text has no words at all
+(``hf_rouge*``);
+* for ``rouge_*``, ``sent_bleu*`` and ``corpus_bleu*`` answer and reference are exchanged;
+* the script ends with an exception for a text of only full stops, and for a pair that exceeds the recursion limit;
+* an empty answer is replaced by a space, an empty reference by 抱歉，无法回答;
+* ``mauve`` is always 0.
 
-``hf_rouge*`` are the middle of 1,000 unseeded resamples there, another each time; here the mean they scatter around.
+The original ``hf_rouge*`` are the middle of 1,000 unseeded resamples and vary between runs; here the mean is used.
 """
 
 import os
@@ -39,7 +39,7 @@ from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, 
 from agrotools.text.rouge import common_length, common_rows, length_in_row
 
 MOST_STEPS = 989
-"""Calls of the backtracking of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
+"""Recursive calls of the package rouge before Python's limit stops the script (measured with Python 3.11)."""
 _NO_REFERENCE = "抱歉，无法回答"
 _NO_LATIN = re.compile("[^a-z0-9]+")
 _MODEL = "bert-base-chinese"
@@ -47,17 +47,16 @@ _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5
 _SUMMING_UP = "综上所述"
 KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
-"""Names of the kinds of questions in its files."""
+"""Kinds of questions by their names in the files."""
 _RIGHT, _WRONG = "正确", "错误"
 NO_REPLIES = "the script reads generated_answer, which no entry has"
 
 
 def score_choices(entries: Sequence[Mapping[str, Any]]) -> Scores:
-    """The accuracy that the scorer prints of a result file, as the mean of its lots: over the entries that have a reply
-    and an answer.
+    """Compute the expected accuracy that the scorer prints for a result file, over entries with a reply and an answer.
 
     Raises:
-        PublishedScorerStops: the original ends with an exception.
+        PublishedScorerStops: the original raises an exception.
     """
     with_reply = [entry for entry in entries if "generated_answer" in entry and "answer" in entry]
     total = 0.0
@@ -76,15 +75,18 @@ def _credit_of(entry: Mapping[str, Any]) -> float:
     if not reply:
         return 0.0
     options, answer = entry["options"], entry["answer"]
-    # The kind is looked at only where there are not as many capitals as right options.
+    # The kind is only read if the number of capitals differs from the number of correct options.
     capitals = {character for character in reply.replace("\n", "") if character.isupper()}
     kind_value: Any = None if capitals and len(capitals) == len(answer) else entry["question_type"]
     return credit(reply, options, KINDS.get(kind_value) if isinstance(kind_value, str) else None, answer)
 
 
 def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answer: str) -> float:
-    """Expected score of ``reply``, 0 to 1. ``answer``: the letters of the right options; ``kind``: None
-    of a question of no kind that it knows, which only capitals answer."""
+    """Return the expected score of ``reply``, 0 to 1.
+
+    ``answer``: letters of the correct options. ``kind``: None for a question of an unknown kind, for which only
+    capitals are read.
+    """
     if not reply:
         return 0.0
     read = "".join(sorted(set(extract(reply, len(options), kind, len(answer)))))
@@ -98,8 +100,11 @@ def credit(reply: str, options: Mapping[str, str], kind: OptionKind | None, answ
 
 
 def extract(reply: str, options: int, kind: OptionKind | None, letters: int) -> str:
-    """The letters that the scorer reads: all capitals, if they are as many as there are right ones (``letters``);
-    else the first of its patterns that is found; else, of several, all capitals. Empty where it reads none."""
+    """Return the letters that the scorer reads; empty if there are none.
+
+    These are all capitals if they are as many as the correct options (``letters``), otherwise the match of the first
+    matching pattern, otherwise all capitals if several options can be correct.
+    """
     text = reply.replace("\n", "")
     capitals = sorted({character for character in text if character.isupper()})
     if len(capitals) == letters:
@@ -130,14 +135,14 @@ def _patterns(kind: OptionKind, last: str) -> tuple[tuple[re.Pattern[str], int],
 
 
 def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str | None:
-    """The group of the first match. The same as a plain search, in time that grows with the text alone."""
+    """Return the group of the first match; equivalent to a plain search, but in linear time."""
     if pattern.pattern.startswith(_SUMMING_UP):
-        # Nested repeats: the match ends at the last letter behind the first such word.
+        # Nested repeats: the match ends at the last letter after the first such phrase.
         start = text.find(_SUMMING_UP)
         behind = re.findall(f"[A-{last}]", text[start + len(_SUMMING_UP) :]) if start >= 0 else []
         return behind[-1] if behind else None
     if ".*?" in pattern.pattern:
-        # Behind the last place where such a pattern can end nothing is worth a look.
+        # Nothing can match after the last place where such a pattern can end.
         in_words = pattern.pattern.endswith("正确(答案)?")
         ends = text.rfind(_RIGHT) + len("正确答案") if in_words else _last_letter(text, last)
         text = text[: max(0, ends)]
@@ -146,32 +151,35 @@ def _search(pattern: re.Pattern[str], text: str, last: str, group: int) -> str |
 
 
 def _last_letter(text: str, last: str) -> int:
-    """Just behind the last letter of an option; 0 where there is none."""
+    """Return the position after the last option letter; 0 if there is none."""
     return max((text.rfind(chr(code)) for code in range(ord("A"), ord(last) + 1)), default=-1) + 1
 
 
 class Pair(NamedTuple):
-    """An answer and the reference as the script compares them."""
+    """Answer and reference as the script compares them."""
 
     answer: str
     reference: str
 
 
 def as_compared(answer: str | None, reference: str | None) -> Pair:
-    """Both texts, with what stands for one that is missing or blank."""
+    """Return both texts, with the script's substitutes for missing or blank ones."""
     return Pair(
         answer if answer and answer.strip() else " ", reference if reference and reference.strip() else _NO_REFERENCE
     )
 
 
 def rouges(pair: Pair) -> dict[str, float]:
-    """:data:`ROUGES` of two texts, each 0 to 1. Where the script would stop there is a value all the same: 0 for a text
-    without sentences, else what the package would come to with more room."""
+    """Return the :data:`ROUGES` of two texts, each 0 to 1.
+
+    Pairs for which the script stops also get a value: 0 for a text without sentences, otherwise the result without the
+    recursion limit.
+    """
     return dict(zip(ROUGES, (*_by_spaces(pair), *_by_latin_words(pair)), strict=True))
 
 
 def stop_at(pair: Pair) -> str | None:
-    """The exception with which the script ends at such a pair; None where it goes on."""
+    """Return the name of the exception with which the script ends for this pair; None if there is none."""
     answer, reference = map(_sentences, pair)
     if not answer or not reference:
         return "ValueError"
@@ -182,8 +190,9 @@ def stop_at(pair: Pair) -> str | None:
 
 
 def score_open(entries: Sequence[Mapping[str, Any]]) -> Scores:
-    """All that the script prints of a result file, over the entries that have a reply and an answer, in
-    percent with its four decimals; what needs a package that is not there is left out.
+    """Compute all metrics that the script prints for a result file, over entries with a reply and an answer.
+
+    Values are in percent with four decimals, as printed. Metrics whose package is missing are left out.
 
     Raises:
         PublishedScorerStops: the script ends with an exception.
@@ -222,7 +231,7 @@ def _sentences(text: str) -> list[str]:
 
 
 def _by_spaces(pair: Pair) -> tuple[float, float, float]:
-    """ROUGE-1, -2 and -L of the package rouge: different words and pairs of words, each counted once."""
+    """Return ROUGE-1, -2 and -L of the package rouge, which counts each distinct word and pair of words once."""
     answer, reference = map(_sentences, pair)
     if not answer or not reference:
         return 0.0, 0.0, 0.0
@@ -249,7 +258,7 @@ def _f(both: int, n_answer: int, n_reference: int) -> float:
 
 
 def _by_latin_words(pair: Pair) -> tuple[float, float, float, float]:
-    """rouge1, rouge2, rougeL and rougeLsum of the package rouge-score, without stems."""
+    """Return rouge1, rouge2, rougeL and rougeLsum of the package rouge-score, without stemming."""
     words, reference_words = map(_latin_words, pair)
     counts = (_ngrams(words, reference_words, 1), _ngrams(words, reference_words, 2))
     longest = _plain_f(common_length(reference_words, words), len(words), len(reference_words))
@@ -272,7 +281,7 @@ def _plain_f(both: int, n_answer: int, n_reference: int) -> float:
 
 
 def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -> int:
-    """Words of the reference that some line shares with it in order; no word more often than either text has it."""
+    """Count words of the reference that a line shares with it in order, each at most as often as in both texts."""
     remaining = Counter(word for line in answer for word in line) & Counter(word for line in reference for word in line)
     hits = 0
     for line in reference:
@@ -284,12 +293,12 @@ def _hits(answer: Sequence[Sequence[str]], reference: Sequence[Sequence[str]]) -
 
 
 def _shared_places(line: Sequence[str], other: Sequence[str]) -> set[int]:
-    """Places in ``line`` of the one longest common subsequence that the package finds."""
+    """Return the places in ``line`` of the longest common subsequence that the package finds."""
     rows = common_rows(line, other)
     places: set[int] = set()
     i, j = len(line), len(other)
     while i and j:
-        # Row by row, with the two lengths counted on: to count them anew at each place would take the square of a line.
+        # Both lengths are updated along a row, because recomputing them at each place would take quadratic time.
         row_bits, above = (rows[row].to_bytes(len(other) // 8 + 1, "little") for row in (i, i - 1))
         longest, without = length_in_row(rows[i], j), length_in_row(rows[i - 1], j)
         while j and line[i - 1] != other[j - 1]:
@@ -323,7 +332,10 @@ def _google_bleu(pairs: Sequence[Pair]) -> list[float]:
 
 
 def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
-    """Of one to four words, by sentence and of all; the mean of each. The reference is scored against the answer."""
+    """Return sentence BLEU-1 to -4, corpus BLEU of single n-gram orders 1 to 4, and the mean of each four.
+
+    Answer and reference are exchanged.
+    """
     bleu: Any = import_module("nltk.translate.bleu_score")
     divide: Any = import_module("nltk.tokenize").word_tokenize
     answers, references = [[divide(pair.answer)] for pair in pairs], [divide(pair.reference) for pair in pairs]
@@ -344,7 +356,7 @@ def _nltk_bleu(pairs: Sequence[Pair]) -> list[float]:
 
 
 def _bert_score(pairs: Sequence[Pair]) -> list[float]:
-    # Nothing is downloaded: the model must be where transformers keeps its own.
+    # Nothing is downloaded: the model must be in the cache of transformers.
     os.environ.setdefault("HF_HUB_OFFLINE", "1")
     scorer: Any = import_module("bert_score")
     answers, references = ([*texts] for texts in zip(*pairs, strict=True))

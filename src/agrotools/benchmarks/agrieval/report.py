@@ -1,9 +1,9 @@
-"""Report of runs on examination questions: metrics, places of right options, and figures of AgriEval's paper beside.
+"""Report of runs on examination questions: metrics, places of correct options, and published figures of AgriEval.
 
 English names and abbreviations are those of the paper, Chinese ones those of the published file of open questions. No
-published file tells the tasks of choice questions: their Chinese names are our translations, and may not be those of
-the file when it is published. Where headers of the paper contradict its figures (Tables 9, 10, 12), a figure stands in
-the column that it belongs to; the doubts of :mod:`agrotools.report.published` say so.
+published file has the tasks of choice questions; their Chinese names are our translations and may differ from a file
+published later. Where table headers of the paper contradict its figures (Tables 9, 10, 12), a figure is shown in the
+column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
 import re
@@ -68,13 +68,13 @@ DOMAINS: Mapping[str, tuple[str, ...]] = {
 }
 """Names of each domain by its abbreviation; the last one is that of the older label ``type``."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
-"""Column of each type of choice question."""
+"""Table column of each type of choice question."""
 
 
 class Grouping(NamedTuple):
-    """Way of breaking a result down. ``columns``: heading to ``group_checked`` of the printed figures.
+    """Breakdown of a result. ``columns``: value of ``group_checked`` in the printed figures, by heading.
 
-    ``tables``: by setting, the number of the paper's table; ``told_by``: what the files must tell.
+    ``tables``: number of the paper's table, by setting. ``told_by``: category that the files must contain.
     """
 
     title: str
@@ -113,14 +113,17 @@ GROUPINGS = (
 
 
 def code_of(name: str, table: Mapping[str, tuple[str, ...]]) -> str:
-    """Abbreviation of a task or domain by any of its names, in any case; empty for an unknown name."""
+    """Return the abbreviation of a task or domain by any of its names, ignoring case; empty for an unknown name."""
     plain = " ".join(name.split()).casefold()
     return next((code for code, names in table.items() if plain in map(str.casefold, (code, *names))), "")
 
 
 def setting_of(label: str) -> str:
-    """Name of a setting in the tables: ``5-shot`` is ``few-shot``, ``retrieval`` is ``rag``, and zero-shot with options
-    in another order (``zero-shot, shuffled``) is that order. Anything else stays as it is."""
+    """Return the name of a setting in the tables.
+
+    ``5-shot`` becomes ``few-shot``, ``retrieval`` becomes ``rag``, and zero-shot is dropped before an order of the
+    options (``zero-shot, shuffled``). Other names are unchanged.
+    """
     words = [re.sub(r"[1-9]\d*-shot", "few-shot", word.strip().lower()) for word in label.split(",")]
     words = ["rag" if word == "retrieval" else word for word in words]
     return ", ".join(words[1:] if len(words) > 1 and words[0] == "zero-shot" else words)
@@ -128,7 +131,7 @@ def setting_of(label: str) -> str:
 
 @dataclass
 class _Item:
-    """A question of a run: the columns that it counts in, and its scores in all epochs and rotations."""
+    """Question of a run: the columns that it counts in, and its scores in all epochs and rotations."""
 
     is_open: bool
     cluster: str
@@ -167,7 +170,8 @@ class _Run:
         self.items[name].scores.append(score)
 
     def estimate(self, code: str, *, is_open: bool) -> Estimate | None:
-        """Mean over the items of a column, epochs and rotations averaged; None where there are none."""
+        """Return the mean over the items of a column, with epochs and rotations averaged; None if there are no
+        items."""
         items = [item for item in self.items.values() if item.is_open == is_open and code in (OVERALL, *item.codes)]
         return (
             estimate_mean([fmean(item.scores) for item in items], [item.cluster for item in items]) if items else None
@@ -175,20 +179,20 @@ class _Run:
 
 
 class PaperOfRuns:
-    """Tables of the paper for runs on AgriEval; runs on other benchmarks are passed over."""
+    """Tables of the paper for runs on AgriEval; runs on other benchmarks are ignored."""
 
     def __init__(self) -> None:
         self._runs: list[_Run] = []
         self._is_open = False
 
     def begin_run(self, manifest: Manifest) -> None:
-        """The records that follow are of this run."""
+        """Start a run; the records that follow belong to it."""
         self._is_open = manifest.benchmark == BENCHMARK
         if self._is_open:
             self._runs.append(_Run(manifest))
 
     def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """A record of the run and what it scored."""
+        """Add a record of the run and its score rows."""
         score = next((row.value for row in scores if row.metric in _SCORES), None)
         if self._is_open and score is not None:
             self._runs[-1].add(record.sample, score)
@@ -197,14 +201,14 @@ class PaperOfRuns:
         return any(run.items for run in self._runs)
 
     def page(self) -> "Markup":
-        """The tables as a section of a page."""
+        """Return the tables as a section of a page."""
         from markupsafe import Markup
 
         template = templates(Path(__file__).parent).get_template("paper.html.j2")
         return Markup(template.render(tables=html_tables(self.terminal())))
 
     def terminal(self) -> "list[RenderableType]":
-        """A table for each grouping that runs have items of, with the figures of the paper, and notes."""
+        """Return a table for each grouping in which runs have items, with the figures of the paper, and notes."""
         from rich.text import Text
 
         notes = Notes()
@@ -216,7 +220,7 @@ class PaperOfRuns:
 
 
 Cells = Mapping[str, Estimate]
-"""Figures of a run by column."""
+"""Estimates of a run by column."""
 
 
 def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> "list[RenderableType]":
@@ -238,14 +242,14 @@ def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> "list[Ren
 
 
 def _chunks(columns: Sequence[str]) -> Iterable[Sequence[str]]:
-    """Columns that stand side by side, at most :data:`_COLUMNS_SIDE_BY_SIDE`, in as few tables as that takes."""
+    """Split the columns into as few tables as possible with at most :data:`_COLUMNS_SIDE_BY_SIDE` columns each."""
     tables = -(-len(columns) // _COLUMNS_SIDE_BY_SIDE)
     size = -(-len(columns) // tables)
     return (columns[start : start + size] for start in range(0, len(columns), size))
 
 
 def _names(runs: Sequence[_Run]) -> list[list[str]]:
-    """Lines that name each run: model and setting, and the options of the benchmark where these are the same."""
+    """Return lines that name each run: model and setting, and the benchmark options if these two are ambiguous."""
     pairs = [(run.manifest.model, run.setting) for run in runs]
     count = Counter(pairs)
     options = [", ".join(f"{name}={value}" for name, value in run.manifest.benchmark_options.items()) for run in runs]
@@ -256,8 +260,11 @@ def _names(runs: Sequence[_Run]) -> list[list[str]]:
 
 
 def _printed(grouping: Grouping, runs: Sequence[_Run]) -> dict[tuple[str, str], dict[str, PublishedRow]]:
-    """Printed figures by model and setting, then by group: of the models that were run, and of the best open one and
-    the best behind an API, in the settings that were run."""
+    """Return the printed figures by model and setting, then by group.
+
+    They are those of the evaluated models, of the best open model and of the best API model, in the settings of the
+    runs.
+    """
     lines: dict[tuple[str, str], dict[str, PublishedRow]] = {}
     for setting in dict.fromkeys(run.setting for run in runs):
         if setting not in grouping.tables:
@@ -335,7 +342,7 @@ def _explanations(runs: Sequence[_Run]) -> list[str]:
 
 
 def _sentence(row: PublishedRow) -> str:
-    """A figure of the paper's running text, with what it holds for."""
+    """Return a figure of the paper's running text as a sentence."""
     what = ", ".join(part for part in (row.model, row.setting, row.variant) if part)
     n = f" (n {row.n:,})" if row.n is not None else ""
     unit = "points" if row.unit == "points" else "%"
@@ -357,13 +364,13 @@ _COLUMNS = (
 
 
 def _metrics(summary: Summary) -> Mapping[str, Metric] | None:
-    """Those of a run on examination questions alone."""
+    """Return the metrics of a run that has only examination questions; None for any other run."""
     metrics = summary.modes["no-tool"].metrics if "no-tool" in summary.modes else {}
     return metrics if metrics and set(metrics) <= set(METRICS) else None
 
 
 def option_notes(part: ModeSummary) -> Iterator[str]:
-    """Places that a model chose, and what rotating the options changed."""
+    """Yield lines on the places that a model chose and on the effect of rotating the options."""
     places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
     if places is not None:
         n_choices = sum(places.chosen)

@@ -1,8 +1,8 @@
-"""Scores of examination questions: letters of options, and texts compared with a reference text.
+"""Scores of examination questions: option letters, and texts compared with a reference text.
 
-The definitions are those of AgriEval (arXiv 2507.21773): a question with several right options counts only where the
-very set is given; ROUGE-L at alpha 1 over characters. Beside them stand a partial credit, the answer as the public
-rule of LexEval would read it, and ROUGE-L without punctuation.
+The definitions are those of AgriEval (arXiv 2507.21773): a question with several correct options counts only if exactly
+these are given; ROUGE-L is computed over characters with alpha 1. Additional metrics are a partial credit, the accuracy
+with LexEval's public parsing rule, and ROUGE-L without punctuation.
 """
 
 from array import array
@@ -25,11 +25,11 @@ from agrotools.text.rouge import rouge_l, rouge_l_normalised
 VERSION = "1"
 READ_METRICS = ("agrieval.accuracy", "agrieval.partial", "agrieval.accuracy_lexeval", "agrieval.accuracy_published")
 PUBLISHED_ROUGES = tuple(f"agrieval.{name}_published" for name in ROUGES)
-"""Overlaps that AgriEval's own code computes of open questions without a model."""
+"""Overlap metrics that AgriEval's own code computes for open questions without a model."""
 TEXT_METRICS = ("agrieval.rouge_l", "agrieval.rouge_l_normalised", *PUBLISHED_ROUGES)
 ROUGE_LEXEVAL = "agrieval.rouge_l_lexeval"
 SIMILARITIES = {MINILM: "agrieval.similarity_minilm", MPNET: "agrieval.similarity_mpnet"}
-"""Metrics by the embedder whose cosines they are."""
+"""Cosine metrics by the name of their embedder."""
 JUDGE = "agrieval.judge"
 ROUGE_NAME = "rouge-l-lexeval"
 """Name of LexEval's ROUGE-L for ``--with``."""
@@ -41,7 +41,8 @@ def check_comparisons(comparisons: TextComparisons) -> None:
 
 
 def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str], float]]:
-    """Metrics that are computed only when asked for, each with the score of an answer and the reference text."""
+    """Return the requested optional metrics, each with the function that scores an answer against the reference
+    text."""
     metrics = {ROUGE_LEXEVAL: lexeval.rouge_l} if ROUGE_NAME in comparisons.names else {}
     if (embedder := comparisons.embedder) is None:
         return metrics
@@ -53,17 +54,18 @@ def _comparisons(comparisons: TextComparisons) -> dict[str, Callable[[str, str],
 
 
 def score_record(record: Record, trajectory: Trajectory, comparisons: TextComparisons) -> list[Score]:
-    """The rows of a record whose sample is an examination question: ``agrotools.slot`` says how the answer was read.
+    """Return the rows of a record whose sample is an examination question; ``agrotools.slot`` holds the parsed answer.
 
-    ``agrieval.accuracy``: the very set of right options. ``agrieval.partial``: the share of the right options that was
-    given, 0 where a wrong one was. ``agrieval.accuracy_lexeval``: as accuracy, by LexEval's rule of reading.
-    ``agrieval.accuracy_published``: the credit of the scorer in AgriEval's repository, a mean over the lots it draws.
-    ``agrieval.likelihood``: the likeliest letter of the first token, where the endpoint told likelihoods and one option
-    is right. ``agrieval.rouge_l`` and ``agrieval.rouge_l_normalised``: overlap with the reference text;
-    :data:`PUBLISHED_ROUGES`: as AgriEval's own code has it.
+    ``agrieval.accuracy``: 1 for exactly the correct options. ``agrieval.partial``: share of the correct options that
+    were given, 0 if a wrong one was given. ``agrieval.accuracy_lexeval``: accuracy with LexEval's parsing rule.
+    ``agrieval.accuracy_published``: credit of the scorer in AgriEval's repository, as the expected value over its
+    random guesses. ``agrieval.likelihood``: 1 if the most likely letter of the first token is correct; only if the
+    endpoint returned probabilities and a single option is correct. ``agrieval.rouge_l`` and
+    ``agrieval.rouge_l_normalised``: overlap with the reference text; :data:`PUBLISHED_ROUGES`: overlap as in AgriEval's
+    own code.
 
     Raises:
-        UsageError: what an extra metric needs is not installed.
+        UsageError: the dependency of an optional metric is not installed.
     """
     (slot,) = record.sample.answer
     answer = trajectory.answer
@@ -90,14 +92,14 @@ def score_record(record: Record, trajectory: Trajectory, comparisons: TextCompar
 
 
 def text_values(slot: ReferenceTextSlot, answer: str) -> dict[str, float]:
-    """:data:`TEXT_METRICS` of an answer, each 0 to 1."""
+    """Return the :data:`TEXT_METRICS` of an answer, each 0 to 1."""
     ours = rouge_l(answer, slot.value), rouge_l_normalised(answer, slot.value)
     theirs = published_scorer.rouges(published_scorer.as_compared(answer, slot.value))
     return dict(zip(TEXT_METRICS, (*ours, *theirs.values()), strict=True))
 
 
 def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], dict[str, float]]:
-    """Reading of an answer, and its :data:`READ_METRICS`, each 0 to 1."""
+    """Return the parsed answer and its :data:`READ_METRICS`, each 0 to 1."""
     read = read_choices(answer, slot.options, slot.kind)
     read_letters, right = set(read.letters), set(slot.value)
     lexeval_read = lexeval.extract(answer)
@@ -117,7 +119,7 @@ def read_options(slot: OptionsSlot, answer: str) -> tuple[dict[str, JsonValue], 
 
 
 def _likeliest(slot: OptionsSlot, trajectory: Trajectory) -> str | None:
-    """Option whose letter has most of the probability of the first token; None without probabilities."""
+    """Return the option whose letter is the most likely first token; None without probabilities."""
     reply = trajectory.steps[-1].reply if trajectory.steps else trajectory.halted_by
     if slot.kind == "multiple" or reply is None or not reply.first_token:
         return None
@@ -145,11 +147,11 @@ def _row(
 
 
 def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
-    """A question on each answer that is compared with a reference text."""
+    """Return a question about each answer that is compared with a reference text."""
     answer = record.trajectory.answer if record.trajectory is not None and record.invalid is None else None
     if answer is None or not answer.strip():
         return []
-    # Not the prompt: its examples and passages hold answers too, and differ between settings.
+    # The prompt is not used, because its examples and passages contain answers and differ between settings.
     question = str(record.sample.metadata.get("question") or record.sample.query)
     texts = [slot for slot in record.sample.answer if isinstance(slot, ReferenceTextSlot)]
     return [open_question(JUDGE, slot.name, question, slot.value, answer) for slot in texts]
@@ -160,11 +162,11 @@ def _has_text(slot: Slot) -> bool:
 
 
 class Rotations(FrozenModel):
-    """Questions that were asked with their options in every rotation: each text stood in each place once.
+    """Results of questions asked with their options in every rotation, so that each text was once in each place.
 
-    ``accuracy``: mean over the rotations of a question, so that no place is worth more than another. ``majority``: the
-    options chosen in more rotations than any others are the right ones. ``consistency``: the same options were chosen,
-    by their text, in all rotations (whether right or not; none is no choice).
+    ``accuracy``: mean over the rotations of a question, which weights all places equally. ``majority``: the options
+    chosen in more rotations than any others are correct. ``consistency``: the same options, by their text, were chosen
+    in all rotations, correct or not; choosing none does not count.
     """
 
     n_questions: int
@@ -174,10 +176,10 @@ class Rotations(FrozenModel):
 
 
 class OptionPlaces(FrozenModel):
-    """Questions with one right option, by the place of an option from the first: how often chosen, how often right.
+    """Places of chosen and of correct options, from the first, over questions with one correct option.
 
-    ``preference``: total variation distance between the two, 0 to 1: how much of the choices would have to move for the
-    places to be chosen as often as they are right. ``unread``: answers from which no option could be read.
+    ``preference``: total variation distance between the two distributions, 0 to 1. ``unread``: number of answers from
+    which no option could be parsed.
     """
 
     n: int
@@ -188,16 +190,16 @@ class OptionPlaces(FrozenModel):
 
 
 class OptionPlacesTally:
-    """Places of chosen and right options over the records of one mode."""
+    """Counter of the places of chosen and correct options over the records of one mode."""
 
     def __init__(self) -> None:
         self._chosen, self._right = Counter[int](), Counter[int]()
         self._n = self._unread = 0
         self._questions: dict[tuple[str, int], _Question] = {}
-        """By id without the rotation, and epoch."""
+        """Answers to each question, by sample id without the rotation, and epoch."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """A valid record and its rows; those of other samples than multiple-choice questions are passed over."""
+        """Add a valid record and its rows; samples other than multiple-choice questions are ignored."""
         slot = record.sample.answer[0]
         if not isinstance(slot, OptionsSlot):
             return
@@ -216,12 +218,12 @@ class OptionPlacesTally:
             self._questions.setdefault(key, _Question(record.sample.cluster or key[0])).add(slot, read_letters)
 
     def results(self) -> dict[str, FrozenModel]:
-        """``option_places`` and ``rotations``, as far as such questions were asked."""
+        """Return ``option_places`` and ``rotations``, each only if there were such questions."""
         results = {"option_places": self.places(), "rotations": self.rotations()}
         return {name: result for name, result in results.items() if result is not None}
 
     def places(self) -> OptionPlaces | None:
-        """Chosen and right options, or None if there was no question with one right option."""
+        """Return the places of chosen and correct options; None if no question has a single correct option."""
         if not self._n:
             return None
         last = max(*self._chosen, *self._right, 0)
@@ -233,7 +235,7 @@ class OptionPlacesTally:
         return OptionPlaces(n=self._n, chosen=chosen, right=right, unread=self._unread, preference=apart)
 
     def rotations(self) -> Rotations | None:
-        """Over the questions that were answered in every rotation, or None where there are none."""
+        """Return the results over the questions that were answered in every rotation; None if there are none."""
         import numpy as np
 
         whole = {key: question for key, question in self._questions.items() if question.whole}
@@ -254,7 +256,7 @@ class OptionPlacesTally:
 
 
 class _Question:
-    """The answers to all rotations of a question, by the texts of the options chosen."""
+    """Answers to all rotations of a question, by the texts of the chosen options."""
 
     __slots__ = ("_answers", "_asked", "_options", "_right", "cluster")
 

@@ -1,7 +1,7 @@
-"""The worker ties its own hands: it dies with its parent, drops what it may do, and lets the kernel hold it to that.
+"""Confinement of the worker by itself: it ends with its parent, drops its privileges, and restricts its access.
 
-Landlock: Linux ``landlock(7)``, by system call, for want of a wrapper in libc. All of it is inherited by threads and
-cannot be undone.
+Landlock (``landlock(7)``) is used through system calls, because libc has no wrappers. All restrictions are inherited by
+threads and cannot be undone.
 """
 
 import ctypes
@@ -19,7 +19,7 @@ _SECCOMP_SET_MODE_FILTER, _FOR_ALL_THREADS = 1, 1
 _RULE_PATH_BENEATH, _ABI_VERSION = 1, 1
 _READ_FILE, _READ_DIR = 1 << 2, 1 << 3
 _FILE_RIGHTS = {1: 13, 2: 14, 3: 15, 4: 15, 5: 16}
-"""How many kinds of access to files each version of Landlock knows."""
+"""Number of file access rights that each version of Landlock knows."""
 _NETWORK_RIGHTS, _SCOPES = 0b11, 0b11
 _RESERVE = 4 * 2**20
 
@@ -28,14 +28,14 @@ _libc.syscall.restype = ctypes.c_long
 
 
 def die_with(parent: int) -> None:
-    """Be killed when the thread that started us ends, also if our parent is killed."""
+    """Let the kernel kill this process when the thread that started it ends, even if the parent is killed."""
     _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def drop_privileges() -> None:
-    """No capabilities, and none to be had by running a program."""
+    """Drop all capabilities, and the ability to gain any by running a program."""
     _checked(_libc.prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no_new_privs")
     capability = 0
     while _libc.prctl(_PR_CAPBSET_DROP, capability, 0, 0, 0) == 0:
@@ -45,7 +45,8 @@ def drop_privileges() -> None:
 
 
 def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> None:
-    """Let nothing be read but ``paths``, only the names in ``listed``, and nothing be written or reached (Landlock)."""
+    """Restrict this process with Landlock to reading ``paths`` and listing ``listed``, without writing or network
+    access."""
     version = _libc.syscall(calls["landlock_create_ruleset"], None, 0, _ABI_VERSION)
     _checked(version, "Landlock")
     files = (1 << _FILE_RIGHTS.get(version, 16)) - 1
@@ -70,7 +71,7 @@ def read_only(paths: list[str], listed: list[str], calls: dict[str, int]) -> Non
 
 
 def limit(limits: dict[str, int]) -> None:
-    """The resource limits of the code; processor time counts from now."""
+    """Set the resource limits of the code; processor time counts from now."""
     used = math.ceil(time.process_time())
     memory, file, files = limits["memory_mb"] * 2**20, limits["file_mb"] * 2**20, limits["open_files"]
     rlimits: dict[int, tuple[int, int]] = {
@@ -88,7 +89,7 @@ def limit(limits: dict[str, int]) -> None:
 
 
 def filter_calls(program: bytes, calls: dict[str, int]) -> None:
-    """Install a filter of system calls for all threads."""
+    """Install a system call filter for all threads."""
     code = ctypes.create_string_buffer(program, len(program))
 
     class Program(ctypes.Structure):
@@ -101,7 +102,7 @@ def filter_calls(program: bytes, calls: dict[str, int]) -> None:
 
 
 def reserve() -> bytearray | None:
-    """Memory to give back when the code has used up what it may: its failure must still be told."""
+    """Reserve memory that is freed when the code runs out of memory, so that the failure can still be reported."""
     with suppress(MemoryError):
         return bytearray(_RESERVE)
     return None

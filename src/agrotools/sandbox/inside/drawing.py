@@ -1,4 +1,4 @@
-"""Matplotlib as the worker sets it up: no files, one resolution, the same picture each time."""
+"""Setup of Matplotlib in the worker: no files, a fixed resolution, reproducible pictures."""
 
 import importlib.util
 import io
@@ -19,7 +19,8 @@ class TooManyPixels(Exception):
 
 
 class Drawing:
-    """Pictures of figures. ``emit(name, content)`` gets what the code saves; ``most_pixels`` of each."""
+    """PNG rendering of figures. ``emit(name, content)`` receives the saved ones; ``most_pixels`` limits each of
+    them."""
 
     def __init__(self, emit: Callable[[str, bytes], None]) -> None:
         self.most_pixels = 10**9
@@ -27,9 +28,9 @@ class Drawing:
         self._savefig: Callable[..., None] | None = None
 
     def prepare(self) -> None:
-        """Import Matplotlib, let ``savefig`` hand pictures to ``emit``, and draw a first figure.
+        """Import Matplotlib, redirect ``savefig`` to ``emit``, and draw a first figure.
 
-        It finds no folder to keep anything in: its settings are its own defaults, its fonts those that it ships.
+        Matplotlib has no configuration folder: its settings are the defaults, its fonts those that it ships.
         """
         spec = importlib.util.find_spec("matplotlib")
         if spec is None or not spec.submodule_search_locations:
@@ -78,7 +79,10 @@ class Drawing:
 
 
 def figure_in(value: Any) -> Any:
-    """The figure that the code gave back, or None: a figure, anything drawn in one, or pyplot itself."""
+    """Return the figure of a result, or None.
+
+    The result may be a figure, an artist in one, or pyplot or None for the current figure.
+    """
     figures = sys.modules.get("matplotlib.figure")
     if figures is None:
         return None

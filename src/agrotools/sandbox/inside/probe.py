@@ -1,4 +1,4 @@
-"""The job that tries whether a sandbox holds: run as untrusted code, with ``CANARY`` filled in before it."""
+"""Job that tries to escape from a sandbox, run as untrusted code with ``CANARY`` filled in."""
 
 import json
 import os
@@ -8,7 +8,7 @@ CANARY: dict[str, object] = {}
 
 
 def solution() -> str:
-    """JSON: what was tried, and what was reached or None. Only failures to get out are good news."""
+    """Return JSON with the result of each attempt: what it reached, or None. A safe sandbox has only None."""
     tries = {
         "environment": environment,
         "read": read,
@@ -29,7 +29,7 @@ def tried(attempt: object) -> str | None:
 
 
 def environment() -> str | None:
-    """Variables that are not the worker's own, here or in any process that can be seen."""
+    """Return the number of variables, here or in any visible process, that are not the worker's own."""
     seen = {*os.environ}
     for process in ("1", "self", str(os.getppid()), str(CANARY["pid"])):
         try:
@@ -82,5 +82,5 @@ def signal() -> str | None:
 def run() -> str | None:
     try:
         os.execv("/nonexistent/program", ["program"])
-    except FileNotFoundError:  # it was looked for
+    except FileNotFoundError:  # the program was searched for
         return "a program"

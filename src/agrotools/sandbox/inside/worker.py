@@ -1,10 +1,10 @@
-"""A worker: gets ready, says so, reads one job, runs it, and ends. Nothing that it writes is trusted outside.
+"""Worker process: it gets ready, reports that, reads one job, runs it, and ends. Its output is never trusted outside.
 
-Started as a script with one argument, JSON: ``result_fd``, ``parent`` (0: somebody else sees to our end), ``packages``
-(the folder in which each package lies), ``warm`` (modules to import), ``read_only`` (paths to ``read`` and folders to
-``list``, or null where the file system is our own), ``drop`` (whether to drop privileges), ``calls`` (numbers of system
-calls).
-Frames both ways: one byte that names the kind, the length as four bytes, the content.
+Started as a script with one JSON argument: ``result_fd``, ``parent`` (process id, 0 if the runner ends the worker),
+``packages`` (folder of each package), ``warm`` (modules to import), ``read_only`` (paths to ``read`` and folders to
+``list``, or null if the file system is the worker's own), ``drop`` (true to drop privileges), ``calls`` (numbers of
+system calls).
+Frames in both directions: one byte for the kind, four bytes for the length, the content.
 """
 
 import base64
@@ -37,7 +37,7 @@ Done = dict[str, str | None]
 
 
 class Out:
-    """The way out for frames."""
+    """Writer of frames to the result pipe."""
 
     def __init__(self, fd: int) -> None:
         self._fd = fd
@@ -99,7 +99,7 @@ def main() -> None:
 
 
 class Packages:
-    """Finds the packages that code may import; all others that lie beside them do not exist for it."""
+    """Finder of the packages that code may import; other packages in the same folders are invisible to it."""
 
     def __init__(self, folders: dict[str, str]) -> None:
         self._folders = folders
@@ -111,7 +111,7 @@ class Packages:
 
 
 def warm(modules: list[str], draw: drawing.Drawing) -> None:
-    """Import what most code needs, and make equal code give equal results."""
+    """Import commonly used packages, and seed random numbers so that equal code gives equal results."""
     for name in modules:
         with suppress(ImportError):
             if name == "matplotlib":
@@ -150,7 +150,7 @@ def run(code: str, call: str | None, most: int, out: Out, draw: drawing.Drawing)
 
 
 def failure(error: BaseException) -> Done:
-    """Report of an exception: its type, its text and the last line of the code that it passed through."""
+    """Return the report of an exception: its type, its text and the last line of the code in its traceback."""
     with suppress(BaseException):
         return {"status": status_of(error), "message": line_of(error), "log": traceback_of(error)}
     return {"status": "error", "message": type(error).__name__}
@@ -191,7 +191,7 @@ def traceback_of(error: BaseException) -> str:
 
 
 def read_job() -> tuple[Any, list[tuple[str, bytes]]]:
-    """The job, and the files that come before it."""
+    """Read the job and the files that precede it."""
     files: list[tuple[str, bytes]] = []
     while True:
         kind, length = struct.unpack(">cI", read(5))
@@ -203,7 +203,7 @@ def read_job() -> tuple[Any, list[tuple[str, bytes]]]:
 
 
 def read(size: int) -> bytes:
-    """Exactly so much of standard input; ends the process where there is no more: nobody wants anything of it."""
+    """Read exactly ``size`` bytes of standard input; at its end no job will follow, so the process exits."""
     parts: list[bytes] = []
     while size:
         part = os.read(0, min(size, 2**20))

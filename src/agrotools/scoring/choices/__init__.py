@@ -1,4 +1,4 @@
-"""Reading the options that a reply to a multiple-choice or true-or-false question chooses (Chinese and English)."""
+"""Reader of the chosen options in replies to multiple-choice and true-or-false questions (Chinese and English)."""
 
 from agrotools.scoring.choices.reader import ChoiceReading, read_choices
 

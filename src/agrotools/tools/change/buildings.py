@@ -1,8 +1,8 @@
-"""Buildings in pictures from above: on each date by itself, and their change between two dates.
+"""Buildings in pictures from above: detection on each date, and their change between two dates.
 
-Two kinds of evidence, by what the picture resolves. Where a house is a few pixels wide, a settlement is a texture:
-strong contrast in all directions, which fields, whose rows and edges run one way, do not have. Where a house is some
-tens of pixels wide, its roof is a compact patch less yellow than soil and dry plants and less green than living ones.
+The evidence depends on the resolution. If a house is a few pixels wide, a settlement is a texture: it has strong
+contrast in all directions, which fields, with rows and edges in one direction, do not have. If a house is some tens of
+pixels wide, its roof is a compact patch less yellow than soil and dry plants and less green than living ones.
 """
 
 from dataclasses import dataclass
@@ -17,18 +17,19 @@ from agrotools.vision.colours import lab_of
 Evidence = Literal["texture", "roofs"]
 
 ROOFS_UP_TO_M = 1.0
-"""Coarsest ground sampling distance, metres, at which single roofs are looked for."""
+"""Coarsest ground sampling distance, metres, for the detection of single roofs."""
 _WORKING_M = 0.5
-"""Finer pictures are shrunk to this ground sampling distance."""
+"""Ground sampling distance, metres, to which finer pictures are shrunk."""
 
 
 @dataclass(frozen=True)
 class TextureRule:
-    """``sigma_m``, ``sigma_px``: reach of the texture measure, metres, and pixels where the scale is unknown.
+    """Thresholds of settlement texture.
 
-    ``rise``: how much the contrast (natural logarithm) must rise; ``contrast``: how much there must be afterwards, in
-    units of L* (0..100). ``rise_both``: how much the contrasts of lightness and of yellow-blue together must rise where
-    gain and loss are asked for alike: fields lose contrast from season to season, colour contrast less so.
+    ``sigma_m``, ``sigma_px``: width of the window in metres, and in pixels if the scale is unknown. ``rise``: least
+    increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of L* (0 to 100).
+    ``rise_both``: least increase of the contrasts of lightness and of yellow-blue together, used if both gain and loss
+    are measured: the lightness contrast of fields varies with the season, their colour contrast less so.
     """
 
     sigma_m: float = 18.0
@@ -40,12 +41,12 @@ class TextureRule:
 
 @dataclass(frozen=True)
 class RoofRule:
-    """Criteria for a roof and for the same roof on both dates.
+    """Criteria for a roof, and for the same roof on both dates.
 
-    ``blue``: how much less yellow than the scene's median it is, units of b*. ``green``: how much greener than grey,
-    and than the scene's median, it may be, units of a*. ``sigma_m``: smoothing of the colours. ``half_width_m``: radius
-    of the disc that must fit in it (streets are narrower). ``lasting``: correlation of lightness, in the patch and
-    ``margin_m`` around it, from which it is the same thing on both dates.
+    ``blue``: least difference to the scene's median on the yellow-blue axis, units of b*. ``green``: largest greenness
+    above grey and above the scene's median, units of a*. ``sigma_m``: smoothing of the colours, metres.
+    ``half_width_m``: radius of the disc that must fit in the roof, metres (streets are narrower). ``lasting``: least
+    correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates.
     """
 
     blue: float = 0.75
@@ -58,9 +59,10 @@ class RoofRule:
 
 @dataclass(frozen=True, eq=False)
 class BuiltChange:
-    """``before``, ``after``: what is built up on each date; ``gained``, ``lost``: the difference. bool (rows, columns).
+    """Built-up areas on each date and their change, all bool (rows, columns).
 
-    The difference is not simply ``after`` without ``before``: it asks for a clear change of the evidence.
+    ``gained`` and ``lost`` are not simply the difference of ``before`` and ``after``: they also require a clear change
+    of the evidence.
     """
 
     before: NDArray[np.bool_]
@@ -81,14 +83,14 @@ def built_change(
     texture: TextureRule | None = None,
     roofs: RoofRule | None = None,
 ) -> BuiltChange:
-    """Buildings gained and lost between two registered pictures.
+    """Find buildings gained and lost between two registered pictures.
 
     Swapping the two pictures swaps ``gained`` and ``lost``, unless ``gains_only`` leaves ``lost`` empty.
 
     Args:
         before, after: uint8 (rows, columns, 3).
-        valid: bool (rows, columns), where both have data.
-        gsd_m: metres per pixel; single roofs are looked for up to :data:`ROOFS_UP_TO_M`, else settlement texture.
+        valid: bool (rows, columns), pixels with data in both.
+        gsd_m: metres per pixel. Single roofs are detected up to :data:`ROOFS_UP_TO_M`, otherwise settlement texture.
     """
     fine = gsd_m is not None and gsd_m <= ROOFS_UP_TO_M
     height, width = valid.shape
@@ -118,11 +120,11 @@ def built_change(
 def settlement_texture(
     lightness: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: float
 ) -> NDArray[np.float32]:
-    """Contrast that is there in every direction, float32 (rows, columns), units of ``lightness``.
+    """Return the contrast present in every direction, float32 (rows, columns), in units of ``lightness``.
 
-    The least over ten displacements of the root mean square difference to the pixel displaced, in a Gaussian window:
-    PanTex (Pesaresi, Gerhardinger and Kayitakire 2008, IEEE JSTARS 1) with squared differences, which are the contrast
-    of the co-occurrence matrix without quantising it.
+    It is the minimum over ten displacements of the root mean square difference to the displaced pixel, in a Gaussian
+    window: PanTex (Pesaresi, Gerhardinger and Kayitakire 2008, IEEE JSTARS 1) with squared differences, which equal the
+    contrast of the co-occurrence matrix without quantisation.
     """
     filled = np.where(valid, lightness, 0).astype(np.float32)
     there = valid.astype(np.float32)
@@ -131,7 +133,7 @@ def settlement_texture(
     padded = cv2.copyMakeBorder(filled, reach, reach, reach, reach, cv2.BORDER_REFLECT)
     padded_valid = cv2.copyMakeBorder(there, reach, reach, reach, reach, cv2.BORDER_REFLECT)
     least: NDArray[np.float32] | None = None
-    # The windows are wide, so they are laid over a picture of half the size.
+    # The windows are wide, so half the resolution is enough.
     half = ((width + 1) // 2, (height + 1) // 2) if sigma_px >= 4 else (width, height)
     sigma = sigma_px * half[0] / width
     for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1), (2, 0), (0, 2), (2, 1), (1, 2), (2, -1), (1, -2)):
@@ -176,7 +178,7 @@ def _roof_change(
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
     (first, was), (second, is_) = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
     light = tuple(_smooth(lab_of(picture)[..., 0], valid, rule.sigma_m / gsd_m / 4) for picture in (before, after))
-    # What lasted is judged with the surroundings that the untrimmed patches hold.
+    # Persistence is judged on the untrimmed patches, because they include the surroundings.
     gained = is_ & _without_lasting(second, light, valid, gsd_m, rule)
     lost = was & _without_lasting(first, light, valid, gsd_m, rule)
     note = (
@@ -193,7 +195,7 @@ def _without_lasting(
     gsd_m: float,
     rule: RoofRule,
 ) -> NDArray[np.bool_]:
-    """The patches whose outline and surroundings are not seen on both dates."""
+    """Keep the patches whose outline and surroundings are not the same on both dates."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     margin = max(2, round(rule.margin_m / gsd_m))
     brush = disc(margin)
@@ -217,9 +219,10 @@ def _correlation(first: NDArray[np.float64], second: NDArray[np.float64]) -> flo
 def roofs(
     picture: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Roofs in one picture, bool (rows, columns): as wide as the smoothing makes them, and trimmed to their outline.
+    """Find roofs in one picture; both masks are bool (rows, columns).
 
-    Grey, blue and white roofs; brown and red ones are missed.
+    The first mask is as wide as the smoothing makes the roofs, the second is trimmed to their outlines. Grey, blue and
+    white roofs are found; brown and red ones are missed.
     """
     lab = lab_of(picture)
     greenness, yellowness = (_smooth(lab[..., channel], valid, rule.sigma_m / gsd_m) for channel in (1, 2))
@@ -232,7 +235,7 @@ def roofs(
 
 
 def _to_half_height(patches: NDArray[np.bool_], values: NDArray[np.float32], usual: float) -> NDArray[np.bool_]:
-    """Each patch without its rim beyond half of its own contrast: smoothing carries strong colours outwards."""
+    """Trim each patch at half of its own contrast, since smoothing spreads strong colours outwards."""
     count, components = cv2.connectedComponents(patches.astype(np.uint8), connectivity=8)
     labels = np.asarray(components, np.int32)
     sums = np.bincount(labels.ravel(), weights=values.ravel(), minlength=count)
@@ -251,7 +254,7 @@ def _smooth(values: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: flo
 
 
 def disc(radius_px: float) -> NDArray[np.uint8]:
-    """A disc of ones, uint8 (2 r + 1, 2 r + 1)."""
+    """Return a disc of ones, uint8 (2 r + 1, 2 r + 1)."""
     reach = round(radius_px)
     y, x = np.mgrid[-reach : reach + 1, -reach : reach + 1]
     return (x * x + y * y <= radius_px * radius_px + 0.5).astype(np.uint8)
@@ -260,7 +263,7 @@ def disc(radius_px: float) -> NDArray[np.uint8]:
 def _open_mask(mask: NDArray[np.bool_], radius_px: float) -> NDArray[np.bool_]:
     if radius_px < 1:
         return mask
-    # A roof cut by the border of the picture is continued beyond it.
+    # Roofs that the border of the picture cuts are continued beyond it.
     reach = round(radius_px) + 1
     padded = cv2.copyMakeBorder(mask.astype(np.uint8), reach, reach, reach, reach, cv2.BORDER_REPLICATE)
     opened = cv2.morphologyEx(padded, cv2.MORPH_OPEN, disc(radius_px))

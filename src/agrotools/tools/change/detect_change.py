@@ -1,4 +1,4 @@
-"""Change between two pictures, rasters or masks of one place."""
+"""Change between two pictures, rasters or masks of the same place."""
 
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -132,7 +132,7 @@ class ChangeResult(ToolResult):
 
 @dataclass(frozen=True)
 class ChangeRequest:
-    """Arguments of a call that every method uses; see the tool."""
+    """Arguments that every method of :func:`detect_change` uses."""
 
     gsd_m: float | None = None
     region: Box | None = None
@@ -140,10 +140,11 @@ class ChangeRequest:
     min_area_m2: float | None = None
 
     def least_px(self, gsd_m: float | None, default: int) -> int:
-        """The smallest patch that counts, pixels, at this scale.
+        """Return the size in pixels of the smallest patch that counts, or ``default`` if the call sets none.
 
         Raises:
-            ToolError: ``missing_metadata``, square metres without a scale; ``invalid_argument``, both given.
+            ToolError: ``missing_metadata`` if square metres are given without a scale; ``invalid_argument`` if both
+                pixels and square metres are given.
         """
         if self.min_area_px is not None and self.min_area_m2 is not None:
             raise ToolError(
@@ -167,7 +168,7 @@ class ChangeRequest:
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Resolved call: pictures or labels, the method, the smallest patch in pixels."""
+    """Resolve pictures or labels, the method, and the smallest patch in pixels."""
 
     before, after = call["before"], call["after"]
     first, second = call["before_mask"] or before, call["after_mask"] or after

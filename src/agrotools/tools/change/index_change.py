@@ -42,9 +42,9 @@ from agrotools.vision.reading import stretched_picture
 from agrotools.vision.vegetation import INDICES, index_values, otsu_of_counts
 
 LEAST_DIFFERENCE = 0.1
-"""Smallest threshold that is found by itself: below it, sensors and air make normalised differences differ."""
+"""Smallest automatic threshold; sensors and atmosphere cause smaller differences of normalised indices."""
 SCENE_WIDE = 0.5
-"""Share of the scene that moves one way above which the season is the likelier cause."""
+"""Share of the scene that moves in one direction above which season is the likelier cause."""
 NEGLIGIBLE = 0.01
 _BINS = 512
 _NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
@@ -57,7 +57,7 @@ class _Indices:
     pair: RasterPair
     index: Index
     numbers: tuple[dict[Role, int], dict[Role, int]] | None
-    """Roles to bands of either raster; None where band ``direct`` holds the index itself."""
+    """Bands by role of each raster; None if band ``direct`` holds the index itself."""
     direct: tuple[int, int] = (1, 1)
 
     def read(self, box: Box) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
@@ -78,7 +78,7 @@ class _Indices:
 
 
 def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
-    """True if a normalised difference can be computed from a raster (or is in it)."""
+    """Return True if a raster holds a normalised vegetation index or the bands to compute one."""
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
         return _index_of(source, path, bands) is not None
 
@@ -91,7 +91,7 @@ def index_change(
     request: ChangeRequest,
     threshold: float | Literal["otsu"],
 ) -> ChangeInputs:
-    """Subtract a vegetation index and cut the difference, by strips, so that rasters may be of any size."""
+    """Threshold the difference of a vegetation index, in strips, so that rasters may be of any size."""
     names = shown_name(before), shown_name(after)
     with _open_indices(before, after, bands, names) as indices:
         source = indices.pair.first
@@ -146,7 +146,10 @@ def index_change(
 
 
 def answer_of_plants(gain: int, loss: int, total: int) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
-    """Verdict on plants with notes and flags: None under 1 %, and where over half the scene moves one way."""
+    """Return the verdict on plants, notes and flags.
+
+    The verdict is None if under 1 % of the area differs or over half of the scene moves in one direction.
+    """
     flags = ("phenology_risk",)
     if gain == loss == 0:
         return False, (), ()
@@ -185,7 +188,7 @@ def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[s
 
 
 def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, int | dict[Role, int]] | None:
-    """An index and the band that holds it, or the bands that it is computed from; None where there is none."""
+    """Return an index and the band that holds it or the bands to compute it from, or None if there is no index."""
     names = band_names(source, path)
     request = {key.strip().lower(): key for key in bands} if bands else {}
     for index in _NORMALISED:
@@ -214,13 +217,13 @@ def _otsu_level(indices: _Indices, box: Box) -> float:
 
 
 PLANTS_FROM = 0.4
-"""NDVI of closed green cover; fields between crops and built-up land lie below."""
+"""Least NDVI of closed green cover; fields between crops and built-up land have less."""
 CLASSES = ("bare or built-up", "vegetation", "water")
 _NEEDED: tuple[Role, ...] = ("G", "R", "NIR")
 
 
 def has_land_bands(path: Path, bands: Mapping[str, int | str] | None, argument: str) -> bool:
-    """True if a raster has the bands (green, red, near infrared) that both indices need."""
+    """Return True if a raster has the bands (green, red, near infrared) that both indices need."""
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
         return all(role in band_roles(source, path, bands) for role in _NEEDED)
 
@@ -233,7 +236,7 @@ def land_class_change(
     water_only: bool,
     request: ChangeRequest,
 ) -> ChangeInputs:
-    """Classes by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974), each date by itself, compared."""
+    """Classify each date by NDWI (water above 0, McFeeters 1996) and NDVI (Rouse et al. 1974) and compare classes."""
     names = shown_name(before), shown_name(after)
     with open_raster_pair(before, after, names) as pair:
         first = pair.first
@@ -282,13 +285,13 @@ def land_class_change(
 def _classify(
     source: RasterSource, path: Path, bands: Mapping[str, int | str] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.uint8]]:
-    """Rows of :data:`CLASSES`, -1 without data; and a picture."""
+    """Return the index in :data:`CLASSES` of each pixel, -1 without data, and a picture."""
     roles = band_roles(source, path, bands)
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
     there = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
     classes = np.zeros(there.shape, np.int64)
     bands_of: dict[Role, NDArray[np.float32]] = {"G": green, "R": red, "NIR": infrared}
     classes[index_values("ndvi", bands_of) > PLANTS_FROM] = 1
-    classes[index_values("gndvi", bands_of) < 0] = 2  # NDWI, its sign turned
+    classes[index_values("gndvi", bands_of) < 0] = 2  # GNDVI is NDWI with the opposite sign
     classes[~there] = -1
     return classes, stretched_picture(bands_of)

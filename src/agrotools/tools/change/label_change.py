@@ -1,4 +1,4 @@
-"""Change between two rasters of class numbers: counted, not estimated."""
+"""Change between two rasters of class numbers, counted exactly."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -41,9 +41,10 @@ NOTHING = "other"
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """``numbers``: all class numbers present, ascending; ``places``: of each, its row in ``names``, -1 for no data.
+    """Names of the class numbers of a pair.
 
-    ``is_marked``: the rasters mark one thing (0 for the rest), so change has a direction.
+    ``numbers``: all class numbers present, ascending. ``places``: index of each number's class in ``names``, -1 if it
+    is not counted. ``is_marked``: True if the rasters mark one thing (0 elsewhere), so that change has a direction.
     """
 
     numbers: NDArray[np.int32]
@@ -54,7 +55,7 @@ class ClassTable:
     flags: tuple[str, ...] = ()
 
     def places_of(self, classes: NDArray[np.int32]) -> NDArray[np.int64]:
-        """The row of each pixel's class; -1 where it does not count."""
+        """Return the index in ``names`` of each pixel's class, -1 for pixels that are not counted."""
         return self.places[np.searchsorted(self.numbers, classes)]
 
 
@@ -65,17 +66,17 @@ def class_table(
     marked: str,
     names: tuple[str, str],
 ) -> ClassTable:
-    """Names for the numbers of a pair.
+    """Find the names of the class numbers of a pair.
 
     Args:
-        present: the class numbers of each raster.
-        label_map: name to class numbers, as the caller says; ``ignore`` is not counted_names.
-        classes: class number, as text, to name, as known of each file.
-        marked: name of what a mask marks where it holds 0 and one other number and nobody says what they mean.
-        names: of the two files.
+        present: class numbers of each raster.
+        label_map: class numbers by name, as the caller gives them; the class ``ignore`` is not counted.
+        classes: name by class number, as text, known for each file.
+        marked: name of the marked area if a mask holds only 0 and one other number and no names are known.
+        names: names of the two files.
 
     Raises:
-        ToolError: ``invalid_argument`` (a number with two names, too many classes).
+        ToolError: ``invalid_argument`` if a number has two names or there are too many classes.
     """
     numbers = np.union1d(*present).astype(np.int32)
     if numbers.size > _MOST_CLASSES:
@@ -87,7 +88,7 @@ def class_table(
         )
     class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
     if not class_names:
-        # Each date may write its marks with a number of its own (1 here, 255 there).
+        # The two dates may use different numbers for the marked area, such as 1 and 255.
         if all(np.count_nonzero(values) <= 1 and (values >= 0).all() for values in present):
             places = (numbers != 0).astype(np.int64)
             note = f"masks: what is not 0 is {marked}"
@@ -134,11 +135,11 @@ def _from_files(classes: tuple[Mapping[str, str] | None, ...], files: tuple[str,
 _PALETTE = np.array(
     [(70, 70, 70), (86, 180, 233), (213, 94, 0), (240, 228, 66), (0, 158, 115), (204, 121, 167), (0, 114, 178),
      (230, 159, 0), (170, 170, 170), (94, 70, 50)], np.uint8)  # fmt: skip
-"""Okabe and Ito (2008), extended; classes beyond the tenth begin anew."""
+"""Colours of Okabe and Ito (2008), extended; they repeat after the tenth class."""
 
 Classes = NDArray[np.int32]
 ClassReader = Callable[[Box], tuple[Classes, Classes, NDArray[np.bool_]]]
-"""Function from a box to the classes before and after in it, and the mask where both have data."""
+"""Function from a box to the classes before and after in it, and the mask of pixels with data in both."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,13 +156,13 @@ class _Labels:
 
 @dataclass(frozen=True)
 class LabelFiles:
-    """Files of classes, and the names of the arguments that give them."""
+    """Label rasters of both dates, and the names of the arguments that give them."""
 
     before: Path
     after: Path
     arguments: tuple[str, str] = ("before", "after")
     images: tuple[Path, ...] = ()
-    """Pictures that the masks belong to: what is known of their scale holds for the masks."""
+    """Pictures that the masks belong to; their known scale applies to the masks."""
 
     @property
     def names(self) -> tuple[str, str]:
@@ -175,7 +176,7 @@ def label_change(
     marked: str,
     request: ChangeRequest,
 ) -> ChangeInputs:
-    """Compare two label rasters or masks pixel by pixel, by strips, so that their size does not matter."""
+    """Compare two label rasters or masks pixel by pixel, in strips, so that they may be of any size."""
     infos = file_info(files.before), file_info(files.after)
     with _open_labels(files) as labels:
         known = (files.before, files.after, *files.images)
@@ -215,7 +216,7 @@ def label_change(
 
 
 def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
-    """Water areas by two masks of it. What made or unmade the water cannot be seen in masks."""
+    """Return the water areas in two masks of water; the event is None unless they are equal, as masks show no cause."""
     if counts is None or len(counts.classes) != 2:
         return None
     before, after = int(counts.px[1].sum()), int(counts.px[:, 1].sum())
@@ -321,7 +322,7 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
 
 
 def _read_whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
-    # Where only one date has data, its number is as good as any other one that is there.
+    # Pixels without data get an arbitrary valid class number; the mask excludes them later.
     there = values[valid]
     classes = np.where(valid, values, there[0] if there.size else 0)
     if not np.array_equal(classes, np.rint(classes)):

@@ -1,4 +1,4 @@
-"""Pairs of pictures on one grid and in register; photographs must have one size, rasters are resampled."""
+"""Pairs of registered pictures on one grid: photographs must have the same size, rasters are resampled."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -25,7 +25,7 @@ _TALLEST_BLOCK = 1024
 
 @dataclass(frozen=True, eq=False)
 class RasterPair:
-    """Two open rasters on the grid of the first: both are read with the same boxes."""
+    """Two open rasters on the grid of the first, so that the same boxes apply to both."""
 
     first: RasterSource
     second: RasterSource
@@ -40,7 +40,10 @@ class RasterPair:
 
 @dataclass(frozen=True, eq=False)
 class PhotoPair:
-    """``before``, ``after``: uint8 (rows, columns, 3); ``valid``: bool (rows, columns), where both have data."""
+    """Two photographs of the same size.
+
+    ``before``, ``after``: uint8 (rows, columns, 3). ``valid``: bool (rows, columns), pixels with data in both.
+    """
 
     before: NDArray[np.uint8]
     after: NDArray[np.uint8]
@@ -50,7 +53,7 @@ class PhotoPair:
 
 
 def are_rasters(before: Path, after: Path, names: tuple[str, str]) -> bool:
-    """True if a pair is read by raster drivers: one of the two is a GeoTIFF or an ENVI file.
+    """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file.
 
     Raises:
         ToolError: ``file_not_found``, ``unreadable_file``.
@@ -71,7 +74,7 @@ def open_raster_pair(
     labels: bool = False,
     arguments: tuple[str, str] = ("before", "after"),
 ) -> Iterator[RasterPair]:
-    """Open two rasters on the grid of the first; ``names`` are those of the files in messages.
+    """Open two rasters on the grid of the first; ``names`` are the names of the files in messages.
 
     Raises:
         ToolError: as :func:`~agrotools.vision.rasters.open_raster` and :func:`~agrotools.vision.alignment.align`.
@@ -89,11 +92,11 @@ def open_raster_pair(
 
 
 def read_photo_pair(before: Path, after: Path, names: tuple[str, str]) -> PhotoPair:
-    """Two photographs of one size, upright.
+    """Read two upright photographs of the same size.
 
     Raises:
-        ToolError: as :func:`~agrotools.vision.reading.read_image`; ``shape_mismatch``, ``nothing_found`` where no
-            pixel has data in both.
+        ToolError: as :func:`~agrotools.vision.reading.read_image`; ``shape_mismatch``; ``nothing_found`` if no pixel
+            has data in both.
     """
     first = read_image(before, argument="before", shown_as=names[0])
     second = read_image(after, argument="after", shown_as=names[1])
@@ -108,7 +111,7 @@ def read_photo_pair(before: Path, after: Path, names: tuple[str, str]) -> PhotoP
 
 
 def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
-    """Refuse a pair without any pixel that has data in both.
+    """Raise an error if no pixel has data in both files.
 
     Raises:
         ToolError: ``nothing_found``.
@@ -123,10 +126,10 @@ def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
 
 
 def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:
-    """A box cut into strips of about that many pixels, top to bottom.
+    """Yield the strips of a box from top to bottom, each of about ``pixels`` pixels.
 
     Args:
-        stored: rows per stored block of the raster: strips end where blocks end, so that none is decoded twice.
+        stored: rows per stored block of the raster. Strips end at the end of a block, so no block is decoded twice.
     """
     x0, y0, x1, y1 = box
     step = max(1, pixels // max(1, x1 - x0))
@@ -140,18 +143,18 @@ def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterat
 
 
 LARGEST_WHOLE_PX = 25_000_000
-"""Size above which steps that need the whole picture in memory (specks, photographs) are refused."""
+"""Largest picture, pixels, for steps that need the whole picture in memory (specks, photographs)."""
 
 
 def pair_scale(gsd_m: float | None, files: Sequence[Path], in_file: float | None = None) -> Scale:
-    """Metres per pixel: the argument, else what is known of any of the files, else what the raster says."""
+    """Return the scale: the argument, else the known scale of any of the files, else the scale of the raster itself."""
     gsd_of_files = next((info.gsd_m for info in map(file_info, files) if info and info.gsd_m), None)
     return choose_scale(gsd_m, gsd_of_files, in_file)
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of a pair that is compared, its scale, and the smallest patch that counts, pixels."""
+    """Compared part of a pair, its scale, and the size of the smallest patch that counts, pixels."""
 
     box: Box
     scale: Scale
@@ -159,14 +162,17 @@ class Frame:
     flags: tuple[str, ...]
 
     def strips(self, stored: int) -> Iterator[Box]:
-        """The box in strips, see :func:`blocks_of_rows`; in one piece where patches, which reach over strips, count."""
+        """Yield strips of the box (see :func:`blocks_of_rows`), or the whole box if small patches are removed.
+
+        A patch can extend over several strips.
+        """
         return blocks_of_rows(self.box, stored=stored) if self.least_px == 1 else iter((self.box,))
 
 
 def frame_of(
     request: ChangeRequest, size: tuple[int, int], name: str, files: Sequence[Path], in_file: float | None
 ) -> Frame:
-    """The part of a pair of that size (width, height) that a call asks for; see :func:`pair_scale`.
+    """Return the part of a pair of ``size`` (width, height) that the call requests; see :func:`pair_scale`.
 
     Raises:
         ToolError: ``region_empty``, ``missing_metadata``, ``limit``.
@@ -180,7 +186,7 @@ def frame_of(
 
 
 def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
-    """Refuse what would have to lie in memory as a whole.
+    """Raise an error if an area is too large to be held in memory as a whole.
 
     Raises:
         ToolError: ``limit``.
@@ -195,9 +201,9 @@ def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
 
 
 def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]:
-    """Bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN where there is no data.
+    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data.
 
-    Every n-th pixel, read in strips, so that the size of the raster does not matter.
+    Reads strips and keeps every n-th pixel, so rasters of any size fit in memory.
     """
     step = max(1, int(np.ceil(max(source.width, source.height) / (2 * PANEL_PX))))
     if step == 1:
@@ -212,7 +218,7 @@ def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]
 
 
 def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
-    """Two bands as grey pictures with one stretch, so that equal values look equal; white where there is no data."""
+    """Return two bands as grey pictures with the same stretch, so that equal values look equal; no data is white."""
     sample = np.concatenate([band[np.isfinite(band)] for band in (first, second)])
     low, high = np.percentile(sample, (1, 99)) if sample.size else (0.0, 1.0)
 
@@ -225,13 +231,13 @@ def grey_pair(first: NDArray[np.float32], second: NDArray[np.float32]) -> tuple[
 
 
 def band_names(source: RasterSource, path: Path) -> tuple[str | None, ...]:
-    """Names of the bands as known of the file, else as the raster gives them."""
+    """Return the known names of the file's bands, else the names in the raster."""
     info = file_info(path)
     return info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
 
 
 def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> dict[Role, int]:
-    """Roles to 1-based band numbers: as the caller says, else by names, else by wavelengths.
+    """Return 1-based band numbers by role: from ``bands``, else from names, else from wavelengths.
 
     Raises:
         ToolError: ``invalid_argument``, ``band_not_found``.
@@ -243,21 +249,22 @@ def band_roles(source: RasterSource, path: Path, bands: Mapping[str, int | str] 
 
 
 _LONGEST_SIDE = 1024
-"""Larger pictures are compared at this size: the shift is then known to a fraction of a pixel of the larger grid."""
+"""Longest side, pixels, at which pictures are compared; larger ones are shrunk, which costs subpixel accuracy only."""
 _SMALLEST_SIDE = 32
 _CLEAR_GAIN = 0.02
 _CLEAR_AGREEMENT = 0.12
-"""Correlation of edge strengths from which two pictures show the same outlines. Scenes that were rebuilt lie below."""
+"""Least correlation of edge strengths of two pictures that show the same outlines; rebuilt scenes have less."""
 _AGREEMENT_TO_MOVE = 0.2
-"""A shift is only undone on better grounds than it takes to see that there is none."""
+"""Least correlation to undo a shift. It is higher than the one for "no shift", since a wrong move does harm."""
 
 
 @dataclass(frozen=True)
 class Shift:
-    """``dx``, ``dy``: how far the second picture's content lies to the right and down, pixels.
+    """Displacement of the second picture against the first.
 
-    ``agreement``: correlation of edge strengths once the shift is undone, -1..1. ``is_clear``: whether the shift can be
-    trusted; where not, ``dx`` and ``dy`` are 0.
+    ``dx``, ``dy``: displacement of the content to the right and down, pixels. ``agreement``: correlation of edge
+    strengths after the shift is undone, -1 to 1. ``is_clear``: True if the shift can be trusted; otherwise ``dx`` and
+    ``dy`` are 0.
     """
 
     dx: float
@@ -271,14 +278,14 @@ class Shift:
 
 
 def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_]) -> Shift:
-    """The shift of ``after`` against ``before`` by phase correlation (Kuglin and Hines 1975) of edge strengths.
+    """Measure the shift of ``after`` against ``before`` by phase correlation of edge strengths.
 
-    Edges, not brightness: light and season change less of them. The shift counts as clear where edge strengths then
-    correlate, and better than without it.
+    Edges change less with light and season than brightness does. The shift is clear if the edge strengths correlate
+    after it is undone, and better than before. Method: Kuglin and Hines 1975.
 
     Args:
         before, after: uint8 (rows, columns, 3).
-        valid: bool (rows, columns), where both have data.
+        valid: bool (rows, columns), pixels with data in both.
     """
     height, width = valid.shape
     if min(height, width) < _SMALLEST_SIDE:
@@ -303,9 +310,9 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
 def shift_back(
     picture: NDArray[np.uint8], valid: NDArray[np.bool_], shift: Shift
 ) -> tuple[NDArray[np.uint8], NDArray[np.bool_]]:
-    """The second picture with its shift undone to the nearest pixel, and where it then has data.
+    """Undo the shift of the second picture, to the nearest pixel, and return it with its new mask of data.
 
-    By whole pixels: interpolation would blur this picture and not the other, and contrast is what is compared.
+    Only whole pixels are moved: interpolation would blur this picture but not the other, and contrast is compared.
     """
     height, width = valid.shape
     matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
@@ -315,7 +322,10 @@ def shift_back(
 
 
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
-    """Gradient magnitude of lightness, compressed so that a few strong edges do not decide, mean 0 where valid."""
+    """Return the root of the gradient magnitude of lightness, with mean 0 over valid pixels.
+
+    The root keeps a few strong edges from dominating.
+    """
     grey = cv2.cvtColor(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), cv2.COLOR_RGB2GRAY).astype(np.float32)
     grey = cv2.GaussianBlur(grey, (0, 0), 1.0)
     strength = np.sqrt(np.hypot(cv2.Sobel(grey, cv2.CV_32F, 1, 0), cv2.Sobel(grey, cv2.CV_32F, 0, 1)))
@@ -338,7 +348,7 @@ def _correlation(first: NDArray[np.float32], second: NDArray[np.float32]) -> flo
 
 
 LARGEST_SHIFT = 0.05
-"""Share of the width: pictures further apart are refused rather than shifted."""
+"""Largest shift, share of the width; pictures further apart are refused."""
 _DARK = 12.0
 _FLAT = 1.0
 _SAMPLE_PX = 100_000
@@ -346,11 +356,11 @@ _SAMPLE_PX = 100_000
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """A pair on one grid and in register.
+    """Registered pair of pictures on one grid.
 
-    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns) where the
-    files are rasters, else None. ``infrared``: near infrared of both dates, scaled as the colours, where there is one.
-    ``is_clear``: whether coordinates or outlines show that the two lie on each other.
+    ``before``, ``after``: uint8 (rows, columns, 3). ``bands``: both dates as float32 (bands, rows, columns), None for
+    photographs. ``infrared``: near infrared of both dates on the scale of the colours, None without it.
+    ``is_clear``: True if coordinates or outlines confirm that the two are registered.
     """
 
     before: NDArray[np.uint8]
@@ -373,7 +383,7 @@ def read_pictures(
     request: ChangeRequest,
     register: bool,
 ) -> Pictures:
-    """Read a pair, bring it onto one grid, undo a shift.
+    """Read a pair, resample it to one grid and undo a shift.
 
     Raises:
         ToolError: as the readers; ``shape_mismatch`` (sizes; a shift of over 5 % of the width), ``crs_mismatch``,
@@ -452,7 +462,7 @@ def read_pictures(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """One raster: all its bands (or those named), and a picture of it."""
+    """Values of one raster (all bands, or the named ones) and a picture of it."""
 
     values: NDArray[np.float32]
     pixels: NDArray[np.uint8]

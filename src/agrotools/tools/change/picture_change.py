@@ -1,7 +1,7 @@
-"""Change between two pictures that a person could compare by eye: buildings, plants, water, or any difference.
+"""Change between two pictures in natural colours: buildings, plants, water, or any difference.
 
-Unsupervised measures give the difference of each pixel after both dates are brought to one radiometry. They answer
-"does this look different?"; season, haze and shade look different too.
+Unsupervised measures compute the difference of each pixel after both dates are normalised to the same radiometry. They
+answer "does this look different?"; season, haze and shade look different too.
 """
 
 from dataclasses import dataclass
@@ -32,21 +32,25 @@ from agrotools.vision.vegetation import choose_index, otsu_threshold, segment
 Unsupervised = Literal["cva", "irmad", "pca_kmeans"]
 
 _SAMPLE_PX = 50_000
-"""Statistics of larger pictures are taken from about this many pixels."""
+"""Approximate number of pixels from which the statistics of larger pictures are computed."""
 _LEAST_SPREAD = 0.02
-"""Share of a band's own spread below which differences are rounding."""
+"""Share of a band's standard deviation below which differences are rounding errors."""
 _LEAST_MAGNITUDE = 1.0
-"""Change vectors of less than one robust spread are no change, whatever a threshold says."""
+"""Least length of a change vector that counts as change, in robust spreads, whatever the threshold."""
 _ROUNDS = 30
 _CONVERGED = 1e-4
 _BLOCK = 5
-"""Side of the blocks of PCA-k-means, pixels."""
+"""Side of the blocks of PCA and k-means, pixels."""
 _COMPONENTS = 6
 
 
 @dataclass(frozen=True, eq=False)
 class Difference:
-    """``magnitude``: float32 (rows, columns), how different; ``threshold``: above it a pixel has changed."""
+    """Difference of two dates for each pixel.
+
+    ``magnitude``: float32 (rows, columns), size of the difference. ``threshold``: magnitude above which a pixel has
+    changed.
+    """
 
     magnitude: NDArray[np.float32]
     threshold: float
@@ -55,13 +59,15 @@ class Difference:
 def match_radiometry(
     before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]
 ) -> NDArray[np.float32]:
-    """``before`` with each band brought to the radiometry of ``after`` by a straight line.
+    """Return ``before`` with each band mapped linearly to the radiometry of ``after``.
 
-    The line is fitted to pixels that did not change, found by fitting again to the half that lies nearest the line
-    (pseudo-invariant features as in Schott et al. 1988, trimmed as in Rousseeuw's LTS): robust up to half the scene.
+    The line is fitted to pixels that did not change, found by refitting to the half of the pixels nearest the line
+    (pseudo-invariant features as in Schott et al. 1988, trimmed as in Rousseeuw's LTS). This tolerates change on up to
+    half of the scene.
 
     Args:
         before, after: float32 (bands, rows, columns).
+        valid: bool (rows, columns), pixels with data on both dates.
     """
     changed = np.empty_like(before)
     for number, (first, second) in enumerate(zip(before, after, strict=True)):
@@ -76,7 +82,7 @@ def match_radiometry(
 
 
 def change_vectors(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
-    """Change vector analysis (Malila 1980): length of the difference, each band in its own robust spread."""
+    """Return the length of the change vectors (Malila 1980), each band in units of its own robust spread."""
     total = np.zeros(valid.shape, np.float32)
     for first, second in zip(before, after, strict=True):
         difference = second - first
@@ -87,9 +93,10 @@ def change_vectors(before: NDArray[np.float32], after: NDArray[np.float32], vali
 
 
 def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
-    """Iteratively reweighted multivariate alteration detection (Nielsen 2007, IEEE TIP 16): chi-square of the variates.
+    """Return the root of the chi-square of the iteratively reweighted MAD variates (Nielsen 2007, IEEE TIP 16).
 
-    It needs no radiometric normalisation: canonical variates do not change under one.
+    MAD is multivariate alteration detection. It needs no radiometric normalisation, because canonical variates are
+    invariant to linear changes of the bands.
     """
     from scipy.special import chdtrc
 
@@ -116,7 +123,11 @@ def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid:
 
 @dataclass(frozen=True, eq=False)
 class _Variates:
-    """Columns of ``a`` and ``b``: weights of the bands of either date; ``variance``: of the difference of each pair."""
+    """Canonical variates of two dates.
+
+    ``a``, ``b``: weights of the bands of the first and the second date, one column for each pair of variates.
+    ``variance``: variance of the difference of each pair.
+    """
 
     a: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -126,7 +137,7 @@ class _Variates:
 
 
 def _variates(x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> _Variates:
-    """Canonical variates of unit variance of two sets of bands (bands, pixels)."""
+    """Return canonical variates of unit variance of two sets of bands (bands, pixels)."""
     from scipy.linalg import eigh
 
     bands = x.shape[0]
@@ -144,11 +155,12 @@ def _variates(x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[n
 
 
 def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
-    """PCA and k-means on blocks of the difference picture (Celik 2009, IEEE GRSL 6), two clusters.
+    """Return the result of PCA and k-means with two clusters on blocks of the difference (Celik 2009, IEEE GRSL 6).
 
-    The magnitude is the position between the two cluster means, 0 to 1 and beyond; above 0.5 a pixel has changed.
+    The magnitude is the position on the axis between the two cluster means: 0 at the unchanged one, 1 at the changed
+    one, and unbounded. A pixel above 0.5 has changed.
     """
-    # Basis functions of the principal components are filters: the feature vectors need not be laid out in memory.
+    # Basis functions of the principal components are filters, so the feature vectors need not be built in memory.
     difference = np.where(valid, change_vectors(before, after, valid).magnitude, 0).astype(np.float32)
     if float(difference.max()) < _LEAST_MAGNITUDE:
         return Difference(np.zeros_like(difference), 0.5)
@@ -184,7 +196,7 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
 def difference_of(
     method: Unsupervised, before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]
 ) -> Difference:
-    """The measure of that name on bands (bands, rows, columns); what is not ``valid`` counts nowhere."""
+    """Compute the named measure on bands (bands, rows, columns); pixels that are not ``valid`` are ignored."""
     before, after = (np.where(valid, bands, 0).astype(np.float32) for bands in (before, after))
     if method == "irmad":
         return iterated_mad(before, after, valid)
@@ -194,7 +206,7 @@ def difference_of(
 
 def _change_threshold(magnitude: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:
     sample = _subsample(magnitude[valid])
-    # Otsu's threshold on a long tail is drawn to the tail: the largest hundredth is set aside.
+    # A long tail pulls Otsu's threshold upwards, so the largest 1 % is clipped.
     top = float(np.quantile(sample, 0.99))
     return Difference(np.where(valid, magnitude, 0).astype(np.float32), otsu_threshold(np.minimum(sample, top)))
 
@@ -216,7 +228,7 @@ def _scale_and_middle(x: NDArray[np.float64], y: NDArray[np.float64]) -> tuple[f
 def _reduced_major_axis(
     x: NDArray[np.float64], y: NDArray[np.float64], former: tuple[float, float]
 ) -> tuple[float, float]:
-    """A line that treats both dates alike, so that swapping them gives the inverse line."""
+    """Fit a line that treats both dates alike, so that swapping them gives the inverse line."""
     wide_x, wide_y = float(x.std()), float(y.std())
     if wide_x <= 0 or wide_y <= 0 or np.mean((x - x.mean()) * (y - y.mean())) <= 0:
         return former
@@ -225,18 +237,18 @@ def _reduced_major_axis(
 
 
 CLEARLY_CHANGED = 0.05
-"""Share of the area from which single new roofs answer the question."""
+"""Least share of the area covered by new or lost roofs for a verdict of change."""
 _SPECK_SHARE = 0.0005
 _WEAK_FOR_PLANTS = frozenset(
     "low_contrast no_vegetation no_soil_visible too_dark featureless_image registration_uncertain".split()
 )
 _LEAST_SPECK_PX = 20
 _SAME_POND = 0.25
-"""Share of its area from which water of one date is the same pond as on the other."""
+"""Least share of a pond's area that is water on the other date for the two to be the same pond."""
 
 
 def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> ChangeInputs:
-    """Buildings gained and lost. For farmland only what was built on open land counts as change."""
+    """Find buildings gained and lost; for farmland only gains on open land count as change."""
     least = _least_speck_px(pictures, request)
     gains_only = target == "farmland"
     built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m, gains_only=gains_only)
@@ -262,7 +274,7 @@ def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> 
 def unsupervised_change(
     pictures: Pictures, method: Unsupervised, threshold: float | Literal["otsu"], request: ChangeRequest
 ) -> ChangeInputs:
-    """Places that look different after relative normalisation, without a verdict on land."""
+    """Find pixels that look different after relative normalisation, without a verdict on the land."""
     least = _least_speck_px(pictures, request)
     first, second = pictures.bands or tuple(
         np.ascontiguousarray(picture.transpose(2, 0, 1)).astype(np.float32)
@@ -288,7 +300,7 @@ def unsupervised_change(
 
 
 def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
-    """Plants of each date told from soil by colour, and the two masks compared."""
+    """Separate plants from soil by colour on each date and compare the two masks."""
     least = _least_speck_px(pictures, request)
     masks: list[NDArray[np.bool_]] = []
     notes: list[str] = []
@@ -304,7 +316,7 @@ def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInpu
     count = counts_of(changes[inside])
     total = int(count.sum() - count[NO_DATA])
     changed, why, risk = answer_of_plants(int(count[GAINED]), int(count[LOST]), total)
-    # Without reflectance, each date's threshold is its own: a mask of colours says less than an index does.
+    # Without reflectance each date has its own threshold, so a mask from colours is weaker evidence than an index.
     weak = _WEAK_FOR_PLANTS & {*flags, *pictures.flags}
     cover = [100.0 * float(mask[inside].sum()) / max(1, int(pictures.valid[inside].sum())) for mask in masks]
     return _change_inputs(
@@ -328,7 +340,7 @@ def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInpu
 
 
 def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
-    """Standing water of each date, and what became of it (:func:`agrotools.tools.change.ponds.pond_change`)."""
+    """Find standing water on each date and its change (:func:`agrotools.tools.change.ponds.pond_change`)."""
     from agrotools.tools.change.ponds import pond_change
 
     least = None if request.min_area_px is request.min_area_m2 is None else request.least_px(pictures.gsd_m, 1)
@@ -345,7 +357,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after), 1)
     inside = _slices(pictures.box)
     was, is_ = int(before[inside].sum()), int(after[inside].sum())
-    # A dry basin is looked for where water was: that needs two pictures known to lie on each other.
+    # The search for a dry basin at the place of the water requires two registered pictures.
     weak = {"too_dark", "featureless_image", "registration_uncertain"} & set(pictures.flags)
     event = None if weak else ponds.event
     return _change_inputs(
@@ -367,7 +379,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
 
 
 def _drop_overlapping(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Regions of the first mask that hardly overlap the second."""
+    """Return the components of ``here`` that hardly overlap ``there``."""
     count, labels = cv2.connectedComponents(here.astype(np.uint8), connectivity=8)
     places = np.asarray(labels, np.int32)
     area = np.bincount(places.ravel(), minlength=count)

@@ -1,8 +1,8 @@
-"""Pond events between two pictures: built, filled in, fallen dry, filled again, or none.
+"""Pond events between two pictures: constructed, demolished, dried, wetted, or none.
 
-Water is looked for on both dates (:mod:`agrotools.tools.change.water`). Where it is on one date only, the other date
-is asked whether there is a basin: an outline that runs round the water's, a bank or floor unlike the field, the same on
-all sides. A basin that stayed means that the pond fell dry or filled; no basin means that it was filled in or built.
+Water is searched for on both dates (:mod:`agrotools.tools.change.water`). If a place is water on one date only, the
+other date is tested for a basin: an outline parallel to that of the water, with a bank or floor unlike the field, the
+same on all sides. If there is a basin, the pond dried or was wetted; if not, it was demolished or constructed.
 """
 
 from dataclasses import dataclass, replace
@@ -32,22 +32,21 @@ from agrotools.tools.change.water import (
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 
 UNCLEAR = (0.4, 0.6)
-"""Probabilities of a basin between which the event is left unsaid."""
+"""Range of the probability of a basin in which no event is reported."""
 STILL_WATER = 0.15
-"""Probability of water, at a place that is water on the other date, from which it counts as water on both."""
+"""Least probability of water, at a place that is water on the other date, to count as water on both dates."""
 MAYBE_WATER = 0.2
-"""Probability of a region that, on one date only, is enough not to say that nothing happened."""
+"""Least probability of a region found on one date only that rules out the event ``none``."""
 _LEAST_OVERLAP = 0.25
 
 
 @dataclass(frozen=True, eq=False)
 class PondChange:
-    """Change of the ponds of a pair of pictures.
+    """Change of the ponds between two pictures.
 
-    ``event``: of the largest pond that changed; None where it, or whether there is water at all, is unclear.
+    ``event``: event of the largest pond that changed; None if it is unclear, or unclear whether there is any water.
     ``water_before``, ``water_after``: bool (rows, columns). ``changed``: bool (rows, columns), water of the pond that
-    the event is about. ``basin_probability``: how sure it is that a basin is there on the dry date, None where no pond
-    changed.
+    the event refers to. ``basin_probability``: probability of a basin on the dry date, None if no pond changed.
     """
 
     event: PondEvent | None
@@ -69,13 +68,13 @@ def pond_change(
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> PondChange:
-    """The event of the largest pond that changed, and the water of both dates.
+    """Find the water of both dates and the event of the largest pond that changed.
 
     Args:
-        before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, one lying on the other within two pixels.
-        valid: bool (rows, columns), where both hold data.
+        before_rgb, after_rgb: uint8 (rows, columns, 3), natural colours, registered to within two pixels.
+        valid: bool (rows, columns), pixels with data in both.
         nir_before, nir_after: near infrared (rows, columns) on the scale of the colours (one factor for all bands).
-        gsd_m: metres per pixel; sets the least area of a pond to 60 m^2 unless ``min_area_px`` says otherwise.
+        gsd_m: metres per pixel; sets the smallest area of a pond to 60 m^2 unless ``min_area_px`` is given.
     """
     shape = valid.shape
     shrink = working_shrink(shape, gsd_m)
@@ -112,7 +111,7 @@ def _compare(
     gsd_m: float | None,
     min_area_px: int | None,
 ) -> PondChange:
-    """Change as by :func:`pond_change`, at the resolution of the pictures."""
+    """Apply :func:`pond_change` at the resolution of the pictures."""
     waters = [
         find_water(rgb, valid, nir=nir, gsd_m=gsd_m, min_area_px=min_area_px)
         for rgb, nir in zip(pictures, infrared, strict=True)
@@ -149,18 +148,19 @@ def _compare(
 
 
 def basin_probability(channels: Channels, water: Mask) -> float:
-    """Probability that the picture shows a basin where the other date has ``water``, 0 to 1."""
+    """Return the probability that the picture shows a basin where the other date has ``water``, 0 to 1."""
     features = basin_features(channels, water)
     return 0.5 if features is None else BASIN_TEST.probability(features)
 
 
 def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | None:
-    """Traces of a basin in a picture that shows no water there; None where the place is too small or at the border.
+    """Return the features of a basin in a picture without water, or None if the place is too small or at the border.
 
-    The strongest closed outline within 12 pixels of the water's: size of the step, share of it that is the same on all
-    sides, their product. How much gradients run across the outline. Floor against field, bank against field, floor
-    against bank; bank brighter than field, than floor; floor greener than field; floor and bank rougher than field.
-    Gradients at the outline against those of the picture, and of the field around.
+    Of the strongest closed outline within 12 pixels of that of the water: size of the step, share of the step that is
+    the same on all sides, and their product. Share of gradients that cross the outline. Contrast of floor and field,
+    of bank and field, of floor and bank; brightness of the bank against field and floor; greenness of the floor against
+    the field; roughness of floor and bank against the field. Gradients at the outline against the whole picture, and
+    against the field around.
     """
     crop = crop_around(water, 40)
     if crop is None:
@@ -209,7 +209,7 @@ def basin_features(channels: Channels, water: Mask) -> NDArray[np.float64] | Non
 
 
 def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
-    """Size of the mean difference over the sectors, and that over the mean size: 1 where all sides agree."""
+    """Return the size of the mean difference over the sectors, and its ratio to the mean size: 1 if all sides agree."""
     if len(apart) < 6:
         return 0.0, 0.0
     mean = float(np.linalg.norm(apart.mean(axis=0)))
@@ -217,7 +217,7 @@ def _closedness(apart: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
-    """Excess of gradients across the outline over those further out."""
+    """Return the excess of gradients across the outline over gradients further out."""
     smooth = cv2.GaussianBlur(light, (0, 0), 1.0)
     level = cv2.GaussianBlur(depth, (0, 0), 1.5)
     gx, gy = cv2.Sobel(smooth, cv2.CV_32F, 1, 0), cv2.Sobel(smooth, cv2.CV_32F, 0, 1)
@@ -233,8 +233,11 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
 def _only_here(
     here: Water, there: Water, look: Channels, nir: NDArray[np.floating] | None, mask_there: Mask
 ) -> list[Region]:
-    """Regions of water ``here`` that are no water on the other date. Where the other date's own search passed over
-    water that the ring test accepts in the same outline, it is added to ``mask_there``."""
+    """Return the regions of water in ``here`` that are not water on the other date.
+
+    If the ring test accepts water in the same outline that the search on the other date missed, the region is added to
+    ``mask_there`` instead.
+    """
     only: list[Region] = []
     for region in here.regions:
         area = int(region.mask.sum())
@@ -259,7 +262,7 @@ def _only_here(
 
 
 def _maybe_water(here: Water, mask_there: Mask) -> bool:
-    """True if something here may be water that is not water on the other date."""
+    """Return True if a doubtful region may be water and is not water on the other date."""
     return any(
         region.probability >= MAYBE_WATER and not (region.mask & (mask_there | here.mask)).any()
         for region in here.doubtful
@@ -269,7 +272,7 @@ def _maybe_water(here: Water, mask_there: Mask) -> bool:
 def _event(
     lost: list[Region], gained: list[Region], looks: list[Channels], shape: tuple[int, ...]
 ) -> tuple[PondEvent | None, Mask, float | None]:
-    """The event of the side that lost or gained more water, the water that it is about, and the basin's probability."""
+    """Return the event of the side (lost or gained) with more water, the water concerned, and the basin probability."""
     weights = [sum(float(region.mask.sum()) * region.probability for region in part) for part in (lost, gained)]
     if not any(weights):
         return "none", np.zeros(shape, bool), None

@@ -1,4 +1,4 @@
-"""Result of a change measurement: counted from a map of change, with the pictures that show it."""
+"""Result of a change measurement: counts from a map of change, and pictures of it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ MAP_COLOURS: dict[int, Colour] = {
     NO_DATA: BLACK,
 }
 PANEL_PX = 760
-"""Longest side of one of the three pictures of a sheet."""
+"""Longest side of each of the three panels of the overlay, pixels."""
 _LEAST_PANEL_PX = 520
 _GAP_PX = 6
 _FILL = 0.65
@@ -50,7 +50,7 @@ _DIMMED = 0.4
 
 
 def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint8]:
-    """The map without patches of one kind of change smaller than ``least_px`` pixels (8-connected)."""
+    """Remove patches of each kind of change smaller than ``least_px`` pixels (8-connected) from the map."""
     if least_px <= 1:
         return changes
     cleaned = changes.copy()
@@ -62,7 +62,7 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
 
 
 def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
-    """Number of pixels of each kind, int64 (256,); by strips, since counting needs eight bytes per pixel."""
+    """Count the pixels of each kind, int64 (256,), in strips, because counting needs eight bytes per pixel."""
     step = max(1, 2_000_000 // max(1, changes.shape[1]))
     counts = np.zeros(256, np.int64)
     for top in range(0, changes.shape[0], step):
@@ -71,7 +71,7 @@ def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
 
 
 def panel_size(width: int, height: int) -> tuple[int, int]:
-    """Width and height of a panel for pictures of this size: small pictures are enlarged by a whole factor."""
+    """Return the width and height of a panel; small pictures are enlarged by a whole factor."""
     longest = max(width, height)
     factor: float = PANEL_PX / longest if longest > PANEL_PX else max(1, _LEAST_PANEL_PX // longest)
     return max(1, round(width * factor)), max(1, round(height * factor))
@@ -87,13 +87,13 @@ def draw_change(
     gsd_m: float | None = None,
     title: str = "",
 ) -> Image.Image:
-    """Before, after, and the second picture in grey with the change tinted and outlined; legend and scale bar below.
+    """Draw three panels (before, after, and after in grey with the change tinted), with a legend and scale bar below.
 
     Args:
-        before, after: uint8 (rows, columns, 3) of any size, showing the extent of ``changes``.
+        before, after: uint8 (rows, columns, 3) of any size, with the same extent as ``changes``.
         changes: uint8 (rows, columns) of :data:`SAME`, :data:`GAINED`, :data:`LOST`, :data:`CHANGED`, :data:`NO_DATA`.
-        layers: what to draw, in the order of the legend.
-        region: in pixels of ``changes``; what lies outside is dimmed.
+        layers: kinds of change to draw, in the order of the legend.
+        region: box in pixels of ``changes``; the area outside is dimmed.
         gsd_m: metres per pixel of ``changes``, for a scale bar.
     """
     height, width = changes.shape
@@ -149,7 +149,7 @@ _HECTARE_M2 = 10_000.0
 
 @dataclass(frozen=True, eq=False)
 class ChangeCounts:
-    """``px``: int (classes, classes), rows before, columns after."""
+    """Pixels of each transition. ``px``: int (classes, classes), class before by row, class after by column."""
 
     classes: tuple[str, ...]
     px: NDArray[np.int64]
@@ -157,11 +157,11 @@ class ChangeCounts:
 
 @dataclass(frozen=True, eq=False)
 class ChangeInputs:
-    """Inputs of a result.
+    """Inputs of :func:`change_result`.
 
-    ``changes``: uint8 (rows, columns), of the constants of this module. ``before``, ``after``: uint8 pictures of
-    the same extent, of any size. ``counted``: the kinds of change that count. ``words``: what a kind is called in the
-    legend. ``changed``: the answer, None where it cannot be given.
+    ``changes``: uint8 (rows, columns) of the constants of this module. ``before``, ``after``: uint8 pictures of the
+    same extent, of any size. ``counted_kinds``: kinds of change that count. ``words``: name of each kind in the legend.
+    ``changed``: the answer, None if the evidence does not support one.
     """
 
     changes: NDArray[np.uint8]
@@ -182,10 +182,10 @@ class ChangeInputs:
 
 
 def change_result(inputs: ChangeInputs) -> ChangeResult:
-    """Count, draw and keep.
+    """Count the change, draw it and save the artifacts.
 
     Raises:
-        ToolError: ``region_empty`` where the part that counts has no pixel with data on both dates.
+        ToolError: ``region_empty`` if no pixel of the counted part has data on both dates.
     """
     height, width = inputs.changes.shape
     x0, y0, x1, y1 = inputs.box
@@ -244,9 +244,10 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
 
 
 def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
-    """The matrix of one thing and its absence from a map of change; ``was``: where the thing was before.
+    """Build the transition matrix of one thing and its absence from a map of change.
 
-    Where ``was`` and the map disagree the map decides: lost is what was there, gained is what was not.
+    ``was`` marks the thing on the first date. If it disagrees with the map, the map takes precedence: lost pixels were
+    the thing before, gained pixels were not.
     """
     gained, lost = changes == GAINED, changes == LOST
     stayed = (changes != NO_DATA) & ~gained & ~lost

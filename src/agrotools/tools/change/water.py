@@ -1,11 +1,11 @@
-"""Ponds in a picture from above: water by NDWI where there is a near infrared band, else by a ring test on colour.
+"""Ponds in pictures from above: water by NDWI if there is a near infrared band, else by a ring test on colours.
 
-Without infrared no threshold fits all water: it is clear, green or brown, and cameras balance white as they like. What
-holds is a comparison with what lies around: a pond is darker or bluer than its bank, flatter than the fields, compact,
-and it differs from its bank in the same way on all sides. Candidates come from a component tree (the components of
-several channels at many thresholds, as in Matas et al. 2004, BMVC); each is put to that ring test.
+Without infrared no threshold fits all water: water is clear, green or brown, and the white balance of cameras varies.
+A comparison with the surroundings is more reliable: a pond is darker or bluer than its bank, flatter than the fields,
+compact, and it differs from its bank in the same way on all sides. Candidates come from a component tree (the
+components of several channels at many thresholds, as in Matas et al. 2004, BMVC); the ring test is applied to each.
 
-The ring test, and that of basins, are logistic regressions; their weights, ``data/pond_evidence.json``, are written by
+The ring test and the basin test are logistic regressions. Their weights, ``data/pond_evidence.json``, are written by
 ``training/fit_pond_evidence.py`` from drawn pairs.
 """
 
@@ -24,11 +24,11 @@ Plane = NDArray[np.float32]
 Mask = NDArray[np.bool_]
 
 SURE = 0.4
-"""Probability by the ring test from which a region is taken for water."""
+"""Least probability by the ring test for a region to count as water."""
 LEAST_AREA_M2 = 60.0
 LEAST_AREA_PX = 80
 LARGEST_SHARE = 0.25
-"""Share of the picture: larger regions are lakes or fields, not ponds."""
+"""Largest share of the picture that a pond covers; larger regions are lakes or fields."""
 _LEVELS = 11
 _CANDIDATES = 45
 _CANDIDATES_PX = 200_000
@@ -43,16 +43,16 @@ Box = tuple[int, int, int, int]
 
 
 _CLIP = 4.0
-"""Standardised features of the tests are cut off here."""
+"""Bound of the absolute value of standardised features."""
 
 
 @dataclass(frozen=True)
 class Evidence:
-    """Logistic regression on features standardised by ``mean`` and ``scale``, held within 4, and on their squares and
-    products (``products``: of each feature with each later one, in order; none where empty).
+    """Logistic regression on standardised features, their squares and their products.
 
-    What has a feature below ``low`` or above ``high`` is unlike anything right that was learnt from: its probability
-    is 0, whatever the weights make of it.
+    Features are standardised by ``mean`` and ``scale`` and clipped to -4 to 4. ``products``: weights of the product of
+    each feature with each later one, in order; empty if products are not used. ``low``, ``high``: range of each feature
+    in the positive training examples; outside this range the probability is 0 whatever the weights.
     """
 
     bias: float
@@ -65,7 +65,7 @@ class Evidence:
     high: tuple[float, ...] = ()
 
     def probability(self, features: NDArray[np.float64]) -> float:
-        """0 to 1."""
+        """Return the probability, 0 to 1."""
         if self.low and (np.any(features < self.low) or np.any(features > self.high)):
             return 0.0
         standard = np.clip((features - np.asarray(self.mean)) / np.asarray(self.scale), -_CLIP, _CLIP)
@@ -90,8 +90,11 @@ BASIN_TEST = _read_weights("basin_test")
 
 @dataclass(frozen=True, eq=False)
 class Channels:
-    """Inputs of the tests, float32 (rows, columns): ``light`` log brightness, ``blue`` log blue over red, ``green``
-    excess green, ``rough`` log of the local texture, ``slope`` size of the gradient of colour."""
+    """Inputs of the tests, float32 (rows, columns).
+
+    ``light``: log brightness. ``blue``: log of blue over red. ``green``: excess green. ``rough``: log of the local
+    texture. ``slope``: size of the colour gradient.
+    """
 
     light: Plane
     blue: Plane
@@ -102,12 +105,12 @@ class Channels:
 
     @cached_property
     def colours(self) -> NDArray[np.float32]:
-        """``light``, ``blue`` and ``green`` side by side, (rows, columns, 3)."""
+        """``light``, ``blue`` and ``green`` as channels of one array, (rows, columns, 3)."""
         return np.dstack([self.light, self.blue, self.green])
 
     @cached_property
     def usual(self) -> NDArray[np.float64]:
-        """Medians of ``light``, ``blue``, ``rough`` and ``slope`` where there is data."""
+        """Medians of ``light``, ``blue``, ``rough`` and ``slope`` over pixels with data."""
         step = max(1, int(self.valid.sum()) // 20_000)
         return np.array(
             [np.median(plane[self.valid][::step]) for plane in (self.light, self.blue, self.rough, self.slope)],
@@ -117,7 +120,7 @@ class Channels:
 
 @dataclass(frozen=True, eq=False)
 class Region:
-    """A region that may be water: its mask, bool (rows, columns), and how sure it is, 0 to 1."""
+    """Possible water: its mask, bool (rows, columns), and the probability that it is water, 0 to 1."""
 
     mask: Mask
     probability: float
@@ -125,8 +128,11 @@ class Region:
 
 @dataclass(frozen=True, eq=False)
 class Water:
-    """``mask``: bool (rows, columns); ``regions``: the ponds it consists of, surest first; ``doubtful``: those that
-    did not pass."""
+    """Water in a picture.
+
+    ``mask``: bool (rows, columns), union of ``regions``. ``regions``: ponds, most probable first. ``doubtful``: regions
+    that failed the test.
+    """
 
     mask: Mask
     regions: tuple[Region, ...]
@@ -143,14 +149,14 @@ def find_water(
     gsd_m: float | None = None,
     min_area_px: int | None = None,
 ) -> Water:
-    """Ponds in a picture from above, at a third of a metre to a metre per pixel (see :func:`working_shrink`).
+    """Find ponds in a picture from above, at a third of a metre to a metre per pixel (see :func:`working_shrink`).
 
     Args:
         rgb: uint8 (rows, columns, 3).
         valid: bool (rows, columns).
         nir: near infrared (rows, columns) on the scale of ``rgb`` (one factor for all four bands).
-        gsd_m: metres per pixel, for the least area (60 m^2).
-        min_area_px: least area; without it and without a scale 80 pixels.
+        gsd_m: metres per pixel, for the smallest area (60 m^2).
+        min_area_px: smallest area; without it and without a scale, 80 pixels.
     """
     least = least_area_px(gsd_m, min_area_px)
     if nir is not None:
@@ -159,20 +165,23 @@ def find_water(
 
 
 def working_shrink(shape: tuple[int, ...], gsd_m: float | None) -> float:
-    """By how much a picture is to be shrunk first, 1 or more: to 0.45 m a pixel where it is finer, for that is the
-    sampling at which the tests know water and banks, and to a longest side of 2048 pixels."""
+    """Return the factor, 1 or more, by which a picture is shrunk before the search.
+
+    Pictures finer than 0.3 m are shrunk to 0.45 m per pixel, the sampling at which the tests know water and banks, and
+    all pictures to a longest side of 2048 pixels.
+    """
     return max(1.0, max(shape) / _WORK_PX, _WORK_GSD_M / gsd_m if gsd_m and gsd_m < _FINEST_GSD_M else 1.0)
 
 
 def least_area_px(gsd_m: float | None, min_area_px: int | None) -> int:
-    """Pixels that a pond has at least: what was given, else 60 m^2 (40 pixels at least), else 80 pixels."""
+    """Return the smallest area of a pond, pixels: ``min_area_px``, else 60 m^2 (40 pixels or more), else 80 pixels."""
     if min_area_px is not None:
         return max(1, min_area_px)
     return max(LEAST_AREA_PX // 2, round(LEAST_AREA_M2 / gsd_m**2)) if gsd_m else LEAST_AREA_PX
 
 
 def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
-    """The channels of a picture; where there is no data they hold their median."""
+    """Compute the channels of a picture; pixels without data get the median of their channel."""
     smooth = cv2.GaussianBlur(cv2.medianBlur(np.ascontiguousarray(rgb), 3), (0, 0), 0.9).astype(np.float32) + 6.0
     red, green, blue = cv2.split(smooth)
     total = red + green + blue
@@ -193,17 +202,18 @@ def channels_of(rgb: NDArray[np.uint8], valid: Mask) -> Channels:
 
 
 def water_probability(channels: Channels, mask: Mask) -> float:
-    """Probability by the ring test that ``mask`` is a pond, 0 to 1; 0 where it is too small to be tested."""
+    """Return the probability by the ring test that ``mask`` is a pond, 0 to 1; 0 if it is too small for the test."""
     features = ring_features(channels, mask)
     return 0.0 if features is None else RING_TEST.probability(features)
 
 
 def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
-    """Features of the ring test; None if the region is too small.
+    """Return the features of the ring test, or None if the region is too small.
 
-    Of the ring less the region, or the other way round: darker, bluer, less green, flatter. Solidity, compactness.
-    Sharpness of the outline; share of the difference that is the same on all sides, shares of the sides that are
-    darker, bluer. Against the whole picture: darker, bluer; greenness; flatter. Spread of brightness; area.
+    In order: contrast of the region with the ring around it (darker, bluer, less green, flatter); solidity and
+    compactness; sharpness of the outline; share of the contrast that is the same on all sides, and the shares of the
+    sides on which the region is darker and bluer; contrast with the whole picture (darker, bluer), greenness, and
+    flatness against the picture; spread of brightness; area.
     """
     crop = crop_around(mask, 14)
     if crop is None:
@@ -259,8 +269,13 @@ def ring_features(channels: Channels, mask: Mask) -> NDArray[np.float64] | None:
 def sector_differences(
     colours: NDArray[np.float32], depth: Plane, valid: Mask, inner: tuple[float, float], outer: tuple[float, float]
 ) -> NDArray[np.float64]:
-    """Colour of a band inside a region minus that of a band outside it, for each sector around its centre that has
-    pixels in both: (sectors, channels). Bands are ranges of signed distance to the outline (positive inside)."""
+    """Return the colour of an inner band of a region minus that of an outer band for each sector around its centre.
+
+    The shape is (sectors, channels); sectors with fewer than 3 pixels in either band are omitted.
+
+    Args:
+        inner, outer: ranges of signed distance to the outline (positive inside) that define the bands, pixels.
+    """
     rows, columns = np.nonzero(depth > 0)
     y, x = np.mgrid[0 : depth.shape[0], 0 : depth.shape[1]]
     angle = np.arctan2(y - rows.mean(), x - columns.mean())
@@ -276,7 +291,10 @@ def sector_differences(
 
 
 def signed_distance(mask: Mask) -> Plane:
-    """Distance to the outline of ``mask`` in pixels, positive inside, float32. Beyond the picture is outside."""
+    """Return the distance to the outline of ``mask`` in pixels, positive inside, float32.
+
+    The area beyond the picture counts as outside.
+    """
     padded = cv2.copyMakeBorder(mask.astype(np.uint8), 1, 1, 1, 1, cv2.BORDER_CONSTANT, value=0)
     inside = cv2.distanceTransform(padded, cv2.DIST_L2, 3)[1:-1, 1:-1]
     outside = cv2.distanceTransform((~mask).astype(np.uint8), cv2.DIST_L2, 3)
@@ -284,7 +302,7 @@ def signed_distance(mask: Mask) -> Plane:
 
 
 def crop_around(mask: Mask, margin: int) -> tuple[slice, slice] | None:
-    """The part of a picture that holds ``mask`` and ``margin`` pixels around it; None where the mask is empty."""
+    """Return the slices of the picture around ``mask`` with a margin in pixels, or None if the mask is empty."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     if not rows.size:
         return None
@@ -293,9 +311,9 @@ def crop_around(mask: Mask, margin: int) -> tuple[slice, slice] | None:
 
 
 def candidates(channels: Channels, least_px: int) -> list[Mask]:
-    """Compact regions of the component tree: of each branch those with a sharp outline and a flat inside, best first.
+    """Return compact regions of the component tree, best first: the ones with a sharp outline and a flat interior.
 
-    They are sought at half the resolution in all but small pictures; the masks are those of the picture.
+    Except in small pictures, the search runs at half resolution; the masks have the resolution of the picture.
     """
     rows, columns = channels.valid.shape
     shrink = float(np.clip(max(rows, columns) / _SEARCH_PX, 1.0, 2.0))
@@ -326,7 +344,7 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
-    """Compact components: sharpness of the outline over that of the inside, box (x, y, width, height), mask in it."""
+    """Find compact components: sharpness of the outline over the interior, box (x, y, width, height), mask in box."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(above.astype(np.uint8), connectivity=4)
     area, wide, high = stats[:, cv2.CC_STAT_AREA], stats[:, cv2.CC_STAT_WIDTH], stats[:, cv2.CC_STAT_HEIGHT]
     fits = (area >= least) & (area <= most) & (area > 0.40 * wide * high)
@@ -348,7 +366,10 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
 
 
 def refine_outline(channels: Channels, mask: Mask) -> Mask:
-    """The region with its outline where inside and surroundings are parted best (Fisher's linear discriminant 1936)."""
+    """Move the outline of a region to where it best separates the region from its surroundings.
+
+    Uses Fisher's linear discriminant (1936). Returns the mask unchanged if the result differs too much in area.
+    """
     crop = crop_around(mask, 8)
     if crop is None:
         return mask
@@ -431,14 +452,14 @@ def _place_mask(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
 
 
 def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:
-    """A mask at another size (columns, rows), its outline smooth."""
+    """Resize a mask to (columns, rows) with a smooth outline."""
     if size == (mask.shape[1], mask.shape[0]):
         return mask
     return np.asarray(cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_LINEAR) >= 0.5)
 
 
 def _overlap_of_masks(box: Box, mask: Mask, other_box: Box, other: Mask) -> float:
-    """Intersection over union of two masks in their boxes."""
+    """Return the intersection over union of two masks given in their boxes."""
     x0, y0 = max(box[0], other_box[0]), max(box[1], other_box[1])
     x1 = min(box[0] + box[2], other_box[0] + other_box[2])
     y1 = min(box[1] + box[3], other_box[1] + other_box[3])

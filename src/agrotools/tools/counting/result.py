@@ -1,4 +1,4 @@
-"""The result of counting, and the picture and table that show it."""
+"""Result of counting, with its overlay and table."""
 
 import io
 from typing import TYPE_CHECKING
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     from agrotools.tools.counting.methods import CountedObjects
 
 MOST_LISTED = 300
-"""Objects that a result lists; the table holds all."""
+"""Largest number of objects in a result; the table holds all."""
 _SMALLEST_SIDE = 960
-"""Smaller pictures are enlarged to about this, so that marks do not hide what they mark."""
+"""Approximate side, pixels, to which smaller pictures are enlarged, so that marks do not hide the objects."""
 
 
 def count_result(
@@ -34,13 +34,13 @@ def count_result(
     notes: tuple[str, ...],
     flags: tuple[str, ...],
 ) -> ObjectCount:
-    """Draw, keep and sum up.
+    """Summarise the count, draw it and save the artifacts.
 
     Args:
         shown: picture to draw on, uint8 (rows, columns, 3).
-        shown_per_px: pixels of ``shown`` per pixel of the picture that was counted in.
-        region: the part that counts, in pixels of that picture.
-        looked_at_px: pixels with data in it.
+        shown_per_px: pixels of ``shown`` per pixel of the analysed picture.
+        region: the counted part, in pixels of the analysed picture.
+        looked_at_px: number of its pixels with data.
     """
     count = len(objects.scores)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)

@@ -1,15 +1,16 @@
-"""Separability of classes by bands: accuracy of a classifier, Jeffries-Matusita distance and optimum
-index factor, for every three bands.
+"""Separability of classes for every three bands: classifier accuracy, Jeffries-Matusita (JM) distance and OIF.
 
-Expected accuracy: of the better of two classifiers with equal priors, one that takes each class as Gaussian (quadratic
-discriminant analysis; Hastie, Tibshirani and Friedman 2009, The Elements of Statistical Learning, section 4.3) and one
-that does not (a smoothed histogram of 12 x 12 x 12 cells), learnt on three of four sets of blocks and tried on the
-fourth in turn; blocks and not pixels, since neighbours are of one plant (Roberts et al. 2017, Ecography 40). Triplets
-are ranked by it: JM takes each class as Gaussian, and a class of several species in light and shadow need not be.
+Triplets are ranked by expected accuracy: that of the better of two classifiers with equal priors. One assumes Gaussian
+classes (quadratic discriminant analysis; Hastie, Tibshirani and Friedman 2009, The Elements of Statistical Learning,
+section 4.3), the other does not (a smoothed histogram of 12 x 12 x 12 cells). Both are trained on three of four sets of
+blocks and tested on the fourth, in turn. Blocks are used instead of pixels because neighbouring pixels belong to the
+same plant (Roberts et al. 2017, Ecography 40). The JM distance alone does not suffice: it assumes Gaussian classes, and
+a class of several species in light and shadow need not be Gaussian.
 
-JM distance of two normally distributed classes (Swain and Davis 1978, Remote Sensing: The Quantitative Approach): 0
-where they are alike, 2 where they do not overlap. OIF (Chavez, Berlin and Sowers 1982, J. Applied Photographic
-Engineering 8): sum of the standard deviations over the sum of the absolute correlations; it looks at no classes.
+The JM distance of two normally distributed classes (Swain and Davis 1978, Remote Sensing: The Quantitative Approach) is
+0 if they are equal and 2 if they do not overlap. The optimum index factor (OIF; Chavez, Berlin and Sowers 1982, J.
+Applied Photographic Engineering 8) is the sum of the standard deviations over the sum of the absolute correlations; it
+does not depend on the classes.
 """
 
 import itertools
@@ -29,31 +30,30 @@ from agrotools.vision import Box
 from agrotools.vision.rasters import RasterSource
 
 LEAST_PIXELS = 30
-"""Pixels that a class needs: fewer say nothing of a covariance."""
+"""Least number of pixels of a class; fewer are not enough to estimate a covariance."""
 MOST_PIXELS = 20_000
-"""Per class; more are thinned evenly."""
+"""Largest number of pixels per class; larger classes are thinned evenly."""
 RIDGE = 1e-6
-"""Share of each band's pooled variance that is added to every covariance, so that constant and repeated bands do not
-make it singular."""
+"""Share of each band's pooled variance added to every covariance, for constant and repeated bands."""
 MOST_BANDS = 24
 MAX_CLASSIFIED_TRIPLETS = 40
-"""Triplets that the classifier is tried with: those of the largest ``min_jm``. All of up to six bands."""
+"""Number of triplets tested with the classifier, those of the largest ``min_jm``; covers all triplets of six bands."""
 CLASSIFIER_PIXELS = 5_000
-"""Per class that the classifier is learnt from and tried on."""
+"""Largest number of pixels per class for training and testing the classifier."""
 TIE_JM = 0.01
-"""JM distances that differ by less are equal for choosing bands."""
+"""Difference of JM distances below which two triplets are tied."""
 _BLOCKS = 6
-"""Blocks along the shorter side."""
+"""Number of blocks along the shorter side."""
 _CELLS = 12
 _SMOOTH = 1.0
-"""Spread of the smoothing of histograms, cells."""
+"""Standard deviation of the Gaussian that smooths the histograms, cells."""
 
 Matrix = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class _Sample:
-    """Pixels of a class, (pixels, bands), and the number of the block of each, (pixels)."""
+    """Pixels of a class, (pixels, bands), and the block number of each pixel, (pixels,)."""
 
     values: Matrix
     blocks: NDArray[np.int64]
@@ -64,7 +64,7 @@ class _Sample:
 
 
 def jm_distance(mean_a: Matrix, cov_a: Matrix, mean_b: Matrix, cov_b: Matrix) -> float:
-    """JM = 2 (1 - exp(-B)) with the Bhattacharyya distance B of two Gaussian classes, 0 to 2.
+    """Return JM = 2 (1 - exp(-B)), 0 to 2, with the Bhattacharyya distance B of two Gaussian classes.
 
     Args:
         mean_a, mean_b: (bands,).
@@ -81,7 +81,7 @@ def jm_distance(mean_a: Matrix, cov_a: Matrix, mean_b: Matrix, cov_b: Matrix) ->
 
 
 def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) -> float | None:
-    """Sum of standard deviations over sum of absolute correlations of each pair of bands; None where that is 0."""
+    """Return the sum of standard deviations over the sum of absolute correlations of all pairs, None if that is 0."""
     shared = float(np.abs(correlations[np.triu_indices(len(deviations), 1)]).sum())
     return float(deviations.sum() / shared) if shared > 0 else None
 
@@ -89,19 +89,19 @@ def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) 
 def rank_triplets(
     bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]], size: int = 3
 ) -> list[BandTriplet]:
-    """Every ``size`` bands, best first: by expected accuracy, and those that it is not known of after them by the JM
-    distance of the two classes that they tell apart worst.
+    """Rank all combinations of ``size`` bands, best first.
 
-    The accuracy is known of the 40 triplets of the largest JM distance, and of none where a class has under 30 pixels
-    outside one of the four sets of blocks.
+    Combinations are sorted by expected accuracy, then the ones without it by the smallest JM distance of two classes.
+    The accuracy is computed for the 40 combinations of the largest JM distance, and for none if a class has under 30
+    pixels outside one of the four sets of blocks.
 
     Args:
-        bands: name to values (rows, columns); pixels that are not finite in any band are left out.
-        classes: name to the pixels of the class, bool (rows, columns); those with under 30 pixels are left out.
-        size: how many bands are combined.
+        bands: values (rows, columns) by name; pixels that are not finite in any band are left out.
+        classes: pixels of each class, bool (rows, columns), by name; classes with under 30 pixels are left out.
+        size: number of bands in a combination.
 
     Returns:
-        An empty list where there are fewer than ``size`` bands or fewer than two classes with enough pixels.
+        The ranking; empty if there are fewer than ``size`` bands or fewer than two classes with enough pixels.
 
     Raises:
         ValueError: more than 24 bands.
@@ -120,7 +120,7 @@ def rank_triplets(
     variance = np.maximum(pooled.var(axis=0, ddof=1), 1e-30)
     ridge = np.diag(RIDGE * variance)
     deviations = np.sqrt(variance)
-    with np.errstate(invalid="ignore", divide="ignore"):  # a constant band is correlated with none
+    with np.errstate(invalid="ignore", divide="ignore"):  # correlations of a constant band are not defined
         correlations = np.atleast_2d(np.corrcoef(pooled, rowvar=False))
     correlations = np.where(np.isfinite(correlations), correlations, 0.0)
     gaussians = {name: _gaussian(sample.values, ridge) for name, sample in samples.items()}
@@ -149,19 +149,22 @@ def rank_triplets(
 
 @dataclass(frozen=True, eq=False)
 class CorrectCounts:
-    """Correctly classified pixels: ``right`` (triplets, blocks, classes) of ``there`` (blocks, classes)."""
+    """Correctly classified pixels.
+
+    ``right``: correct pixels (triplets, blocks, classes). ``there``: all pixels (blocks, classes).
+    """
 
     right: NDArray[np.float64]
     there: NDArray[np.float64]
 
     def accuracy(self) -> NDArray[np.float64]:
-        """Mean of the classes' shares that are right, (triplets)."""
+        """Return the mean over classes of the share of correct pixels, (triplets,)."""
         return (self.right.sum(axis=1) / self.there.sum(axis=0)).mean(axis=1)
 
     def behind(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Loss of accuracy of each triplet against the ``first``, and its standard error over blocks.
+        """Return the loss of accuracy of each triplet against the ``first``, and its standard error over blocks.
 
-        Linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
+        The error is linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
         """
         total = self.there.sum(axis=0)
         apart = self.right[first] - self.right
@@ -175,13 +178,15 @@ class CorrectCounts:
 def _count_correct(
     samples: Sequence[_Sample], triplets: Sequence[tuple[int, ...]], ridge: Matrix
 ) -> CorrectCounts | None:
-    """Correct pixels of the better of the two classifiers on each triplet, four-fold over blocks; None where a class is
-    too small for it.
+    """Count the correct pixels of the better classifier for each triplet, in four folds over blocks.
 
     Args:
         samples: one per class.
-        triplets: places of the bands.
+        triplets: indices of the bands.
         ridge: (bands, bands), added to every covariance.
+
+    Returns:
+        The counts, or None if a class is too small.
     """
     parts = [part.thinned(CLASSIFIER_PIXELS) for part in samples]
     blocks = 1 + max(int(part.blocks.max()) for part in parts)
@@ -216,8 +221,10 @@ def _count_correct(
 
 @dataclass(frozen=True, eq=False)
 class _Cells:
-    """Cuts of each band into cells that hold equally much of all classes together, each class counting the same;
-    (cuts, bands)."""
+    """Division of each band into cells that hold equal shares of all classes together, each class weighted equally.
+
+    ``cuts``: (cuts, bands).
+    """
 
     cuts: Matrix
 
@@ -228,13 +235,13 @@ class _Cells:
         return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
 
     def numbered(self, values: Matrix) -> NDArray[np.intp]:
-        """Cell of each value, (pixels, bands)."""
+        """Return the cell of each value, (pixels, bands)."""
         return np.stack([np.searchsorted(cut, band) for cut, band in zip(self.cuts.T, values.T, strict=True)], axis=1)
 
     def guess(
         self, cells: NDArray[np.intp], chosen: tuple[int, ...], labels: NDArray[np.int64], held_out: NDArray[np.bool_]
     ) -> NDArray[np.intp]:
-        """Class of the pixels held out: the one with the greatest smoothed share in their cell."""
+        """Return the class of the held-out pixels: the one with the greatest smoothed share in their cell."""
         from scipy.ndimage import gaussian_filter
 
         place = np.zeros(len(cells), np.intp)
@@ -250,7 +257,7 @@ class _Cells:
 
 
 def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tuple[Matrix, Matrix]]) -> Matrix:
-    """Logarithm of each class's density but for a constant, (classes, pixels)."""
+    """Return the logarithm of each class's density up to a constant, (classes, pixels)."""
     index = np.array(chosen)
     part = values[:, index]
     likelihoods: list[Matrix] = []
@@ -293,7 +300,7 @@ def _triplet(
 
 
 def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -> _Sample:
-    """Pixels of a class, thinned evenly to at most 20,000."""
+    """Sample the pixels of a class, thinned evenly to at most 20,000."""
     places = np.flatnonzero(mask)
     places = places[:: max(1, -(-len(places) // MOST_PIXELS))]
     values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
@@ -302,7 +309,7 @@ def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -
 
 
 def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:
-    """Number of the block that each flat place lies in; the remainder by 4 is the place in a square of 2 x 2 blocks."""
+    """Return the block number of each flat index; modulo 4 it is the position in a square of 2 x 2 blocks."""
     side = max(1, min(rows, columns) // _BLOCKS)
     y, x = places // columns // side, places % columns // side
     across = columns // side // 2 + 1
@@ -317,7 +324,7 @@ _NAMES = {SOIL: "soil", CROP: "crop", WEED: "weed", PLANTS: "plants"}
 def ranked_bands(
     bands: Mapping[Any, NDArray[Any]], classes: NDArray[np.uint8], box: Box, classes_from: ClassesFrom
 ) -> Separability | None:
-    """Every three bands ranked for the classes within ``box``; None with fewer than three bands or two classes."""
+    """Rank every three bands for the classes within ``box``; None with fewer than three bands or two classes."""
     x0, y0, x1, y1 = box
     inside = classes[y0:y1, x0:x1]
     band_values = {str(name): values[y0:y1, x0:x1] for name, values in bands.items()}
@@ -337,7 +344,7 @@ def ranked_bands(
 def band_numbers(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
 ) -> dict[str, int]:
-    """Bands to rank, name to 1-based number: those whose role is known, else the first twelve by name or number."""
+    """Return the 1-based numbers by name of the bands to rank: the ones with a known role, else the first twelve."""
     try:
         return {str(role): number for role, number in raster_roles(source, bands, info)[0].items()}
     except ToolError:
@@ -351,7 +358,7 @@ def band_numbers(
 
 
 def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
-    """Notes on the data and method of the ranking."""
+    """Return notes on the data and method of the ranking."""
     if ranking is None:
         return ()
     source = {
@@ -370,5 +377,5 @@ def ranking_notes(ranking: Separability | None) -> tuple[str, ...]:
 
 
 def ranking_flags(ranking: Separability | None) -> tuple[str, ...]:
-    """``separability_from_own_classes`` where the classes are no truth."""
+    """Return ``separability_from_own_classes`` unless the classes come from labels."""
     return () if ranking is None or ranking.classes_from == "labels" else ("separability_from_own_classes",)

@@ -1,15 +1,15 @@
-"""Separation of crop and weeds with a trained head, and the features of plants that it reads.
+"""Separation of crop and weeds with a trained head, and the plant features that a head uses.
 
-A head is data: a JSON file that says what it was trained on and an ``.npz`` of plain arrays, both in the user's cache.
+A head is data in the user's cache: a JSON file that describes its training and an ``.npz`` file of plain arrays.
 It is a kernel expansion, ``sum_k weight_k exp(-gamma |x - landmark_k|^2) + bias`` over standardised features of cells
 (logistic regression on a Nyström approximation of the Gaussian kernel; Williams and Seeger 2001).
 
-A head is never used on a picture it was trained on: not on the same file, and not on a copy that was encoded anew,
-resized, turned or mirrored. (A part cut out of a training picture is not recognised.)
+A head is never used on a picture it was trained on: neither on the same file nor on a copy that was re-encoded,
+resized, rotated or mirrored. (Crops of training pictures are not recognised.)
 
-Features: how leaves are cut, how wide, how they are arranged and shaded. All are averages over the plants within a
-Gaussian window, at several widths, so that they depend neither on the direction in which a plant grows nor, much, on
-the light. Computed at half resolution, on a grid of cells of four pixels.
+The features describe how leaves are cut, how wide they are, and how they are arranged and shaded. All are averages
+over the plants within a Gaussian window, at several widths, so that they do not depend on the direction in which a
+plant grows and depend little on the light. They are computed at half resolution, on a grid of cells of four pixels.
 """
 
 import hashlib
@@ -31,14 +31,14 @@ if TYPE_CHECKING:
     from agrotools.tools.crop_weed.heads import Cells
 
 Map = NDArray[np.floating[Any]]
-"""float32 in effect; NumPy's types do not keep track of it."""
+"""float32 at run time; NumPy's types do not track the precision."""
 
 FEATURES_VERSION = "1"
-"""To be raised with any change of the features: heads of another version are not used."""
+"""Version of the features; increase it with any change of them, so that heads of other versions are not used."""
 WINDOWS = (3, 6, 12, 24, 48)
 """Standard deviations of the windows, in pixels at half resolution."""
 LEAST_COVER = 0.1
-"""Share of a cell that must be plants for the cell to be looked at."""
+"""Least share of plants in a cell for which features are computed."""
 
 _TEXTURE_WINDOWS = (6, 12, 24)
 _SOIL_WINDOWS = (12, 24, 48)
@@ -47,13 +47,16 @@ _GAPS = (2, 4, 8)
 _DERIVATIVES = (1, 2, 4)
 _WIDEST = 64.0
 _LEAF_LEVEL = 60
-"""Grey value of an average leaf where patterns are read, so that they do not depend on exposure."""
+"""Grey value to which an average leaf is scaled for local binary patterns, so that they are independent of exposure."""
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """``values``: float32 (cells, features) of the cells where ``used`` (bool, grid rows, grid columns), row by row;
-    ``cover``: float32 (grid rows, grid columns), share of plants in each cell."""
+    """Features of the cells of a picture.
+
+    ``values``: float32 (cells, features) of the used cells, row by row. ``used``: bool (grid rows, grid columns).
+    ``cover``: float32 (grid rows, grid columns), share of plants in each cell.
+    """
 
     values: Map
     used: NDArray[np.bool_]
@@ -61,12 +64,12 @@ class Cells:
 
 
 def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
-    """Features of every cell with plants.
+    """Compute the features of every cell with plants.
 
     Args:
-        pixels: uint8 (rows, columns, 3). The middle channel is the one in which leaves are bright (green, or near
-            infrared in false colour), the outer ones those in which they are dark.
-        mask: bool (rows, columns), the plants. The picture is at least 16 pixels wide and high.
+        pixels: uint8 (rows, columns, 3), at least 16 pixels wide and high. Leaves are bright in the middle channel
+            (green, or near infrared in false colour) and dark in the outer ones.
+        mask: bool (rows, columns), the plants.
     """
     size = (pixels.shape[1] // 2, pixels.shape[0] // 2)
 
@@ -100,8 +103,11 @@ def cell_features(pixels: NDArray[np.uint8], mask: NDArray[np.bool_]) -> Cells:
 
 @dataclass(frozen=True, eq=False)
 class _Edge:
-    """Derivatives at one scale: their strength, the weaker curvature, and direction as vectors of twice and four times
-    the angle (so that opposite, or perpendicular, directions are the same)."""
+    """Derivatives at one scale.
+
+    ``strength``: gradient magnitude. ``ridge``: the smaller curvature. ``double``, ``fourfold``: direction as vectors
+    of twice and four times the angle, so that opposite or perpendicular directions are equal.
+    """
 
     strength: Map
     ridge: Map
@@ -129,7 +135,7 @@ class _Pool:
         return self.shares(self.sums(image * self.plants, windows))
 
     def sums(self, image: Map, windows: tuple[int, ...] = WINDOWS) -> dict[int, Map]:
-        """An image that is 0 beside the plants, added up within each window."""
+        """Sum an image that is 0 outside the plants within each window."""
         cells = self.on_grid(image)
         return {width: self.blurred(cells, width) for width in windows}
 
@@ -141,7 +147,7 @@ class _Pool:
         return [self.blurred(cells, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
 
     def alignment(self, direction: tuple[Map, Map], strength: dict[int, Map]) -> list[Map]:
-        """Agreement of directions within the window: 0 for all directions alike, 1 for one direction."""
+        """Return the agreement of directions within each window: 0 if all directions are equally common, 1 for one."""
         first, second = (self.on_grid(part) for part in direction)
         return [
             np.hypot(self.blurred(first, width), self.blurred(second, width)) / (total + 1e-6)
@@ -150,20 +156,20 @@ class _Pool:
 
 
 def _inward(plants: NDArray[np.bool_]) -> Map:
-    """Distance to the edge of the leaf, cut off where it says nothing of leaves any more."""
+    """Return the distance to the edge of the leaf, limited because larger distances carry no information on leaves."""
     distance = cv2.distanceTransform(plants.astype(np.uint8), cv2.DIST_L2, 5)
     return np.minimum(np.asarray(distance, np.float32), np.float32(_WIDEST))
 
 
 def _width_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
-    """Distance to the edge of the leaf, its square, and what is left of the plants when thin parts are opened away."""
+    """Return the distance to the edge of the leaf, its square, and the plants after openings that remove thin parts."""
     area = plants.astype(np.uint8)
     opened = [np.asarray(cv2.morphologyEx(area, cv2.MORPH_OPEN, _disc(radius)), np.float32) for radius in _OPENINGS]
     return [inward, inward * inward, *opened]
 
 
 def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
-    """Ends and forks of the leaves' skeleton, and leaf width along it."""
+    """Return the ends and forks of the leaves' skeleton, and the leaf width along it."""
     from skimage.morphology import skeletonize
 
     skeleton = skeletonize(plants)
@@ -175,7 +181,7 @@ def _fork_maps(plants: NDArray[np.bool_], inward: Map) -> list[Map]:
 
 
 def _gap_maps(bright: Map, plants: NDArray[np.bool_]) -> list[Map]:
-    """Dark gaps and veins within leaves, by width."""
+    """Return dark gaps and veins within leaves, one map for each width."""
     there = plants.astype(np.float32)
     return [np.asarray(cv2.morphologyEx(bright, cv2.MORPH_BLACKHAT, _disc(r)), np.float32) * there for r in _GAPS]
 
@@ -208,8 +214,10 @@ def _edges(bright: Map, plants: NDArray[np.bool_]) -> list[_Edge]:
 
 
 def _patterns(bright: Map) -> list[Map]:
-    """Uniform local binary patterns (Ojala et al. 2002) with eight neighbours, at radius 1 and, smoothed, at radius 3:
-    one map for each of the ten patterns."""
+    """Return uniform local binary patterns (Ojala et al. 2002), one map for each of the ten patterns and two radii.
+
+    The patterns have eight neighbours, at radius 1 and, after smoothing, at radius 3.
+    """
     from skimage.feature import local_binary_pattern
 
     maps: list[Map] = []
@@ -226,24 +234,24 @@ def _disc(radius: int) -> NDArray[np.uint8]:
 
 
 SMOOTHING_CELLS = 6.0
-"""Standard deviation of the Gaussian, in cells, by which neighbouring plants share what they look like."""
+"""Standard deviation, in cells, of the Gaussian that averages the probabilities of neighbouring plants."""
 SAME_PICTURE_BITS = 40
-"""Fingerprints of 256 bits that differ in at most this many are taken for one picture."""
+"""Largest number of differing bits, of 256, between fingerprints of the same picture."""
 CLIP = 4.0
-"""Standardised features are cut off here."""
+"""Bound of the absolute value of standardised features."""
 FALSE_COLOUR_GAP = 4.0
-"""Mean difference of red and blue (0..255) below which a picture is a two-band composite: both show the same band."""
+"""Mean difference of red and blue (0 to 255) below which a picture is a two-band composite: both show the same band."""
 
 
 class TrainingImage(FrozenModel):
-    """A picture a head has seen: hash of its file, and a fingerprint that survives re-encoding."""
+    """Training picture of a head: hash of its file, and a fingerprint that is robust to re-encoding."""
 
     sha256: str
     fingerprint: str
 
 
 class HeadInfo(FrozenModel):
-    """Description of a head: enough to decide on its use on a picture and to know its accuracy."""
+    """Description of a head, sufficient to decide on its use for a picture and to know its accuracy."""
 
     name: str
     features_version: str
@@ -253,17 +261,20 @@ class HeadInfo(FrozenModel):
     false_colour: bool
     """True if the training pictures are two-band composites."""
     threshold: FiniteFloat
-    """Crop where the smoothed probability exceeds this; chosen by cross-validation within the training pictures."""
+    """Smoothed probability above which plants are crop, chosen by cross-validation within the training pictures."""
     familiar: FiniteFloat
-    """Least familiarity (see :func:`Head.familiarity`) of a picture for it to count as like the training pictures."""
+    """Least :func:`familiarity` of a picture that resembles the training pictures."""
     metrics: dict[str, float]
-    """Cross-validated within the training pictures: an estimate made without any other picture."""
+    """Metrics cross-validated within the training pictures; no other picture was used."""
     weights_sha256: str
 
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """A loaded head. ``mean``, ``scale``: (features,); ``landmarks``: (k, features); ``weights``: (k,); all float32."""
+    """Loaded head.
+
+    All arrays are float32. ``mean``, ``scale``: (features,). ``landmarks``: (k, features). ``weights``: (k,).
+    """
 
     info: HeadInfo
     mean: NDArray[np.float32]
@@ -274,18 +285,21 @@ class Head:
     bias: float
 
     def similarity(self, values: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Gaussian kernel between cells (n, features) and landmarks: (n, k), 0..1."""
+        """Return the Gaussian kernel between cells (n, features) and landmarks: (n, k), 0 to 1."""
         return kernel(standardise(values, self.mean, self.scale), self.landmarks, self.gamma)
 
     def probability(self, similarity: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probability of crop per cell, (n,)."""
+        """Return the probability of crop of each cell, (n,)."""
         return np.asarray(1 / (1 + np.exp(-(similarity @ self.weights + np.float32(self.bias)))), np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class CropWeed:
-    """``crop``: bool (rows, columns), a part of the vegetation mask; ``familiarity``: how like the training pictures
-    this one is, against ``head.familiar``."""
+    """Crop found by a head.
+
+    ``crop``: bool (rows, columns), a part of the vegetation mask. ``familiarity``: similarity of the picture to the
+    training pictures, to be compared with ``head.familiar``.
+    """
 
     crop: NDArray[np.bool_]
     head: HeadInfo
@@ -297,7 +311,7 @@ class CropWeed:
 
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
-    """The heads in the user's cache by name, and what is wrong with those that cannot be used."""
+    """Return the usable heads in the user's cache by name, and the faults of the others."""
     from agrotools.tools.crop_weed.heads import FEATURES_VERSION
 
     heads: list[HeadInfo] = []
@@ -320,7 +334,7 @@ def list_heads() -> tuple[list[HeadInfo], list[str]]:
 
 
 def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.uint8]) -> list[HeadInfo]:
-    """Heads that have not seen this picture, the one with the most training pictures first, then by name.
+    """Return the heads that have not seen this picture, sorted by number of training pictures (most first) and name.
 
     Args:
         sha256: hash of the picture's file.
@@ -338,10 +352,10 @@ def applicable_heads(heads: Sequence[HeadInfo], sha256: str, pixels: NDArray[np.
 
 
 def load_head(info: HeadInfo) -> Head:
-    """The weights of a head.
+    """Load the weights of a head.
 
     Raises:
-        ToolError: ``backend_unavailable`` where they are missing, are not those the head was saved with, or do not fit.
+        ToolError: ``backend_unavailable`` if they are missing, do not match the saved hash, or are damaged.
     """
     what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
@@ -359,7 +373,7 @@ def load_head(info: HeadInfo) -> Head:
 
 
 def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInfo:
-    """Write a head to the user's cache; ``info.weights_sha256`` is filled in. The description is written last."""
+    """Write a head to the user's cache and return its description with ``weights_sha256``, which is written last."""
     folder = heads_folder()
     folder.mkdir(parents=True, exist_ok=True)
     content, sha256 = pack_arrays({**arrays})
@@ -375,14 +389,14 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
 
 
 def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head) -> CropWeed:
-    """Crop among the plants in ``mask``, by ``head``.
+    """Separate the crop among the plants in ``mask`` with ``head``.
 
     Args:
         pixels: uint8 (rows, columns, 3) in the colours the head was trained on.
         mask: bool (rows, columns), the plants; not empty.
 
     Raises:
-        ToolError: ``backend_unavailable`` where the head expects other features than these.
+        ToolError: ``backend_unavailable`` if the head expects other features.
     """
     from agrotools.tools.crop_weed.heads import cell_features
 
@@ -395,12 +409,12 @@ def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head
 
 
 def familiarity(similarity: NDArray[np.float32]) -> float:
-    """Mean over cells of the similarity to the nearest landmark, 0..1; 0 without any cell."""
+    """Return the mean over cells of the similarity to the nearest landmark, 0 to 1; 0 without cells."""
     return float(similarity.max(axis=1).mean()) if len(similarity) else 0.0
 
 
 def spread_over_plants(cells: "Cells", probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Probabilities of cells, averaged with those of neighbouring plants, as float32 (rows, columns)."""
+    """Average the probabilities of cells with those of neighbouring plants; return float32 (rows, columns)."""
     weight = np.where(cells.used, cells.cover, np.float32(0)).astype(np.float32)
     values = np.zeros(cells.used.shape, np.float32)
     values[cells.used] = probability
@@ -416,7 +430,7 @@ def standardise(
 
 
 def kernel(values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: float) -> NDArray[np.float32]:
-    """Gaussian kernel between rows: (n, features), (k, features) -> (n, k)."""
+    """Return the Gaussian kernel between rows: (n, features), (k, features) -> (n, k)."""
     squares = (values * values).sum(axis=1)[:, None] + (landmarks * landmarks).sum(axis=1)[None, :]
     apart = np.asarray(values @ landmarks.T, np.float32)
     apart *= -2
@@ -427,13 +441,13 @@ def kernel(values: NDArray[np.float32], landmarks: NDArray[np.float32], gamma: f
 
 
 def is_false_colour(pixels: NDArray[np.uint8]) -> bool:
-    """True if red and blue show the same band, as in composites of red and near infrared."""
+    """Return True if red and blue show the same band, as in composites of red and near infrared."""
     red, blue = pixels[::4, ::4, 0].astype(np.int16), pixels[::4, ::4, 2].astype(np.int16)
     return bool(np.abs(red - blue).mean() < FALSE_COLOUR_GAP)
 
 
 def fingerprint(pixels: NDArray[np.uint8]) -> str:
-    """64 hexadecimal digits that change little when a picture is re-encoded or resized (difference hash, 16 x 16)."""
+    """Return a 16 x 16 difference hash, 64 hexadecimal digits that are robust to re-encoding and resizing."""
     return _thumbnail_bits(_square(pixels))
 
 
@@ -457,4 +471,4 @@ def _bit_distance(first: str, second: str) -> int:
     try:
         return (int(first, 16) ^ int(second, 16)).bit_count() if len(first) == len(second) else 256
     except ValueError:
-        return 0  # an unreadable fingerprint could be anything's: the head is not used
+        return 0  # an unreadable fingerprint may belong to any picture, so the head is not used

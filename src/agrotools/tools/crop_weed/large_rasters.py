@@ -1,7 +1,8 @@
-"""Plants and soil in rasters of any size, block by block, as :func:`agrotools.vision.vegetation.segment` does.
+"""Segmentation of plants and soil in rasters of any size, block by block.
 
-The threshold is found in tiles spread over the raster, a few million pixels of them; then every block is cut there.
-Smoothing and specks reach over a few pixels, so with a halo the blocks give what the whole would give.
+The method is that of :func:`agrotools.vision.vegetation.segment`. The threshold comes from tiles spread over the
+raster, a few million pixels in all, and is then applied to every block. Smoothing and the removal of specks reach only
+a few pixels, so blocks with a halo give the same result as the whole.
 """
 
 from collections.abc import Mapping
@@ -34,19 +35,23 @@ from agrotools.vision.vegetation import (
 )
 
 HALO_PX = 16
-"""Beyond the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""
+"""Margin read around each block: more than the reach of the smoothing (4 pixels) and of a speck (fewer than 10)."""
 BLOCK_PX = 2**23
-"""Values that are read together, about: of smaller blocks the halo, which is read twice, is a larger part."""
+"""Approximate number of values read at once. In smaller blocks the halo, which is read twice, is a larger part."""
 _SAMPLE_PX = 4_000_000
 _SAMPLE_BLOCK_PX = 2**17
 _DARK_SHARE = 0.01
-"""Share of the sample from which pixels that are 0 in all bands are absence of data."""
+"""Least share of pixels in the sample that are 0 in all bands for 0 to count as no data."""
 
 
 @dataclass(frozen=True, eq=False)
 class RasterVegetation:
-    """Plants of a raster. Pixels are those of the region; ``cover`` is the share of plants in each pixel of a small
-    picture, NaN without data, and ``bands`` the bands at as many places; ``factor`` pixels make one of its own."""
+    """Plants in a region of a raster.
+
+    ``measured_px``, ``plant_px``: pixels of the region. ``cover``: share of plants in each pixel of a small picture,
+    NaN without data. ``bands``: the bands sampled at the size of the small picture. ``factor``: pixels of the region
+    along the side of one pixel of the small picture.
+    """
 
     measured_px: int
     plant_px: int
@@ -63,8 +68,8 @@ def segment_raster(
     """Count the plants in a region of a raster, reading it block by block.
 
     Args:
-        roles: role to 1-based band number; those that the index needs are read.
-        longest_side: of the small picture, pixels.
+        roles: 1-based band number by role; only the bands that the index needs are read.
+        longest_side: longest side of the small picture, pixels.
     """
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sample, factor, dark = _sample(source, used, index, region)
@@ -98,11 +103,11 @@ def segment_raster(
 def _sample(
     source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
 ) -> tuple[NDArray[np.float32], float, bool]:
-    """Smoothed index of spread blocks, the factor that brings colours to 0..255, and whether 0 is no data."""
+    """Return the smoothed index of spread blocks, the factor that scales colours to 0..255, and if 0 means no data."""
     boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))
-    # Steps by the golden ratio: any number of them lies evenly, and not all in one column of tiles.
+    # Steps by the golden ratio spread any number of blocks evenly and avoid a single column of tiles.
     chosen = sorted({int(len(boxes) * ((k * 0.6180339887498949) % 1.0)) for k in range(sample_size)})
     read = [dict(zip(used, source.read(list(used.values()), boxes[number]), strict=True)) for number in chosen]
     factor = 1.0
@@ -142,7 +147,7 @@ def _scale_band(band: NDArray[np.float32], factor: float) -> NDArray[np.float32]
 
 
 def _sample_into(picture: NDArray[np.float32], box: Box, values: NDArray[np.float32], region: Box, factor: int) -> None:
-    """Put every ``factor``-th value of a box (rows, columns) where it belongs in a small picture of the region."""
+    """Write every ``factor``-th value of a box (rows, columns) to its place in a small picture of the region."""
     left, top = box[0] - region[0], box[1] - region[1]
     row, column = -(-top // factor), -(-left // factor)
     part = values[row * factor - top :: factor, column * factor - left :: factor]
@@ -161,10 +166,10 @@ def measure_by_blocks(
     region: Box | None,
     info: SampleFile | None,
 ) -> AreaInputs | None:
-    """Areas of a raster whose region is large; None for rasters that are read in one piece.
+    """Measure the areas of a raster with a large region; return None if the raster is small enough to be read whole.
 
     Raises:
-        ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``, and as the readers.
+        ToolError: ``limit`` above 400 million pixels; ``band_not_found``, ``nothing_found``; and as the readers.
     """
     name = info.name if info else path.name
     if file_format(path, shown_as=name) not in ("tiff", "envi"):

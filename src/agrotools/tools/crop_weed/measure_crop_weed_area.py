@@ -22,7 +22,7 @@ SeparationChoice = Literal["auto", "row", "model", "none"]
 Method = Literal["row", "model", "none"]
 ClassesFrom = Literal["labels", "row", "model", "index"]
 UNTRAINED = "untrained"
-"""Back-end that leaves trained heads aside, so that a result depends on the picture alone, on any machine."""
+"""Back-end that ignores trained heads, so that a result depends on the picture alone, on any machine."""
 _CLASSES_FROM: dict[Method, ClassesFrom] = {"row": "row", "model": "model", "none": "index"}
 LabelMap = dict[str, list[int]]
 
@@ -143,16 +143,16 @@ HEADS = ("heads", "crop_weed")
 
 
 def heads_folder() -> Path:
-    """Folder of the heads in the user's cache."""
+    """Return the folder of the heads in the user's cache."""
     return cache_dir(*HEADS)
 
 
 head_files = partial(cached_files, *HEADS, suffixes=(".json", ".npz"))
-"""Every file that the choice and use of a head depends on."""
+"""Function that lists every file that the choice and use of a head depends on."""
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Resolved call: of labels the raster and its class meanings; of a picture the index and the separation."""
+    """Resolve the raster and its class meanings for labels, or the index and the separation for a picture."""
     from agrotools.tools.crop_weed.result import meaning_of_classes
 
     image, source = call["image"], call["label_raster"] or call["image"]
@@ -168,12 +168,12 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         call = {**call, "label_map": cast(JsonValue, {area: sorted(set(members)) for area, members in numbers.items()})}
     call = {**call, "label_raster": source, "gsd_m": known.gsd_m(call["gsd_m"], source, image)}
     call = drop_arguments(call, "index", "separation")
-    # A photograph below the labels is shown and no more; the bands of a raster are ranked.
+    # A photograph below the labels is only shown; the bands of a raster are ranked.
     return drop_arguments(call, "image", "bands") if image == source or known.is_photo(image) else call
 
 
 def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Method that ``auto`` chose in the reference call; no separation equals ``none``."""
+    """Replace ``auto`` by the method that the reference call used; no separation equals ``none``."""
     index, method = known.result.get("index"), known.result.get("method")
     if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
         call = {**call, "index": index}
@@ -184,7 +184,7 @@ def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
 
 
 def _from_label_raster(label_raster: object, label_map: object, image: SampleFile | None) -> bool:
-    """True if classes are counted and no picture is analysed."""
+    """Return True if classes are counted and no picture is analysed."""
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 
@@ -343,8 +343,11 @@ def _from_labels(
 def _picture_below_labels(
     image: ImageFile, shape: tuple[int, int], name: str, bands: Bands | None
 ) -> tuple[NDArray[np.uint8], float | None, dict[str, NDArray[np.float32]]]:
-    """The image that a label raster belongs to, to draw on, its ground sampling distance, and its bands by name where
-    it is a raster."""
+    """Read the image that a label raster belongs to.
+
+    Returns:
+        The picture, its ground sampling distance, and its bands by name (empty for a photograph).
+    """
     from agrotools.tools.crop_weed.bands import band_numbers
     from agrotools.tools.pictures import refuse_other_size
     from agrotools.vision.rasters import open_raster

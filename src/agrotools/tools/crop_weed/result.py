@@ -31,12 +31,12 @@ CLASS_COLOURS: dict[int, Colour] = {
 
 @dataclass(frozen=True, eq=False)
 class AreaInputs:
-    """Inputs of a result.
+    """Inputs of :func:`area_result`.
 
-    ``shown``: uint8 (rows, columns, 3) to draw on. ``classes``: uint8 (rows, columns) of the numbers above.
-    ``box``: the part that counts. ``separated``: True if crop and weeds are separated. ``count``: pixels of each class
-    number, int64 (256), where ``classes`` is a small picture of what was counted; ``shrink`` pixels then make one of
-    its own.
+    ``shown``: uint8 (rows, columns, 3), the background of the overlay. ``classes``: uint8 (rows, columns) of the class
+    constants of this module. ``box``: measured part. ``separated``: True if crop and weeds are separated. ``count``:
+    pixels of each class number, int64 (256,), required if ``classes`` is a reduced picture. ``shrink``: pixels of the
+    full picture along the side of one pixel of ``classes``.
     """
 
     shown: NDArray[np.uint8]
@@ -55,10 +55,10 @@ class AreaInputs:
 
 
 def area_result(measured: AreaInputs) -> CropWeedArea:
-    """Count, draw and keep.
+    """Count the classes, draw them and save the artifacts.
 
     Raises:
-        ToolError: ``region_empty`` where the part that counts holds no data.
+        ToolError: ``region_empty`` if the measured part holds no data.
     """
     classes, gsd_m = measured.classes, measured.gsd_m
     x0, y0, x1, y1 = measured.box
@@ -152,7 +152,10 @@ _WORDS: dict[str, Area] = {
 
 @dataclass(frozen=True, eq=False)
 class LabelAreas:
-    """Masks, bool (rows, columns). ``valid``: pixels that count; what is none of crop, weeds and soil is ``other``."""
+    """Areas of a label raster as masks, bool (rows, columns).
+
+    ``valid``: pixels that count. Valid pixels outside ``crop``, ``weed`` and ``soil`` are ``other``.
+    """
 
     crop: NDArray[np.bool_]
     weed: NDArray[np.bool_]
@@ -165,15 +168,16 @@ class LabelAreas:
 def label_areas(
     labels: LabelImage, label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str
 ) -> LabelAreas:
-    """Crop, weeds and soil in a label raster.
+    """Find crop, weeds and soil in a label raster.
 
     Args:
-        label_map: ``crop``, ``weed``, ``soil`` or ``ignore`` to class numbers; None: by the meanings in ``classes``.
-            Without ``soil``, every number that is named nowhere counts as soil.
-        classes: class number, as text, to its meaning, as known of the file.
+        label_map: class numbers of ``crop``, ``weed``, ``soil`` and ``ignore``; None to use the meanings in
+            ``classes``. Without ``soil``, all other numbers count as soil.
+        classes: known meaning of each class number (as text) in the file.
 
     Raises:
-        ToolError: ``missing_metadata`` where neither says what the numbers mean, ``invalid_argument``.
+        ToolError: ``missing_metadata`` if the meaning of the numbers is unknown; ``nothing_found``,
+            ``invalid_argument``.
     """
     present = sorted(int(value) for value in np.unique(labels.classes))
     numbers, notes, flags = meaning_of_classes(label_map, classes, name, present)
@@ -186,7 +190,7 @@ def label_areas(
 
 
 class ClassMeaning(NamedTuple):
-    """Class numbers of each area, with what is to be said of them."""
+    """Class numbers of each area, with notes and flags."""
 
     numbers: dict[Area, list[int]]
     notes: tuple[str, ...]
@@ -196,7 +200,7 @@ class ClassMeaning(NamedTuple):
 def meaning_of_classes(
     label_map: Mapping[str, Sequence[int]] | None, classes: Mapping[str, str] | None, name: str, present: Sequence[int]
 ) -> ClassMeaning:
-    """Class numbers of crop, weeds and soil among those that are ``present``; arguments as of :func:`label_areas`."""
+    """Return the class numbers of crop, weeds and soil among ``present``; arguments as for :func:`label_areas`."""
     numbers, notes = _numbers(label_map, classes, name, present)
     mapped_numbers = {number for members in numbers.values() for number in members}
     unnamed = [number for number in present if number not in mapped_numbers]

@@ -23,15 +23,15 @@ from agrotools.tools.workspace import backend_in_use
 from agrotools.vision.vegetation import Vegetation, segment
 
 LEAST_ROWS = 2.75
-"""Rows, by spacing, that a picture must show across: two bands of plants may stand together by chance."""
+"""Least number of rows (extent over spacing) across the picture; two bands of plants may occur by chance."""
 LEAST_PEAK_RATIO = 3.0
-"""Plant cover on the row lines over plant cover midway between them, from which there are rows."""
+"""Least ratio of the plant cover on the row lines to the cover midway between them."""
 LEAST_REPEAT = 0.5
-"""Correlation of the cover profile with itself one spacing further, from which there are rows."""
+"""Least correlation of the cover profile with itself shifted by one spacing."""
 LEAST_ACCORD = 0.6
-"""Correlation of the cover profiles of the two halves of the picture along the rows: each must show the same rows.
+"""Least correlation of the cover profiles of the two halves of the picture, which must show the same rows.
 
-With these four, 1 of 300 pictures of plants strewn at random was taken for rows.
+With these four limits, 1 of 300 pictures of randomly scattered plants was taken for rows.
 """
 _WORK_PX = 320
 _BLOCK_PX = 2_000_000
@@ -39,10 +39,11 @@ _BLOCK_PX = 2_000_000
 
 @dataclass(frozen=True)
 class Rows:
-    """Row lines: ``across = x sin(angle) + y cos(angle)`` equals ``offset_px + k spacing_px`` for whole k.
+    """Row lines: ``across = x sin(angle) + y cos(angle)`` equals ``offset_px + k spacing_px`` for integer k.
 
-    ``angle_deg``: direction of the rows, degrees from the x axis, counter-clockwise as seen in the picture, in
-    (-90, 90]. ``half_width_px``: how far crop reaches from a line. The others are the evidence.
+    ``angle_deg``: direction of the rows, degrees from the x axis, counter-clockwise in the picture, in (-90, 90].
+    ``half_width_px``: distance from a line within which plants are crop. ``peak_ratio``, ``repeat``, ``accord``:
+    evidence for the rows.
     """
 
     angle_deg: float
@@ -55,16 +56,16 @@ class Rows:
 
     @property
     def is_evident(self) -> bool:
-        """True if the evidence passes all of :data:`LEAST_PEAK_RATIO`, ``LEAST_REPEAT`` and ``LEAST_ACCORD``."""
+        """True if the evidence meets :data:`LEAST_PEAK_RATIO`, :data:`LEAST_REPEAT` and :data:`LEAST_ACCORD`."""
         return self.peak_ratio >= LEAST_PEAK_RATIO and self.repeat >= LEAST_REPEAT and self.accord >= LEAST_ACCORD
 
 
 def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = None) -> Rows | None:
-    """The rows that fit a vegetation mask best, evident or not; None where nothing in it repeats.
+    """Find the rows that fit a vegetation mask best, evident or not; None if nothing in it repeats.
 
-    Direction: the one across which the profile of plant cover varies most. Spacing: the first strong peak of the
-    profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between them, and
-    both halves of the picture, cut across the rows, show the same profile.
+    The direction is the one across which the profile of plant cover varies most. The spacing is the first strong peak
+    of the profile's autocorrelation. Evidence: the profile repeats itself, cover on the lines exceeds cover between
+    them, and both halves of the picture, divided across the rows, have the same profile.
     """
     if mask.sum() < 200:
         return None
@@ -84,7 +85,7 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
     ratio = float(on_line / max(between, 1e-4))
     accord = _agreement_of_halves(cover, weight, angle)
     half_width = _half_width(profile, distance) * spacing
-    # Turning the direction by 180 degrees turns the sign of what is measured across it.
+    # Turning the direction by 180 degrees reverses the sign of distances across it.
     turned, sign = (angle, 1) if angle > -90 else (angle + 180, -1)
     return Rows(
         angle_deg=float(turned),
@@ -98,7 +99,7 @@ def likeliest_rows(mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None = No
 
 
 def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
-    """Distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
+    """Return the distance of each pixel to the nearest row line, pixels, float32 (rows, columns)."""
     distance = np.empty(shape, np.float32)
     step = max(1, _BLOCK_PX // max(1, shape[1]))
     for top in range(0, shape[0], step):
@@ -108,10 +109,10 @@ def distance_to_row(rows: Rows, shape: tuple[int, int]) -> NDArray[np.float32]:
 
 
 def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """The part of the vegetation ``mask`` that stands in the rows.
+    """Return the part of the vegetation ``mask`` within the rows.
 
-    A plant (connected component) smaller than the rows are wide goes where most of it is; larger ones, where crop and
-    weeds touch, are parted at the edge of the row. Weeds inside a row cannot be told from crop this way.
+    A plant (connected component) smaller than the width of a row is assigned to where most of it is. Larger ones, in
+    which crop and weeds touch, are split at the edge of the row. Weeds inside a row count as crop.
     """
     inside = distance_to_row(rows, mask.shape) <= rows.half_width_px
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
@@ -127,7 +128,7 @@ def crop_in_rows(rows: Rows, mask: NDArray[np.bool_]) -> NDArray[np.bool_]:
 def _shrink(
     mask: NDArray[np.bool_], valid: NDArray[np.bool_] | None
 ) -> tuple[NDArray[np.float32], NDArray[np.float32], float]:
-    """Cover and weight of data at a working size, and pixels of the mask per pixel of it."""
+    """Return cover and weight of data at working size, and the pixels of the mask per pixel of it."""
     scale = max(1.0, max(mask.shape) / _WORK_PX)
     size = (max(1, round(mask.shape[1] / scale)), max(1, round(mask.shape[0] / scale)))
     cover = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA)
@@ -145,13 +146,13 @@ def _across(shape: tuple[int, int], angle_deg: float, top: int = 0) -> NDArray[n
 def _profile(
     cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float
 ) -> tuple[NDArray[np.float64], int]:
-    """Mean cover along lines of that direction, one value per pixel across, and where the first of them lies.
+    """Return the mean cover along lines of a direction, one value per pixel across, and the position of the first line.
 
-    Lines shorter than a fifth of the longest are left out: in a corner few pixels make a profile of noise.
+    Lines shorter than a fifth of the longest are omitted, because a few pixels in a corner give a noisy profile.
     """
     across = _across((cover.shape[0], cover.shape[1]), angle_deg)
     np.rint(across, out=across)
-    first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # lowest in a corner
+    first = int(across[:: max(1, len(across) - 1), :: max(1, across.shape[1] - 1)].min())  # the minimum is at a corner
     across -= first
     place = across.astype(np.intp).ravel()
     total = np.bincount(place, weights=cover.ravel())
@@ -162,7 +163,7 @@ def _profile(
 
 
 def _agreement_of_halves(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_deg: float) -> float:
-    """Correlation of the profiles of the two halves of the picture, where both are long enough to have one."""
+    """Return the correlation of the profiles of the two halves of the picture, over lines long enough in both."""
     shape = (cover.shape[0], cover.shape[1])
     across = np.rint(_across(shape, angle_deg)).astype(np.int64)
     along = _across(shape, angle_deg + 90)
@@ -187,7 +188,7 @@ def _variation(cover: NDArray[np.float32], weight: NDArray[np.float32], angle_de
 
 
 def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Lag of the first strong autocorrelation peak after the first dip, and its height."""
+    """Return the lag and height of the first strong autocorrelation peak after the first dip, or None."""
     centred = profile - profile.mean()
     size = len(centred)
     energy = float(np.dot(centred, centred))
@@ -216,7 +217,7 @@ def _spacing(profile: NDArray[np.float64]) -> tuple[float, float] | None:
 
 
 def _comb(profile: NDArray[np.float64], spacing: float) -> tuple[float, float]:
-    """Spacing and offset of the comb of lines that lies best on the profile."""
+    """Return the spacing and offset of the comb of lines that fits the profile best."""
     places = np.arange(len(profile))
     best = (-np.inf, spacing, 0.0)
     for tried in np.linspace(0.94 * spacing, 1.06 * spacing, 13):
@@ -232,8 +233,10 @@ def _distance(across: NDArray[np.float64] | NDArray[np.int64], offset: float, sp
 
 
 def _half_width(profile: NDArray[np.float64], distance: NDArray[np.float64]) -> float:
-    """Half width of a crop row, in spacings: where cover has fallen to a sixth of its rise above the ground
-    level of weeds between the rows."""
+    """Return the half width of a crop row, in spacings.
+
+    It is the distance at which cover has fallen to a sixth of its rise above the level of weeds between the rows.
+    """
     edges = np.linspace(0, 0.5, 26)
     place = np.digitize(distance, edges) - 1
     folded = np.array([profile[place == k].mean() if np.any(place == k) else np.nan for k in range(25)])
@@ -253,8 +256,11 @@ _MOST_PX = 16_000_000
 
 @dataclass(frozen=True, eq=False)
 class Separation:
-    """``crop``: bool (rows, columns), a part of the plants; None where crop and weeds could not be parted. ``rows``:
-    those that the picture shows, whether or not crop was parted by them; None where the evidence is weak."""
+    """Result of the separation of crop and weeds.
+
+    ``crop``: bool (rows, columns), a part of the plants; None if crop and weeds could not be separated. ``rows``: rows
+    in the picture, even if they were not used for the separation; None if the evidence is weak.
+    """
 
     crop: NDArray[np.bool_] | None
     method: Method
@@ -266,10 +272,10 @@ class Separation:
 def separate_crop_in_picture(
     choice: SeparationChoice, picture: FieldPicture, plants: Vegetation, path: Path
 ) -> Separation:
-    """Separate crop from weeds by the chosen method; ``auto`` takes a head that knows such pictures, else the rows.
+    """Separate crop from weeds by the chosen method; ``auto`` uses a head that knows such pictures, else the rows.
 
-    A method without grounds (no rows to be seen, no head, only heads that were trained on this very picture) does not
-    guess: ``crop`` is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
+    A method without evidence (no visible rows, no head, or only heads trained on this picture) does not guess: ``crop``
+    is None, with flag ``crop_weed_not_separated`` and a note that says what would help.
     """
     if choice == "none":
         return Separation(None, "none", notes=("crop and weeds not parted, as asked",))
@@ -358,7 +364,7 @@ def _by_head(
 
 
 def _plants_for_heads(photo: NDArray[np.uint8], plants: Vegetation) -> NDArray[np.bool_]:
-    """Plants as heads saw them in training, and all that this call takes for plants."""
+    """Return the plants as heads saw them in training, together with all plants of this call."""
     if plants.index == "lab_a":
         return plants.mask
     bands = {"R": photo[..., 0], "G": photo[..., 1], "B": photo[..., 2]}

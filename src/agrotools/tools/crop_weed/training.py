@@ -1,7 +1,7 @@
-"""Training of heads that separate crop and weeds, two-fold: each picture has a head that has never seen it.
+"""Training of heads that separate crop and weeds, in two folds: for each picture there is a head that never saw it.
 
-Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only. Heads are written to
-the user's cache and nowhere else: the pictures they are learnt from often have terms that forbid more.
+Training needs scikit-learn (extra ``train``) for the logistic regression; the resulting heads need only NumPy. Heads
+are written only to the user's cache, because the terms of the training pictures often forbid their distribution.
 """
 
 from collections.abc import Callable, Sequence
@@ -40,13 +40,13 @@ Progress = Callable[[str], None]
 
 CROP, WEED = 1, 2
 SCALES = (1.0, 0.8, 1.25)
-"""Sizes at which each training picture is shown: plants grow."""
+"""Scales at which each training picture is used, because plants grow."""
 GAMMA = 0.003
 REGULARISATION = 0.1
 LANDMARKS = 500
 ROWS = 12_000
 LEAST_NAMED = 0.25
-"""Share of a cell that must have been named crop or weed for the cell to teach anything."""
+"""Least share of a cell labelled crop or weed for the cell to be used in training."""
 THRESHOLDS = tuple(round(0.30 + 0.05 * step, 2) for step in range(10))
 UNFAMILIAR_MARGIN = 0.9
 CWFID_LICENCE = (
@@ -59,8 +59,11 @@ Arrays = dict[str, NDArray[np.float32]]
 
 @dataclass(frozen=True, eq=False)
 class TrainingPicture:
-    """A picture with named plants. ``classes``: (rows, columns), 1 crop, 2 weed, 0 neither; ``unnamed``: plants that
-    nobody named, left out of training and of the cross-validated figures."""
+    """Picture with labelled plants.
+
+    ``classes``: (rows, columns), 1 crop, 2 weed, 0 neither. ``unnamed``: plants without a label, left out of training
+    and of the cross-validated figures.
+    """
 
     name: str
     image: TrainingImage
@@ -71,7 +74,7 @@ class TrainingPicture:
 
 @dataclass(frozen=True, eq=False)
 class _Views:
-    """Training data of a picture: cells at each scale with the share of crop and weed; the first is its own size."""
+    """Training data of a picture: labelled cells at every scale with weights; ``cells`` is at the first scale."""
 
     picture: TrainingPicture
     mask: NDArray[np.bool_]
@@ -84,12 +87,12 @@ class _Views:
 def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) -> list[HeadInfo]:
     """Train three heads on ``data_root/cwfid``: on the even pairs, on the odd pairs, and on all pictures.
 
-    The fold heads serve the pictures of the other fold; the third serves pictures that are in neither.
+    Each fold head serves the pictures of the other fold; the third head serves all other pictures.
 
     Args:
-        data_root: a folder with ``cwfid/truth.json``: a list of objects with ``id`` and the paths ``image``, ``mask``
+        data_root: folder with ``cwfid/truth.json``: a list of objects with ``id`` and the paths ``image``, ``mask``
             (0 other, 1 crop, 2 weed) and ``vegetation`` (0 or 1) relative to ``cwfid``.
-        progress: told what is being done, a line at a time.
+        progress: function that receives a line of text about each step.
 
     Raises:
         BenchmarkError: the folder or one of its files cannot be read.
@@ -114,10 +117,10 @@ def train_crop_weed_heads(data_root: Path, progress: Progress = lambda _: None) 
 
 
 def read_training_pictures(folder: Path) -> list[TrainingPicture]:
-    """The pictures that ``folder/truth.json`` names.
+    """Read the pictures listed in ``folder/truth.json``.
 
     Raises:
-        BenchmarkError: no such file, not of that form, a file it names cannot be read, or fewer than four pictures.
+        BenchmarkError: the file is missing or malformed, a file in it cannot be read, or there are too few pictures.
     """
     truth = folder / "truth.json"
     if not truth.is_file():
@@ -143,7 +146,7 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
 
 
 def plants_of(pixels: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """The plants as :func:`part_crop_from_weeds` is given them."""
+    """Segment the plants the way :func:`~agrotools.tools.crop_weed.heads.separate_crop` expects them."""
     return segment("lab_a", {"R": pixels[..., 0], "G": pixels[..., 1], "B": pixels[..., 2]}, None).mask
 
 
@@ -174,7 +177,7 @@ def _share_in_cells(chosen: NDArray[np.bool_], grid: tuple[int, ...]) -> NDArray
 
 
 def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
-    """Fit a head; its threshold and its figures come from leaving out one pair of pictures at a time."""
+    """Fit a head; its threshold and metrics are cross-validated by leaving out one pair of pictures at a time."""
     pairs = pairs_by_hash(view.picture.image.sha256 for view in views)
     left_out: list[tuple[_Views, NDArray[np.float32]]] = []
     pooled: list[float] = []
@@ -205,7 +208,7 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
 
 
 def _fit(views: Sequence[_Views]) -> Arrays:
-    """Logistic regression on the kernel to random landmarks, crop and weeds weighing the same."""
+    """Fit a logistic regression on the kernel to random landmarks, with equal total weights for crop and weeds."""
     from sklearn.linear_model import LogisticRegression
 
     values = np.concatenate([view.rows for view in views])
@@ -233,7 +236,7 @@ def _fit(views: Sequence[_Views]) -> Arrays:
 
 
 def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The symmetric inverse square root, with negligible directions held at 1e-6."""
+    """Return the symmetric inverse square root; eigenvalues are at least 1e-6."""
     values, vectors = np.linalg.eigh(similarity.astype(np.float64))
     return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
 
@@ -251,8 +254,10 @@ def _make_head(arrays: Arrays) -> Head:
 
 
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:
-    """Mean over pictures of the IoU of crop and of weeds; plants that nobody named count neither way, and a picture
-    without a class is left out of that class's mean."""
+    """Return the mean IoU of crop and of weeds over pictures.
+
+    Plants without a label are ignored, and a picture without a class is left out of the mean of that class.
+    """
     figures: dict[str, list[float]] = {"crop_iou": [], "weed_iou": []}
     for view, probability in left_out:
         picture, crop = view.picture, probability > threshold

@@ -1,8 +1,8 @@
 """Pinhole camera of a picture (focal length from arguments, metadata or EXIF), and the depth of its pixels.
 
-Depth is how far away each pixel's surface is, measured along the optical axis. Readable are 16- and 32-bit PNG and TIFF
-(one band) and NumPy arrays (``.npy``) of numbers. What an array claims to be is read from its header and checked before
-anything is loaded; objects (pickles) are never read.
+Depth is the distance of each pixel's surface along the optical axis. Supported files are 16- and 32-bit PNG and TIFF
+(one band) and NumPy arrays (``.npy``) of numbers. The header of an array is checked before any data is loaded; objects
+(pickles) are never read.
 """
 
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ _DIAGONAL_35MM = 43.2666
 
 @dataclass(frozen=True)
 class Camera:
-    """A camera without lens distortion, looking along +z, x to the right and y down.
+    """Camera without lens distortion, looking along +z, with x to the right and y down.
 
-    ``fx_px`` and ``fy_px``: focal length in pixels; ``cx_px`` and ``cy_px``: where the optical axis meets the picture,
-    from its top left corner (the first pixel's centre is at 0.5, 0.5).
+    ``fx_px``, ``fy_px``: focal length in pixels. ``cx_px``, ``cy_px``: intersection of the optical axis with the
+    picture, pixels from its top left corner (the centre of the first pixel is at 0.5, 0.5).
     """
 
     fx_px: float
@@ -42,14 +42,14 @@ class Camera:
         return float(np.sqrt(self.fx_px * self.fy_px))
 
     def rays(self, x: Floats, y: Floats) -> Floats:
-        """Unit vectors (..., 3) towards the picture points ``x``, ``y`` (pixels)."""
+        """Return unit vectors (..., 3) towards the picture points ``x``, ``y`` (pixels)."""
         directions = np.stack(
             [(x - self.cx_px) / self.fx_px, (y - self.cy_px) / self.fy_px, np.ones(np.shape(x))], axis=-1
         )
         return directions / np.linalg.norm(directions, axis=-1, keepdims=True)
 
     def project(self, points: Floats) -> tuple[Floats, Floats]:
-        """Picture points (x, y) in pixels of directions or points (..., 3) with z > 0."""
+        """Project directions or points (..., 3) with z > 0 to picture points (x, y) in pixels."""
         depth = np.maximum(points[..., 2], 1e-9)
         return (
             self.fx_px * points[..., 0] / depth + self.cx_px,
@@ -58,10 +58,10 @@ class Camera:
 
 
 def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int, int], name: str) -> Camera:
-    """A camera calibrated at one picture size (width, height), for a picture of another: fx * W / W_calibrated.
+    """Scale a camera calibrated at one picture size (width, height) to another: fx * W / W_calibrated.
 
     Raises:
-        ToolError: ``shape_mismatch`` where the two differ in shape, so that one was cropped and not resized.
+        ToolError: ``shape_mismatch`` if the aspect ratios differ, so that one picture is a crop of the other.
     """
     across, down = size[0] / calibrated[0], size[1] / calibrated[1]
     if abs(across / down - 1) > _SAME_SHAPE:
@@ -76,9 +76,9 @@ def camera_at_size(camera: Camera, calibrated: tuple[int, int], size: tuple[int,
 
 
 def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
-    """Focal length in pixels by the 35 mm equivalent that a photograph's EXIF block names; None without one.
+    """Return the focal length in pixels from the 35 mm equivalent in the EXIF data of a photograph, None without one.
 
-    An estimate: the equivalent is rounded to whole millimetres, refers to the diagonal, and does not know of crops.
+    The value is an estimate: the equivalent is rounded to whole millimetres, refers to the diagonal, and ignores crops.
     """
     kind = file_format(path)
     if kind not in PHOTO_FORMATS:
@@ -86,7 +86,7 @@ def focal_from_exif(path: Path, size: tuple[int, int]) -> float | None:
     try:
         with Image.open(path, formats=[PHOTO_FORMATS[kind]]) as image:
             value = float(image.getexif().get_ifd(0x8769).get(0xA405, 0))
-    except Exception:  # a damaged EXIF block says nothing
+    except Exception:  # a damaged EXIF block is ignored
         return None
     if not 5 <= value <= 2000:
         return None
@@ -117,11 +117,11 @@ class ChosenCamera:
 def choose_camera(
     arguments: CameraArguments, known: SampleFile | None, image: Path, size: tuple[int, int], name: str
 ) -> ChosenCamera:
-    """The camera of a picture of ``size`` (width, height).
+    """Choose the camera of a picture of ``size`` (width, height): from arguments, known intrinsics, or EXIF.
 
     Raises:
-        ToolError: ``missing_metadata`` where no focal length is known; ``shape_mismatch`` where the intrinsics belong
-            to a picture of another shape; ``invalid_argument`` for half of a pair.
+        ToolError: ``missing_metadata`` if no focal length is known; ``shape_mismatch`` if the intrinsics belong to a
+            picture of another aspect ratio; ``invalid_argument`` if only one of two paired arguments is given.
     """
     if arguments.fx_px is None and arguments.fy_px is not None:
         raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
@@ -205,12 +205,12 @@ def _resize_camera(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
 _NUMPY = b"\x93NUMPY"
 _READABLE = "readable depth: PNG or TIFF of 16 bits or more with one band, or a NumPy array (.npy) of numbers"
 _NEAREST_MM, _FARTHEST_MM = 20.0, 200_000.0
-"""No depth camera measures nearer or farther; a median outside is another unit."""
+"""Range of the median depth, mm, of any depth camera; a median outside means that the unit is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
 class DepthMap:
-    """Depth per pixel. ``mm``: float32 (rows, columns), NaN where it was not measured. ``notes`` as in a result."""
+    """Depth per pixel. ``mm``: float32 (rows, columns), NaN for pixels without a measurement."""
 
     mm: NDArray[np.float32]
     notes: tuple[str, ...] = ()
@@ -227,17 +227,18 @@ def read_depth(
     """Read a depth file.
 
     Args:
-        unit_mm: what one step of the stored values is, millimetres. None: one millimetre, if the values can be that.
-        argument: name of the tool's argument that an error is about.
+        unit_mm: millimetres per step of the stored values; None for one millimetre, if the values are plausible.
+        argument: name of the tool's argument for error messages.
         shown_as: name of the file in messages.
 
     Returns:
-        Depth in millimetres; what is stored as 0, negative, NaN, infinite or "no data" is NaN.
+        Depth in millimetres; values stored as 0, negative, NaN, infinite or "no data" are NaN.
 
     Raises:
-        ToolError: ``file_not_found``; ``unreadable_file`` (another format, 8 bits, colours, several bands, objects, cut
-            short); ``limit`` (over 100 million pixels); ``nothing_found`` (no depth anywhere); ``missing_metadata``
-            where no unit was given and the values cannot be millimetres.
+        ToolError: ``file_not_found``; ``unreadable_file`` (another format, 8 bits, colours, several bands, objects,
+            truncated); ``limit`` (over 100 million pixels); ``nothing_found`` (no depth in any pixel);
+            ``missing_metadata`` if no unit is given and the values cannot be millimetres; ``invalid_argument`` if the
+            given unit results in implausible depths.
     """
     name = shown_as or path.name
     stored = _depth_from_array(path, name, argument) if _is_array(path) else _depth_from_image(path, name, argument)
@@ -247,7 +248,7 @@ def read_depth(
     else:
         valid = stored > 0
         if stored.dtype.itemsize <= 2:
-            valid &= stored < np.iinfo(stored.dtype).max  # the largest value is "too far" on many cameras
+            valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
     if not valid.any():
         raise ToolError(
             "nothing_found",
@@ -281,7 +282,7 @@ def _is_array(path: Path) -> bool:
         with path.open("rb") as file:
             return file.read(len(_NUMPY)) == _NUMPY
     except (OSError, ValueError):
-        return False  # the reader of pictures says what is wrong
+        return False  # the picture reader reports the error
 
 
 def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
@@ -317,7 +318,7 @@ def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
 
 
 def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
-    """An array of numbers, after its header was found to be that of one."""
+    """Read an array of numbers after checking its header."""
     from numpy.lib import format as npy
 
     try:

@@ -1,12 +1,12 @@
-"""Segmentation of fruits: touching fruits split, or one fruit in each given box.
+"""Segmentation of fruits: touching fruits are split, or one fruit is found in each given box.
 
-Touching fruits are parted at the necks between them (watershed of the distance to the edge, Beucher and Lantuéjoul
-1979) and where depth jumps. In a given box the fruit is what has its colour, or, where colour does not tell it from
-leaves, what graph cuts separate from the box's surroundings (GrabCut, Rother et al. 2004) with depth as a hint.
+Touching fruits are split at the necks between them (watershed of the distance to the edge, Beucher and Lantuéjoul
+1979) and at jumps of depth. In a given box the fruit is the area of its colour. If the colour does not distinguish it
+from leaves, graph cuts separate it from the surroundings of the box (GrabCut, Rother et al. 2004) with depth as a hint.
 
-Colour: a channel of Lab in which the fruit stands out (redder or more orange than the foliage), thresholds relative to
-the foliage of the same picture, and hysteresis. Pale and green fruit does not stand out; ``contrast`` tells. CIE Lab:
-CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
+Colour: a channel of Lab in which the fruit differs from the foliage (redder or more orange), thresholds relative to
+the foliage of the same picture, and hysteresis. Pale and green fruit does not differ, which ``contrast`` shows. CIE
+Lab: CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
 """
 
 from dataclasses import dataclass
@@ -38,17 +38,18 @@ _DIRECTIONS: dict[Fruit, tuple[float, float]] = {
     "peach": (0.9, 0.4),
     "orange": (0.75, 0.65),
 }
-"""Towards which (a*, b*) the fruit differs from leaves."""
+"""Direction in (a*, b*) in which the fruit differs from leaves."""
 _LEAST, _MOST = 12.0, 32.0
-"""Range above the foliage (Lab units) within which the threshold follows the picture."""
+"""Range of the threshold above the foliage, Lab units."""
 _LOW_SHARE = 0.6
 
 
 @dataclass(frozen=True, eq=False)
 class FruitMask:
-    """``mask``: bool (rows, columns). ``channel``: float32, the colour that fruit stands out in, smoothed.
+    """Pixels of fruit found by colour.
 
-    ``contrast``: by how much (Lab units) the median fruit pixel exceeds the median of the rest; 0 without fruit.
+    ``mask``: bool (rows, columns). ``channel``: float32, smoothed colour channel that distinguishes the fruit.
+    ``contrast``: median of the channel over fruit minus the median over the rest, Lab units; 0 without fruit.
     """
 
     mask: NDArray[np.bool_]
@@ -57,7 +58,7 @@ class FruitMask:
 
 
 def fruit_channel(pixels: NDArray[np.uint8], fruit: Fruit = "apple") -> NDArray[np.float32]:
-    """The colour channel that ``fruit`` stands out in, in Lab units, float32 (rows, columns), lightly smoothed."""
+    """Return the lightly smoothed colour channel that distinguishes ``fruit``, Lab units, float32 (rows, columns)."""
     lab = cv2.cvtColor(pixels, cv2.COLOR_RGB2LAB)
     towards_a, towards_b = _DIRECTIONS[fruit]
     channel = np.float32(towards_a) * lab[..., 1] + np.float32(towards_b) * lab[..., 2]
@@ -71,7 +72,7 @@ def find_fruit_pixels(
 
     Args:
         pixels: uint8 (rows, columns, 3), sRGB.
-        valid: where there is a picture; None: everywhere.
+        valid: pixels with data; None for all.
     """
     channel = fruit_channel(pixels, fruit)
     seen = channel[valid] if valid is not None else channel.ravel()
@@ -101,10 +102,10 @@ def find_fruit_pixels(
 
 
 def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: int) -> NDArray[np.bool_]:
-    """A mask moved to where the colour is halfway between the fruit's and that of its surroundings.
+    """Move the edge of a mask to where the colour is halfway between the fruit and its surroundings.
 
-    A blurred edge crosses the halfway level where the sharp edge was; a lower threshold would make all fruit larger.
-    ``around``: how many pixels of surroundings to look at.
+    A blurred edge crosses the halfway level at the position of the sharp edge; a lower threshold would make all fruit
+    larger. ``around``: width of the surroundings, pixels.
     """
     width = max(1, around)
     core = cv2.erode(mask.astype(np.uint8), np.ones((3, 3), np.uint8)).astype(np.bool_)
@@ -120,33 +121,33 @@ def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: in
 
 _JUMP_MM = 30.0
 _NECK = 0.75
-"""A neck narrower than this share of the fruits beside it parts them."""
+"""Width of a neck, as a share of the width of the fruits, below which it separates them."""
 _COLOUR_SHARE = 0.25
 _OFF_MIDDLE = 0.35
 _RADIUS_OF_BOX = (0.36, 0.8)
 _LEAST_SCORE = 0.12
 _LEAST_DEPTH = 0.4
-"""Share of a fruit's pixels with a depth: less than this may be that of a leaf beside a fruit out of reach."""
+"""Least share of a fruit's pixels with a depth; with less, the depth may belong to a leaf before a distant fruit."""
 _SAME = 0.9
-"""Two outlines whose middles are nearer than this share of the larger radius are one fruit."""
+"""Distance of two centres, as a share of the larger radius, below which two outlines are the same fruit."""
 _LARGEST_CUT = 160
 _CUT_ROUNDS = 4
 _LEAST_PIXELS = 12
 
 
 def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
-    """All fruits of a region whose distance is known, surest and largest first."""
+    """Find all fruits of a region with a known distance, best visible and largest first."""
     segments = _segments(view, colour, region)
     fruits = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
     fruits = [fruit for fruit in fruits if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]
-    # A well seen large outline explains more of the picture than a well seen fragment of it.
+    # A well visible large outline explains more of the picture than a well visible fragment of it.
     return _drop_duplicates(sorted(fruits, key=lambda fruit: -fruit.fit.score * fruit.cone.half_angle))
 
 
 def fruit_in_box(
     view: View, colour: FruitMask, pixels: NDArray[np.uint8], box: Box
 ) -> tuple[FruitMeasurement | None, bool]:
-    """The one fruit in a box, and whether its colour alone told it from its surroundings."""
+    """Measure the fruit in a box; also return True if its colour alone distinguished it from its surroundings."""
     height, width = view.fruit.shape
     x0, y0, x1, y1 = box
     grow = max(2, round(0.05 * max(x1 - x0, y1 - y0)))
@@ -164,20 +165,20 @@ def fruit_in_box(
 
 
 def _allowed_middle(view: View, box: Box) -> Cone:
-    """Pixels at which the middle of a fruit in that box may lie."""
+    """Return the cone that must contain the centre of the fruit in the box."""
     x0, y0, x1, y1 = box
     axis = view.camera.rays(np.array((x0 + x1) / 2), np.array((y0 + y1) / 2))
     return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
 
 
 def _sides(box: Box) -> tuple[float, float]:
-    """Smallest and largest radius, pixels, of a fruit in that box, which may show a part of it only."""
+    """Return the smallest and largest radius, pixels, of a fruit that the box may show only in part."""
     longest = max(box[2] - box[0], box[3] - box[1])
     return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest
 
 
 def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Mask | None:
-    """Fruit pixels of the central fruit of a box: its piece, and pieces that a leaf separates from it."""
+    """Return the pixels of the central fruit of a box: its main piece and the pieces that a leaf separates from it."""
     x0, y0, x1, y1 = box
     labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], box)
     count = int(labels.max()) + 1
@@ -201,7 +202,7 @@ def _central_fruit(view: View, colour: FruitMask, box: Box, ellipse: Mask) -> Ma
 
 
 def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
-    """A number for each fruit among touching ones, int32 (rows, columns), 0 where there is none."""
+    """Number touching fruits separately, int32 (rows, columns), 0 outside fruits."""
     x0, y0, x1, y1 = box
     mask = fruit.copy()
     if view.smooth is not None:
@@ -223,7 +224,7 @@ def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
 
 
 def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
-    """A connected piece, parted at its necks: numbers from 1."""
+    """Split a connected piece at its necks; labels start at 1."""
     from skimage.morphology import reconstruction
     from skimage.segmentation import watershed
 
@@ -232,7 +233,7 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
     if _has_one_top(inner):
         return piece.astype(np.int32)
-    # What rises above the surface lowered to necks is the top of each hill; hills that share a high saddle are one.
+    # The difference to the reconstruction marks the top of each hill; hills that share a high saddle count as one.
     filled = reconstruction(_NECK * inner, inner, method="dilation")
     tops = (inner - filled > 1e-3) & (padded > 0)
     _, seeds = cv2.connectedComponents(tops.astype(np.uint8), connectivity=8)
@@ -242,7 +243,7 @@ def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
 
 
 def _has_one_top(surface: NDArray[np.float32]) -> bool:
-    """True if a surface is one hill, all of whose levels are in one piece: then it has no neck."""
+    """Return True if a surface has a single maximum, in which case it has no neck."""
     highest = (surface == cv2.dilate(surface, np.ones((3, 3), np.uint8))) & (surface > 0)
     return cv2.connectedComponents(highest.astype(np.uint8), connectivity=8)[0] == 2
 
@@ -269,7 +270,7 @@ def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
 
 
 def _large_enough(view: View, segment: Segment) -> bool:
-    """True if at least a fifth of the smallest fruit at that distance is visible."""
+    """Return True if at least 35 % of the area of the smallest fruit at that distance is visible."""
     surface = surface_depth(view, segment)
     if surface is None:
         return False
@@ -287,7 +288,7 @@ def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | Non
 
 
 def _depth_jumps(depth: Depth) -> Mask:
-    """Pixels where depth changes by more than a fruit's own roundness within three pixels."""
+    """Find pixels where depth changes within three pixels by more than the roundness of a fruit explains."""
     low = np.where(np.isfinite(depth), depth, np.float32(1e9)).astype(np.float32)
     high = np.where(np.isfinite(depth), depth, np.float32(-1e9)).astype(np.float32)
     kernel = np.ones((3, 3), np.uint8)
@@ -296,7 +297,7 @@ def _depth_jumps(depth: Depth) -> Mask:
 
 
 def _drop_duplicates(fruits: list[FruitMeasurement]) -> list[FruitMeasurement]:
-    """Without outlines of one fruit that was found twice: a middle inside a better outline at the same distance."""
+    """Remove outlines whose centre is inside a better outline at the same distance: the same fruit found twice."""
     distinct: list[FruitMeasurement] = []
     for fruit in fruits:
         if all(
@@ -309,7 +310,7 @@ def _drop_duplicates(fruits: list[FruitMeasurement]) -> list[FruitMeasurement]:
 
 
 def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
-    """The connected piece with most pixels near the middle, with other pieces of a tenth of its size or more."""
+    """Return the connected piece with most pixels near the middle, and other pieces larger than a tenth of it."""
     opened = cv2.morphologyEx(part.astype(np.uint8), cv2.MORPH_OPEN, np.ones((2, 2), np.uint8))
     count, labels, stats, _ = cv2.connectedComponentsWithStats(opened, connectivity=4)
     if count < 2:
@@ -326,7 +327,7 @@ def _main_piece(part: Mask, ellipse: Mask) -> Mask | None:
 
 
 def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
-    """The fruit in a box by graph cuts: background is what lies around the box, fruit the middle of it."""
+    """Segment the fruit in a box by graph cuts, with the surroundings as background and the middle as fruit."""
     x0, y0, x1, y1 = box
     height, width = view.fruit.shape
     margin = max(4, (x1 - x0) // 4, (y1 - y0) // 4)
@@ -357,7 +358,7 @@ def _graph_cut(pixels: NDArray[np.uint8], view: View, box: Box) -> Mask:
         cv2.grabCut(
             picture, state, (0, 0, 1, 1), np.zeros((1, 65)), np.zeros((1, 65)), _CUT_ROUNDS, cv2.GC_INIT_WITH_MASK
         )
-    except cv2.error:  # a picture of one colour has no two mixtures
+    except cv2.error:  # colour mixtures cannot be fitted to a picture of a single colour
         return np.zeros((y1 - y0, x1 - x0), np.bool_)
     fruit = np.isin(state, (cv2.GC_FGD, cv2.GC_PR_FGD)).astype(np.uint8)
     full = cv2.resize(fruit, (bx - ax, by - ay), interpolation=cv2.INTER_LINEAR if shrink == 1 else cv2.INTER_NEAREST)
@@ -379,20 +380,20 @@ _CLOSE = 1e-4
 def focal_from_sphere(
     pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float, start_px: float | None = None
 ) -> float:
-    """Focal length, pixels, at which the sphere in ``box`` measures ``diameter_mm``.
+    """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
 
-    The optical axis is taken through the middle of the picture and pixels as square. With lens distortion it is the
-    focal length that holds where the sphere hangs.
+    The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
+    the result is the focal length at the position of the sphere.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        depth_mm: float32 (rows, columns), registered to the picture, NaN where unknown.
-        box: around the sphere, which nothing should hide.
-        diameter_mm: its true diameter.
-        start_px: a first guess; None: that of a field of view of 60 degrees.
+        depth_mm: float32 (rows, columns), registered to the picture, NaN if unknown.
+        box: box around the sphere, which should be fully visible.
+        diameter_mm: true diameter of the sphere.
+        start_px: initial value; None for a field of view of 60 degrees.
 
     Raises:
-        ToolError: ``nothing_found`` where no sphere can be measured in the box.
+        ToolError: ``nothing_found`` if no sphere can be measured in the box.
     """
     height, width = depth_mm.shape
     focal = start_px or width / (2 * np.tan(np.radians(30)))

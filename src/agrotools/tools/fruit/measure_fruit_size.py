@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from agrotools.vision.reading import RgbImage
 
 _PALE_CONTRAST = 25.0
-"""Lab units by which fruit differs from foliage; red fruit does by 30 and more."""
+"""Difference of fruit and foliage, Lab units, below which fruit is pale; red fruit differs by 30 and more."""
 _NO_CONTRAST = 13.0
 """Contrast below which twigs and soil are as likely as fruit; such pictures are not searched."""
 _SPARSE_DEPTH = 0.4
@@ -80,7 +80,7 @@ class FruitSizes(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """The camera at the size of the image, however it was given; the unit of depth where there is depth."""
+    """Resolve the camera to intrinsics at the size of the image, and drop the depth unit if there is no depth."""
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
 
     if call["depth"] is None:
@@ -223,7 +223,7 @@ def measure_fruit_size(
 def _distances(
     depth: Path | None, unit_mm: float | None, distance_mm: float | None, picture: "RgbImage", name: str
 ) -> "tuple[DepthMap | None, float | None]":
-    """Depth per pixel or one for all, whichever was given."""
+    """Return the depth per pixel or the distance of all fruits, whichever is given."""
     from agrotools.tools.fruit.camera import read_depth
 
     if (depth is None) == (distance_mm is None):
@@ -267,7 +267,7 @@ def _view(
 def _in_boxes(
     view: "View", colour: "FruitMask", picture: "RgbImage", boxes: list[Box], name: str
 ) -> "tuple[list[tuple[int, FruitMeasurement]], tuple[int, ...], int]":
-    """The fruit of each box with the box's number, the numbers of boxes without one, and how many colour told apart."""
+    """Return numbered fruits, the numbers of boxes without a fruit, and how many colour alone distinguished."""
     from agrotools.tools.fruit.finding import fruit_in_box
     from agrotools.tools.fruit.measuring import FruitMeasurement
 
@@ -293,7 +293,7 @@ def _in_boxes(
 
 
 def _is_sparse(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
-    """Flag ``depth_sparse`` where most fruit pixels have no depth, so that fruits are missed."""
+    """Return the flag ``depth_sparse`` if most fruit pixels have no depth, so that fruits are missed."""
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]
     known = np.isfinite(measured.mm[y0:y1, x0:x1][fruit])

@@ -1,14 +1,14 @@
-"""Single fruits in a picture with depth: where they are, how much of each is seen, how large each is.
+"""Measurement of single fruits in a picture with depth: position, visibility and size.
 
-A fruit is taken for a sphere. Its distance follows from the depth of each visible pixel, since a pixel near the outline
-lies deeper than one in the middle. (Averaged over a whole visible face, the middle of a sphere lies a third of a
-diameter behind it.) Its outline is completed where leaves hide it.
+A fruit is modelled as a sphere. Its distance follows from the depth of each visible pixel, because a pixel near the
+outline is deeper than one in the middle. (Averaged over a fully visible face, the centre of a sphere is a third of a
+diameter behind it.) Outlines hidden by leaves are completed.
 
-A sphere's outline is a circle only where the camera looks straight at it; elsewhere it is an ellipse, by some percent
-at the edge of a wide-angle picture. The rays that touch a sphere, though, always make a cone: all of them are at one
-angle from the ray to its middle. So circles are fitted to rays (unit vectors), where a cone is a plane through them,
-and three points of the outline give it exactly. Random sampling after Fischler and Bolles 1981 (RANSAC); weighting of
-the final fit after Beaton and Tukey 1974.
+The outline of a sphere is a circle only on the optical axis; elsewhere it is an ellipse, by some percent at the edge of
+a wide-angle picture. But the rays tangent to a sphere always form a cone: all are at the same angle from the ray to its
+centre. So circles are fitted to rays (unit vectors), for which a cone is a plane, determined exactly by three points of
+the outline. Random sampling after Fischler and Bolles 1981 (RANSAC); weights of the final fit after Beaton and Tukey
+1974.
 """
 
 from dataclasses import dataclass, replace
@@ -24,25 +24,28 @@ from agrotools.vision import Box
 Floats = NDArray[np.floating[Any]]
 
 SECTORS = 36
-"""Number of equal parts of the outline whose visibility is judged."""
+"""Number of equal parts of an outline for which visibility is judged."""
 _DRAWS = 400
 _REFINEMENTS = 5
 _MINIMUM_POINTS = 6
 _MOST_POINTS = 90
-"""More points of an outline than this are sampled for the search; the final fit uses all."""
+"""Largest number of outline points used in the search; the final fit uses all."""
 _STARTS = 4
 _NEAR = 0.05
-"""Points within this share of the half angle of an outline count as on it: fruits are not quite round."""
+"""Tolerance of points on an outline, as a share of its half angle, because fruits are not perfectly round."""
 _STEEP = 0.9
 _SHORT_LIST = 32
-"""Candidates that show most of an outline are looked at further."""
+"""Number of candidates with the largest visible share of the outline that are scored fully."""
 _OUTSIDE_WEIGHT = 1.5
 _CONTRADICTED_WEIGHT = 1.0
 
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """The rays that touch a sphere. ``axis``: unit vector (3,) to its middle; ``half_angle``: radians."""
+    """Cone of the rays tangent to a sphere.
+
+    ``axis``: unit vector (3,) to the centre. ``half_angle``: radians.
+    """
 
     axis: Floats
     half_angle: float
@@ -52,10 +55,10 @@ class Cone:
 class Evidence:
     """Evidence for one round object, as rays from the camera.
 
-    ``edge`` (n, 3): points of its visible outline, which may hold edges of leaves that hide it. ``inside`` (m, 3):
-    points of its surface. ``against`` (k, 3) with ``against_weight`` (k,) in 0..1: points that are not it, weighted by
-    how surely one would see it there if it reached so far (something behind it: 1; a leaf before it: 0).
-    ``pixel``: angle of one pixel, radians.
+    ``edge``: (n, 3), points of its visible outline, possibly including edges of leaves that hide it. ``inside``:
+    (m, 3), points of its surface. ``against``: (k, 3), points that do not belong to it. ``against_weight``: (k,), 0 to
+    1, certainty that the object would be visible at that point if it reached there: 1 for points behind it, 0 for a
+    leaf in front of it. ``pixel``: angle of one pixel, radians.
     """
 
     edge: Floats
@@ -67,7 +70,10 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class RoundFit:
-    """A fitted outline. ``arc_coverage``: share of the outline that is seen, 0..1; ``score``: higher is better."""
+    """Fitted outline.
+
+    ``arc_coverage``: visible share of the outline, 0 to 1. ``score``: higher is better.
+    """
 
     cone: Cone
     arc_coverage: float
@@ -75,11 +81,11 @@ class RoundFit:
 
 
 def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone | None = None) -> RoundFit | None:
-    """The round outline that explains the evidence best, or None where nothing does.
+    """Fit the round outline that explains the evidence best; None if no outline fits.
 
     Args:
-        half_angles: smallest and largest half angle, radians, as far as distance and size allow.
-        near: candidates are taken only with their middle inside this cone.
+        half_angles: smallest and largest half angle, radians, that distance and size allow.
+        near: cone that must contain the axis of every candidate.
     """
     edge = evidence.edge
     if len(edge) < _MINIMUM_POINTS:
@@ -106,13 +112,13 @@ def fit_round(evidence: Evidence, half_angles: tuple[float, float], near: Cone |
 
 
 def visible_sectors(points: Floats, axis: Floats) -> NDArray[np.int64]:
-    """Sector (of :data:`SECTORS`) around the axis in which each ray lies."""
+    """Return the sector (of :data:`SECTORS`) around the axis of each ray."""
     first, second = _across(axis)
     return _sector(np.arctan2(points @ second, points @ first))
 
 
 def outline_points(cone: Cone, count: int = 72) -> Floats:
-    """Rays along the outline, (count, 3)."""
+    """Return rays along the outline, (count, 3)."""
     first, second = _across(cone.axis)
     turn = np.linspace(0, 2 * np.pi, count, endpoint=False)[:, None]
     return np.cos(cone.half_angle) * cone.axis + np.sin(cone.half_angle) * (
@@ -121,12 +127,12 @@ def outline_points(cone: Cone, count: int = 72) -> Floats:
 
 
 def angle_from(points: Floats, axis: Floats) -> Floats:
-    """Angle between rays (..., 3) and an axis, radians."""
-    return np.arccos(np.minimum(np.maximum(points @ axis, -1.0), 1.0))  # np.clip takes several times as long
+    """Return the angle between rays (..., 3) and an axis, radians."""
+    return np.arccos(np.minimum(np.maximum(points @ axis, -1.0), 1.0))  # several times faster than np.clip
 
 
 def _cones_through(triples: Floats) -> tuple[Floats, Floats]:
-    """Axis and half angle of the cone through each three rays (n, 3, 3)."""
+    """Return the axis and half angle of the cone through each triple of rays (n, 3, 3)."""
     first, second, third = triples[:, 0], triples[:, 1], triples[:, 2]
     normal = np.cross(second - first, third - first)
     length = np.linalg.norm(normal, axis=1)
@@ -138,12 +144,12 @@ def _cones_through(triples: Floats) -> tuple[Floats, Floats]:
 
 
 def _tolerance(evidence: Evidence, angles: Floats) -> Floats:
-    """Distance from the outline at which a point still counts as on it, radians."""
+    """Return the largest distance from the outline, radians, of points that count as on it."""
     return np.maximum(1.2 * evidence.pixel, _NEAR * angles)
 
 
 def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
-    """Share of the outline seen, less what lies outside, less what should not lie inside; for each cone."""
+    """Return the score of each cone: visible outline share minus penalties for surface outside and contradictions."""
     tolerance = _tolerance(evidence, angles)
     larger, smaller = np.cos(angles + tolerance), np.cos(np.maximum(angles - tolerance, 0.0))
     within = evidence.inside @ axes.T
@@ -157,12 +163,12 @@ def _scores(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
 
 
 def _visible_share(evidence: Evidence, axes: Floats, angles: Floats) -> Floats:
-    """Share of the sectors around each axis (k, 3) in which a point lies on the outline."""
+    """Return the share of sectors around each axis (k, 3) that have a point on the outline."""
     tolerance = _tolerance(evidence, angles)
-    # Comparing cosines is comparing angles, without an arc cosine per point and cone.
+    # Comparing cosines instead of angles avoids an arc cosine per point and cone.
     along = evidence.edge @ axes.T
     near = (along > np.cos(angles + tolerance)) & (along < np.cos(np.maximum(angles - tolerance, 0.0)))
-    # The cross product of (0, 1, 0), or near it of (1, 0, 0), and each axis.
+    # Cross product of each axis with (0, 1, 0), or with (1, 0, 0) if the axis is close to (0, 1, 0).
     x, y, z = axes.T
     zero = np.zeros_like(x)
     first = np.where((np.abs(y) < _STEEP)[:, None], np.stack([z, zero, -x], 1), np.stack([zero, -z, y], 1))
@@ -182,14 +188,14 @@ def _sector(turn: Floats) -> NDArray[np.int64]:
 
 
 def _refine_cone(evidence: Evidence, cone: Cone, half_angles: tuple[float, float]) -> Cone:
-    """Least squares over the points near the outline, each weighted by how near it is."""
+    """Refine a cone by least squares over the points near the outline, weighted by their distance from it."""
     for _ in range(_REFINEMENTS):
         away = angle_from(evidence.edge, cone.axis) - cone.half_angle
         reach = 1.5 * float(_tolerance(evidence, np.array([cone.half_angle]))[0])
         weight = np.where(np.abs(away) < reach, (1 - (away / reach) ** 2) ** 2, 0.0)
         if np.count_nonzero(weight) < _MINIMUM_POINTS:
             break
-        # Sectors with many points, as beside a ragged leaf, count no more than others.
+        # Sectors with many points, for example along a ragged leaf, get no more weight than others.
         sectors = visible_sectors(evidence.edge, cone.axis)
         crowd = np.bincount(sectors, weight, SECTORS)
         weight = weight / np.maximum(crowd[sectors], 1e-9)
@@ -217,7 +223,7 @@ def _judge_cone(evidence: Evidence, cone: Cone) -> RoundFit:
 
 
 def _across(axis: Floats) -> tuple[Floats, Floats]:
-    """Two unit vectors across the axis and each other."""
+    """Return two unit vectors perpendicular to the axis and to each other."""
     x, y, z = (float(part) for part in axis)
     first = np.array((z, 0.0, -x) if abs(y) < _STEEP else (0.0, -z, y))
     first /= np.sqrt(first @ first)
@@ -229,25 +235,26 @@ Mask = NDArray[np.bool_]
 Depth = NDArray[np.float32]
 
 _BEFORE_MM = 15.0
-"""By how much a surface must lie before another to be said to hide it: above the noise of depth cameras at 2 m."""
+"""Least difference of depth, mm, for a surface to hide another; above the noise of depth cameras at 2 m."""
 _BEHIND_MM = 45.0
-"""Behind the visible surface of a fruit by more than this is no part of it."""
+"""Depth behind the visible surface of a fruit, mm, beyond which a pixel does not belong to the fruit."""
 _BEYOND_BOX = 0.8
-"""Certainty that a fruit does not reach beyond the box that was drawn around it."""
+"""Certainty that a fruit does not extend beyond the box drawn around it."""
 _STEP_MM = 8.0
-"""A smaller step of depth across an edge (outwards) is no end of a fruit."""
+"""Least outward step of depth, mm, at the edge of a fruit."""
 _BESIDE_PX = 3
 _GRID_POINTS = 150
 _LEAST_DEPTHS = 12
 _MIDDLE = 0.85
-"""Pixels beyond this share of the half angle are not used for the distance: depth is unsure at edges."""
+"""Share of the half angle within which pixels are used for the distance, as depth is unreliable at edges."""
 
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Pixels taken for one fruit. ``mask``: bool (rows, columns) of a cut-out; ``corner``: its x, y in the picture.
+    """Pixels of one fruit.
 
-    ``drawn_box``: the box that somebody drew around the fruit, which does not reach beyond it.
+    ``mask``: bool (rows, columns) of a part of the picture. ``corner``: x, y of that part in the picture.
+    ``drawn_box``: box drawn around the fruit, if any; the fruit does not extend beyond it.
     """
 
     mask: Mask
@@ -261,7 +268,10 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class FruitMeasurement:
-    """One fruit. ``distance_mm``: from the camera to its middle; ``depth_mm``: the same along the optical axis."""
+    """Measured fruit.
+
+    ``distance_mm``: distance from the camera to the centre. ``depth_mm``: the same along the optical axis.
+    """
 
     fit: RoundFit
     centre_px: tuple[float, float]
@@ -271,7 +281,7 @@ class FruitMeasurement:
     diameter_mm: float
     visibility: float
     depth_share: float
-    """share of its visible pixels with a depth; 1 where the distance was given"""
+    """Share of visible pixels with a depth, 0 to 1; 1 if the distance was an argument."""
 
     @property
     def cone(self) -> Cone:
@@ -280,10 +290,11 @@ class FruitMeasurement:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A picture as far as measuring needs it.
+    """Data of a picture for measuring.
 
-    ``fruit``: bool (rows, columns), all pixels of fruit. ``depth``: float32, millimetres, NaN where unknown; None where
-    ``depth_mm``, one depth for all, was given instead.
+    ``fruit``: bool (rows, columns), all pixels of fruit. ``depth``: float32, millimetres, NaN if unknown; None if one
+    depth for all, ``depth_mm``, is given instead. ``smooth``: ``depth`` after :func:`smooth_depth`. ``diameters_mm``:
+    smallest and largest diameter of a fruit.
     """
 
     camera: Camera
@@ -295,14 +306,14 @@ class View:
 
 
 def smooth_depth(depth: Depth) -> Depth:
-    """Depth without flying pixels: medians of 5 x 5, NaN where most of them are unknown."""
+    """Remove flying pixels from depth: medians of 5 x 5, NaN if most of them are unknown."""
     filled = np.where(np.isfinite(depth), depth, np.float32(0)).astype(np.float32)
     middle = cv2.medianBlur(filled, 5)
     return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
 
 
 def surface_depth(view: View, segment: Segment) -> float | None:
-    """Median depth of a segment without outliers (beyond 2 MAD), millimetres; None where too few are known."""
+    """Return the median depth of a segment without outliers (beyond 2 MAD), millimetres; None if too few are known."""
     if view.depth is None:
         return view.depth_mm
     values = _cut(view.depth, segment)[segment.mask]
@@ -313,7 +324,7 @@ def surface_depth(view: View, segment: Segment) -> float | None:
 
 
 def drop_outliers(values: NDArray[np.floating], cut: float = 2.0) -> NDArray[np.floating]:
-    """Values within ``cut`` scaled median absolute deviations of their median."""
+    """Return the values within ``cut`` scaled median absolute deviations of their median."""
     middle = np.median(values)
     spread = 1.4826 * np.median(np.abs(values - middle))
     return values[np.abs(values - middle) <= cut * max(float(spread), 1e-6)]
@@ -326,11 +337,11 @@ def measure(
     near: Cone | None = None,
     sides_px: tuple[float, float] | None = None,
 ) -> FruitMeasurement | None:
-    """Fit a sphere to a segment; None where it has no depth, no round outline, or no size that a fruit may have.
+    """Fit a sphere to a segment; None if it has no depth, no round outline, or no plausible size.
 
     Args:
-        near: its middle lies inside this cone.
-        sides_px: smallest and largest radius, pixels, beside what the sizes of fruits allow.
+        near: cone that contains the centre of the fruit.
+        sides_px: smallest and largest radius, pixels, in addition to the limits from the sizes of fruits.
     """
     surface = surface_depth(view, segment)
     if surface is None or segment.area_px < 4:
@@ -346,7 +357,7 @@ def measure(
 
 
 def _half_angles(view: View, surface: float) -> tuple[float, float]:
-    """Half angles of the smallest and largest fruit whose surface is that far away; a fifth of slack on both sides."""
+    """Return the half angles of the smallest and largest fruit with this surface distance, with a fifth of slack."""
     smallest, largest = (size / (2 * (surface + size / 3)) for size in view.diameters_mm)
     return float(np.arcsin(min(0.8 * smallest, 0.7))), float(np.arcsin(min(1.2 * largest, 0.9)))
 
@@ -372,7 +383,7 @@ def _measurement(view: View, segment: Segment, fit: RoundFit) -> FruitMeasuremen
 
 
 def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, float]:
-    """Distance to the middle of the sphere along its axis, and the share of visible pixels with a depth."""
+    """Return the distance to the centre of the sphere along its axis, and the share of visible pixels with a depth."""
     if view.depth is None:
         assert view.depth_mm is not None
         return view.depth_mm / float(cone.axis[2]), 1.0
@@ -393,7 +404,7 @@ def _distance(view: View, segment: Segment, cone: Cone) -> tuple[float | None, f
 
 
 def _visibility(view: View, cone: Cone, radius: float) -> float:
-    """Share of the outline's area that is fruit, 0..1, parts outside the picture counted as hidden."""
+    """Return the visible share of the outline's area, 0 to 1; parts outside the picture count as hidden."""
     x, y = view.camera.project(cone.axis)
     reach = 1.3 * radius + 1
     x0, y0, x1, y1 = int(x - reach), int(y - reach), int(x + reach) + 2, int(y + reach) + 2
@@ -421,7 +432,7 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
         ax, ay, bx, by = segment.drawn_box
         inner[max(0, ay - y0) : max(0, by - y0), max(0, ax - x0) : max(0, bx - x0)] = True
         doubt[~inner & (doubt > 0)] = np.maximum(doubt[~inner & (doubt > 0)], _BEYOND_BOX)
-    # Where two fruits of one colour meet, either may hide the other: no outline, unless the other is behind.
+    # Where two fruits of the same colour meet, either may hide the other: no outline unless the other one is behind.
     beside = _others(view.fruit[y0:y1, x0:x1], part) & (doubt < 1)
     depth = None if view.smooth is None else view.smooth[y0:y1, x0:x1]
     x, y = _edges(part, (doubt == 0) | beside, depth, (x0, y0))
@@ -440,7 +451,7 @@ def _evidence(view: View, segment: Segment, surface: float) -> Evidence:
 
 
 def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
-    """Certainty that the fruit does not cover each pixel outside it: 0 where something lies before it."""
+    """Return the certainty that the fruit does not cover each pixel outside it; 0 if something is in front of it."""
     x0, y0, x1, y1 = box
     other = _others(view.fruit[y0:y1, x0:x1], part)
     if view.smooth is None:
@@ -455,16 +466,17 @@ def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
 
 
 def _others(fruit: Mask, part: Mask) -> Mask:
-    """Pixels of other fruits, up to this one; the blurred rim of this one is none."""
+    """Return the pixels of other fruits, up to this one; the blurred rim of this fruit is excluded."""
     apart = cv2.morphologyEx((fruit & ~part).astype(np.uint8), cv2.MORPH_OPEN, np.ones((4, 4), np.uint8))
     return cv2.dilate(apart, np.ones((3, 3), np.uint8), iterations=2).astype(np.bool_) & ~part
 
 
 def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int]) -> tuple[Floats, Floats]:
-    """Points of the outline, where a pixel of it and one that is not meet.
+    """Return the points of the outline, on the border between pixels of the fruit and others.
 
-    Left out, if enough others remain: where something lies before it, and where depth goes on without a step, as at a
-    leaf that lies on it or at a highlight. The edge of the picture is no outline, since nothing is beyond it.
+    Points are omitted, if enough others remain, where something is in front of the fruit, and where depth has no step,
+    as at a leaf on the fruit or a highlight. The edge of the picture is not an outline, since nothing beyond it is
+    visible.
     """
     points: list[Floats] = []
     trusted: list[Mask] = []
@@ -487,7 +499,7 @@ def _edges(part: Mask, hidden: Mask, depth: Depth | None, corner: tuple[int, int
 
 
 def _at(depth: Depth, places: NDArray[np.int64]) -> Depth:
-    """Depth at rows and columns (n, 2), those outside moved to the edge."""
+    """Return the depth at rows and columns (n, 2); positions outside the array are moved to its edge."""
     y = np.clip(places[:, 0], 0, depth.shape[0] - 1)
     x = np.clip(places[:, 1], 0, depth.shape[1] - 1)
     return depth[y, x]

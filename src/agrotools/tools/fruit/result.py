@@ -1,4 +1,4 @@
-"""The result of sizing fruits: one row per fruit, statistics over those that are seen well enough, a picture."""
+"""Result of sizing fruits: one row per fruit, statistics over fruits with enough visible outline, and an overlay."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
 
 SIZE_CLASSES_MM = (50, 60, 70, 80, 90)
 LEAST_ARC = 0.3
-"""Share of the outline that must be seen for a diameter to count: three points fix a circle, a short arc does not."""
+"""Least visible share of the outline for a diameter to count; shorter arcs do not determine a circle."""
 LEAST_DEPTH = 0.25
 _NEAR_PX = 800
 _MOST_ZOOM = 4.0
 _SURE_SCORE = 0.3
 _FRAGMENT = 0.6
-"""Outlines under this share of the usual size are taken for fragments: fruits of a picture vary by some 10 %."""
+"""Share of the usual size below which outlines are fragments; sizes of fruits in a picture vary by some 10 %."""
 
 
 @dataclass(frozen=True, eq=False)
 class FruitInputs:
-    """Inputs of a result: ``fruits`` with their numbers, notes and flags."""
+    """Inputs of :func:`fruit_result`; ``fruits`` are pairs of number and measurement."""
 
     pixels: NDArray[np.uint8]
     view: View
@@ -46,7 +46,7 @@ class FruitInputs:
 
 
 def fruit_result(inputs: FruitInputs) -> FruitSizes:
-    """Count, draw and keep."""
+    """Count the fruits, draw them and save the artifacts."""
     smallest, largest = inputs.view.diameters_mm
     fruits, notes, flags = list(inputs.fruits), list(inputs.notes), list(inputs.flags)
     if not inputs.boxes:
@@ -99,7 +99,7 @@ def fruit_result(inputs: FruitInputs) -> FruitSizes:
 
 
 def _usual_size(fruits: Sequence[tuple[int, FruitMeasurement]]) -> float:
-    """Median diameter over all fruit surface in the picture, so that many small fragments weigh little; mm."""
+    """Return the median diameter, mm, weighted by visible fruit area, so that small fragments have little weight."""
     sizes = np.array([fruit.diameter_mm for _, fruit in fruits])
     weight = np.array([fruit.visibility for _, fruit in fruits]) * sizes**2
     order = np.argsort(sizes)
@@ -110,7 +110,7 @@ def _usual_size(fruits: Sequence[tuple[int, FruitMeasurement]]) -> float:
 
 
 def size_classes(diameters_mm: NDArray[np.float64]) -> dict[str, int]:
-    """Number of diameters in each class: ``<50``, ``50-60`` ... ``>=90``."""
+    """Count the diameters in each class: ``<50``, ``50-60`` ... ``>=90``."""
     edges = SIZE_CLASSES_MM
     counts = {f"<{edges[0]}": int((diameters_mm < edges[0]).sum())}
     for low, high in pairwise(edges):
@@ -146,9 +146,9 @@ def _overlay(
 
 
 def _cropped_view(inputs: FruitInputs) -> tuple[int, int, NDArray[np.uint8], float]:
-    """The part of the picture that is worth looking at: its left and top edge, its pixels, and their magnification.
+    """Return the part of the picture to show: its left and top edge, its pixels, and their magnification.
 
-    A few boxes are shown from near: in a picture of a whole row of trees nobody could check the outline of one fruit.
+    A few boxes are magnified, because single outlines are too small to check in a picture of a whole row of trees.
     """
     rows, columns = inputs.pixels.shape[:2]
     if not inputs.boxes:

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Lab = tuple[float, float, float]
 GradeScale = Literal["percent", "0-4", "1-9"]
 RULES = "rules"
-"""The back-end that never uses the model."""
+"""Back-end that never uses the model."""
 IN_FIELD = "field_background"
 _LEAST_DETAIL_PX = 100
 _CUT_SHARE = 0.03
@@ -84,7 +84,7 @@ class LeafLesions(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Resolved call: leaf by mask, or leaf in the field where there turned out to be no board."""
+    """Resolve the leaf: by mask, or in the field if the reference call found no board."""
     if call["leaf_mask"] is not None:
         call = drop_arguments(call, "mode")
     elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.listed("flags"):
@@ -233,7 +233,7 @@ def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tu
 
 @dataclass(frozen=True, eq=False)
 class _LesionMask:
-    """``level``: float32 (pixels of the view's mask,), lesion from 1."""
+    """Result of lesion segmentation. ``level``: float32 (pixels of the view's mask,), 1 and more is lesion."""
 
     level: NDArray[np.float32]
     healthy: Lab
@@ -284,14 +284,14 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
 
 
 def _resize_to_full(view: "LeafView", level: NDArray[np.float32], leaf: "Leaf") -> NDArray[np.bool_]:
-    """Lesion or not for every pixel of the picture."""
+    """Return the lesions at the size of the picture, bool (rows, columns)."""
     import cv2
 
     from agrotools.tools.lesions.segmentation import local_mean
 
     small = np.zeros(view.mask.shape, np.float32)
     small[view.mask] = np.clip(level * np.float32(100), 0, 255)
-    # Beyond the leaf's outline the level goes on as it is near it, else lesions at the margin would lose their rim.
+    # The level is extrapolated beyond the leaf's outline; otherwise lesions at the margin would lose their edge.
     spread = np.where(view.mask, small, local_mean(small, view.mask, 1.5))
     x0, y0, x1, y1 = view.box
     larger = cv2.resize(np.rint(spread).astype(np.uint8), (x1 - x0, y1 - y0), interpolation=cv2.INTER_LINEAR)

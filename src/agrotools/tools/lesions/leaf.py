@@ -1,10 +1,10 @@
-"""One leaf in a picture: on a plain background by its distance from the background's colour, or in the field.
+"""Segmentation of one leaf: on a plain background by its distance from the background's colour, or in the field.
 
-Shadows are darker than the board but hardly coloured, leaves are coloured: hue counts in full, darkness only beyond
-what shadows reach.
+Shadows are darker than the board but hardly coloured, whereas leaves are coloured. So differences of hue count in full,
+and darkness only beyond that of shadows.
 
-In the field the leaf is the largest green or yellow area near the middle, by colour alone. Green behind it is cut off
-only if another colour or a narrow neck separates it.
+In the field the leaf is the largest green or yellow area near the middle, by colour alone. Other plants behind it are
+separated only by another colour or a narrow neck.
 """
 
 import math
@@ -20,21 +20,21 @@ from agrotools.vision import Box
 from agrotools.vision.colours import lab_of
 
 SMALL_PX = 640
-"""Longest side at which a leaf is looked for; its outline is drawn at full size afterwards."""
+"""Longest side, pixels, at which a leaf is searched for; its outline is computed at full size afterwards."""
 SHADOW_DEPTH = 25.0
-"""Lightness by which a cast shadow may be darker than the board around it."""
+"""Largest lightness by which a cast shadow is darker than the board around it."""
 GLARE_HEIGHT = 10.0
-"""Lightness by which a board may be lighter in places."""
+"""Largest lightness by which parts of a board are lighter."""
 LEAF_DISTANCE = 22.0
-"""Distance from the board (Lab units) from which a pixel is leaf, where the leaf stands out clearly.
+"""Largest threshold of the distance from the board (Lab units), used if the leaf has a clear contrast.
 
 This and :data:`SHADOW_DEPTH` gave the best mean IoU on 172 of the 343 coffee leaves with masks of esgario/lara2018.
 """
 LEAST_DISTANCE = 10.0
 PLAIN_SHARE = 0.6
-"""Share of the border that must be of the board's colour for a background to be plain."""
+"""Least share of the border in the board's colour for a background to be plain."""
 SEVERAL = 0.2
-"""A second area of at least this part of the largest one counts as another leaf."""
+"""Area relative to the largest one from which a second area counts as another leaf."""
 _BORDER = 0.04
 _DARK_BOARD = 30.0
 _DARK_HOLE = 0.02
@@ -43,7 +43,11 @@ _MIN_AREA_SHARE = 0.003
 
 @dataclass(frozen=True, eq=False)
 class Leaf:
-    """``mask``: bool (rows, columns); ``box``: its bounds; ``background``: Lab of the board, None where it is busy."""
+    """Segmented leaf.
+
+    ``mask``: bool (rows, columns). ``box``: bounds of the mask. ``background``: Lab of the board, None if the
+    background is busy.
+    """
 
     mask: NDArray[np.bool_]
     box: Box
@@ -57,7 +61,7 @@ class Leaf:
 
 
 def shrink_image(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[np.uint8]:
-    """The picture with its longest side at most ``longest`` pixels."""
+    """Shrink a picture so that its longest side has at most ``longest`` pixels."""
     height, width = pixels.shape[:2]
     factor = longest / max(height, width)
     if factor >= 1:
@@ -67,7 +71,7 @@ def shrink_image(pixels: NDArray[np.uint8], longest: int = SMALL_PX) -> NDArray[
 
 
 def border_of(shape: tuple[int, int]) -> NDArray[np.bool_]:
-    """The outermost pixels of a picture, bool (rows, columns)."""
+    """Return the outermost pixels of a picture, bool (rows, columns)."""
     wide = max(1, round(_BORDER * min(shape)))
     border = np.ones(shape, np.bool_)
     border[wide:-wide, wide:-wide] = False
@@ -75,7 +79,7 @@ def border_of(shape: tuple[int, int]) -> NDArray[np.bool_]:
 
 
 def is_plant_coloured(lab: NDArray[np.float32]) -> NDArray[np.bool_]:
-    """Green, yellow or brown rather than grey, blue or red; bool, of the leading shape of ``lab``."""
+    """Return True for green, yellow or brown pixels (not grey, blue or red); bool, of the leading shape of ``lab``."""
     lightness, a, b = lab[..., 0], lab[..., 1], lab[..., 2]
     green = (a < -5) & (b > -6) & (b > 0.5 * a)
     yellow_or_brown = (b > 8) & (a < 1.2 * b)
@@ -83,9 +87,9 @@ def is_plant_coloured(lab: NDArray[np.float32]) -> NDArray[np.bool_]:
 
 
 def estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float]:
-    """The background's colour below every pixel, and the share of the border that is of that colour.
+    """Estimate the background's colour at every pixel, and the share of the border that has this colour.
 
-    A surface of second order per channel is fitted to the border, then again to all that lies close to it.
+    A second-order surface per channel is fitted to the border, then refitted to all pixels close to it.
     """
     height, width = lab.shape[:2]
     y, x = np.mgrid[0:height, 0:width].astype(np.float32)
@@ -113,13 +117,13 @@ def estimate_board(lab: NDArray[np.float32]) -> tuple[NDArray[np.float32], float
 
 
 def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
-    """The largest leaf on a plain background; None where the background is busy or itself green.
+    """Find the largest leaf on a plain background; None if the background is busy or itself green.
 
     Args:
         pixels: uint8 (rows, columns, 3), sRGB.
 
     Raises:
-        ToolError: ``nothing_found`` where nothing on the plain background looks like a leaf.
+        ToolError: ``nothing_found`` if nothing on the plain background resembles a leaf.
     """
     small = shrink_image(pixels)
     lab = lab_of(small)
@@ -140,7 +144,7 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
     threshold = float(np.clip(typical / 2, LEAST_DISTANCE, LEAF_DISTANCE))
     mask, rest = largest_area(distance > threshold)
     if middle[0] < _DARK_BOARD:
-        mask = fill_holes(mask, _DARK_HOLE)  # on black, dark spots of the leaf cannot be told from the board
+        mask = fill_holes(mask, _DARK_HOLE)  # dark spots of the leaf look the same as a black board
     if mask.sum() < max(9.0, _MIN_AREA_SHARE * mask.size) or is_plant_coloured(lab[mask]).mean() < 0.5:
         raise no_leaf("what stands out from the background has not the colours of a leaf")
     flags = ["several_leaves"] if rest > SEVERAL else []
@@ -161,7 +165,7 @@ def leaf_on_board(pixels: NDArray[np.uint8]) -> Leaf | None:
 
 
 def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
-    """The largest connected part, and how large the next one is in relation to it (0: there is none)."""
+    """Return the largest connected part, and the area of the next one relative to it (0 if there is no other)."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     if count < 2:
         return np.zeros_like(mask), 0.0
@@ -172,7 +176,7 @@ def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
 
 
 def fill_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[np.bool_]:
-    """The mask with everything filled that it encloses, of at most ``largest_share`` of its own area each."""
+    """Fill the holes of a mask whose area is at most ``largest_share`` of its own."""
     padded = np.pad(~mask, 1, constant_values=True).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(padded, connectivity=4)
     small = np.asarray(stats)[:, cv2.CC_STAT_AREA] <= largest_share * mask.sum()
@@ -184,7 +188,7 @@ def fill_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[n
 def threshold_enlarged(
     level: NDArray[np.float32], mask: NDArray[np.bool_], shape: tuple[int, ...]
 ) -> NDArray[np.bool_]:
-    """A mask at full size, from a small one and the levels (0..255, inside from 128) that it was cut from."""
+    """Enlarge a mask to full size, using the levels (0 to 255, inside from 128) that it was thresholded from."""
     near = np.asarray(cv2.dilate(mask.astype(np.uint8), np.ones((3, 3), np.uint8)), np.bool_)
     near_levels = np.where(near, level, 0)
     near_levels = np.where(mask & (near_levels < 128), 160, near_levels)
@@ -196,13 +200,13 @@ def threshold_enlarged(
 
 
 def bounds(mask: NDArray[np.bool_]) -> Box:
-    """The smallest box around a mask that is not empty."""
+    """Return the smallest box around a non-empty mask."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
 def no_leaf(why: str) -> ToolError:
-    """The error for a picture without a leaf."""
+    """Return the error for a picture without a leaf."""
     return ToolError(
         "nothing_found",
         f"no leaf found: {why}",
@@ -213,24 +217,24 @@ def no_leaf(why: str) -> ToolError:
 
 FIELD_SIZE_PX = 480
 LEAST_HUE_DEG, MOST_HUE_DEG = 84.0, 168.0
-"""Hue angles of plants in a*, b*: yellow is 90, leaf green 110 to 140; soil and skin lie below 75, sky above 200."""
+"""Range of hue angles of plants in a*, b*: yellow is 90, leaf green 110 to 140; soil and skin < 75, sky > 200."""
 LEAST_CHROMA = 9.0
 _NECK = 0.018
 _CLOSED = 0.03
 _LARGEST_HOLE = 0.06
 _MIN_PLANT_SHARE = 0.01
 _LEAF_LIKE = 0.86
-"""Share of its convex hull that a single leaf fills; several that touch fill less."""
+"""Least share of its convex hull that a single leaf fills; several touching leaves fill less."""
 
 
 def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
-    """The leaf that a photograph is of.
+    """Find the main leaf of a photograph in the field.
 
     Args:
         pixels: uint8 (rows, columns, 3), sRGB.
 
     Raises:
-        ToolError: ``nothing_found`` where little is coloured like a plant.
+        ToolError: ``nothing_found`` if hardly any pixel has the colour of a plant.
     """
     small = shrink_image(pixels, FIELD_SIZE_PX)
     lab = np.asarray(cv2.GaussianBlur(lab_of(small), (0, 0), 1.0), np.float32)
@@ -270,7 +274,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
 
 
 def _middle_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
-    """The connected part that is large and near the middle, and the size of the largest other one beside it."""
+    """Return the connected part that is large and near the middle, and the relative area of the largest other one."""
     _, labels, stats, centres = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=4)
     areas = np.asarray(stats)[1:, cv2.CC_STAT_AREA].astype(np.float64)
     height, width = mask.shape

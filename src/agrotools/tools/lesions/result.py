@@ -24,7 +24,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Bounds:
-    """``upper``: the largest severity, percent, of each grade but the last; ``grades``: one more than that."""
+    """Bounds of a grade scale.
+
+    ``upper``: largest severity, percent, of each grade except the last. ``grades``: one more than ``upper``.
+    """
 
     upper: tuple[float, ...]
     grades: tuple[int, ...]
@@ -48,7 +51,7 @@ SCALES: dict[GradeScale, Bounds] = {
 
 
 def grade_of(severity_pct: float, scale: GradeScale) -> float:
-    """The grade of a severity in percent; on the scale ``percent`` the severity itself."""
+    """Return the grade of a severity in percent; on the scale ``percent``, the severity itself."""
     if scale == "percent":
         return severity_pct
     bounds = SCALES[scale]
@@ -56,7 +59,7 @@ def grade_of(severity_pct: float, scale: GradeScale) -> float:
 
 
 def source_of(scale: GradeScale) -> str:
-    """Source of the bounds of a scale."""
+    """Describe the source of the bounds of a scale, for a note."""
     return "grade: the severity itself, percent" if scale == "percent" else f"grade {scale}: {SCALES[scale].source}"
 
 
@@ -70,9 +73,10 @@ _NEAR_EDGE = 0.008
 
 @dataclass(frozen=True, eq=False)
 class LesionInputs:
-    """Inputs of a result. ``shown`` is the whole picture; other arrays are of its region ``box`` alone.
+    """Inputs of :func:`lesion_result`.
 
-    ``lesion``: bool (rows, columns), diseased pixels, before small ones are dropped.
+    ``shown`` is the whole picture; the other arrays cover only its region ``box``. ``lesion``: bool (rows, columns),
+    diseased pixels before small patches are dropped.
     """
 
     shown: NDArray[np.uint8]
@@ -89,7 +93,7 @@ class LesionInputs:
 
 
 def lesion_result(analysed: LesionInputs) -> LeafLesions:
-    """Count, list, draw and keep."""
+    """Count and list the lesions, draw them and save the artifacts."""
     leaf, (left, top, right, bottom) = analysed.leaf, analysed.box
     lesion_mask, lesions = _lesion_rows(analysed)
     leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(lesion_mask))
@@ -130,7 +134,7 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
 
 
 def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion]]:
-    """The lesions that are large enough: their mask, and the table, largest first."""
+    """Return the mask and the table of lesions that are large enough, largest first."""
     leaf, (left, top, _, _) = analysed.leaf, analysed.box
     x0, y0, x1, y1 = leaf.box
     inside = leaf.mask[y0:y1, x0:x1]
@@ -177,7 +181,7 @@ def _lesion_rows(analysed: LesionInputs) -> tuple[NDArray[np.bool_], list[Lesion
 def _eccentricities(
     rows: NDArray[np.intp], columns: NDArray[np.intp], belongs: NDArray[np.int32], areas: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Eccentricity of each patch; 1/12 is the second moment of a pixel itself."""
+    """Return the eccentricity of each patch; 1/12 is the second moment of a single pixel."""
     count = len(areas)
     mean_x, mean_y = (np.bincount(belongs, part, count) / areas for part in (columns, rows))
     x, y = columns - mean_x[belongs], rows - mean_y[belongs]
@@ -191,7 +195,7 @@ def _overlay(analysed: LesionInputs, lesion_mask: NDArray[np.bool_], count: int,
     height, width = analysed.shown.shape[:2]
     left, top, right, bottom = analysed.box
     larger = max(1, math.ceil(_LEAST_SHOWN_PX / max(height, width)))
-    # Shrunk pictures cannot show more; outlines of millions of points take longer to draw than all the rest.
+    # Shrunk pictures show no more detail, and outlines of millions of points are slow to draw.
     step = max(1, max(height, width) // 3000)
     marks: list[Mark] = []
     for colour, mask in ((SKY_BLUE, analysed.leaf.mask), (VERMILLION, lesion_mask)):

@@ -1,15 +1,15 @@
-"""Lesions on a leaf, pixel by pixel: the shipped model (a small neural network as plain arrays) and a colour rule.
+"""Segmentation of lesions on a leaf: the shipped model (a small neural network as plain arrays) and a colour rule.
 
-``data/lesion_model.json`` says what it is, what it was trained on and how well it does; ``data/lesion_model.npz`` holds
-the weights; both are written by ``training/train_lesion_model.py``. How it was trained and where it fails is told in
-``data/lesion_model.md``.
+``data/lesion_model.json`` describes the model, its training data and its accuracy; ``data/lesion_model.npz`` holds the
+weights; ``training/train_lesion_model.py`` writes both. ``data/lesion_model.md`` documents the training and the
+limitations.
 
 Features of a pixel are relative to the leaf itself (its median colour, its local mean), at a size set by the leaf's
-area, so that neither exposure nor resolution changes them much. The rules need no training and serve any leaf: a lesion
-has left the leaf's own healthy green for yellow, brown, grey or black. They know colours only, and cannot tell a lesion
-from dirt or a dry vein.
+area, so that exposure and resolution have little influence. The rules need no training and apply to any leaf: a lesion
+is no longer the leaf's own healthy green, but yellow, brown, grey or black. As they use only colour, they cannot
+distinguish a lesion from dirt or a dry vein.
 
-Files that are missing or do not belong together are a ``ToolError`` of the kind ``backend_unavailable``.
+Files that are missing or inconsistent raise a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import math
@@ -29,7 +29,7 @@ from agrotools.vision import Box
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
 SIDE_PX = 280
-"""Leaves are looked at in a size where the square root of their area is this many pixels."""
+"""Square root of the leaf area, pixels, to which leaves are resized."""
 FEATURES_VERSION = 1
 _FINE = 0.8
 _SCALES = (2.0, 5.0)
@@ -39,9 +39,9 @@ _MARGIN_PX = 4
 
 @dataclass(frozen=True, eq=False)
 class LeafView:
-    """A leaf cut out and brought to size.
+    """Leaf cut out of the picture and resized.
 
-    ``lab``: float32 (rows, columns, 3); ``mask``: bool (rows, columns); ``box``: where it lies in the picture.
+    ``lab``: float32 (rows, columns, 3). ``mask``: bool (rows, columns). ``box``: the part of the picture.
     """
 
     lab: NDArray[np.float32]
@@ -80,7 +80,10 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
 
 
 def local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: float) -> NDArray[np.float32]:
-    """Gaussian mean over the pixels of the mask alone; outside it, whatever is near. Wide ones at a smaller size."""
+    """Return the Gaussian mean over the pixels of the mask; pixels outside get the mean of mask pixels nearby.
+
+    Wide means are computed at a smaller size.
+    """
     weight = mask.astype(np.float32)
     height, width = mask.shape
     step = max(1, int(sigma // 4))
@@ -98,7 +101,7 @@ def local_mean(values: NDArray[np.float32], mask: NDArray[np.bool_], sigma: floa
 
 
 def pixel_features(view: LeafView) -> NDArray[np.float32]:
-    """Features of the leaf's pixels, float32 (pixels of the mask, features), in the order of ``lab[mask]``."""
+    """Compute features of the leaf's pixels, float32 (pixels of the mask, features), in the order of ``lab[mask]``."""
     lab, mask = view.lab, view.mask
     median = view.median
     fine = local_mean(lab, mask, _FINE)[mask]
@@ -125,7 +128,7 @@ def pixel_features(view: LeafView) -> NDArray[np.float32]:
 
 
 CLIP = 8.0
-"""Standardised features are cut off here."""
+"""Bound of the absolute value of standardised features."""
 _BLOCK = 65_536
 _HINT = "install agrotools again, or choose the back-end rules"
 
@@ -133,8 +136,8 @@ _HINT = "install agrotools again, or choose the back-end rules"
 class Domain(FrozenModel):
     """Range of the training leaves; the model is not used outside it.
 
-    ``centre`` and ``precision`` (inverse covariance) are of :func:`leaf_traits`; ``limit`` is the largest squared
-    Mahalanobis distance of a training leaf. ``board_lightness`` (least, most) and ``board_chroma`` (most) are of the
+    ``centre``, ``precision``: mean and inverse covariance of :func:`leaf_traits`. ``limit``: largest squared
+    Mahalanobis distance of a training leaf. ``board_lightness`` (least, most), ``board_chroma`` (most): limits of the
     background.
     """
 
@@ -146,24 +149,27 @@ class Domain(FrozenModel):
 
 
 class ModelInfo(FrozenModel):
-    """Description of the model."""
+    """Description of the lesion model."""
 
     name: str
     features_version: int
     trained_on: str
     licence: str
     threshold: FiniteFloat
-    """Lesion where the probability exceeds this: chosen out of fold for the error and the bias of the severity."""
+    """Probability above which a pixel is lesion, chosen out of fold for the error and the bias of the severity."""
     members: int
     domain: Domain
     metrics: dict[str, float]
-    """Figures on leaves that were not trained on (five-fold over leaves)."""
+    """Metrics on leaves that were not trained on (five-fold over leaves)."""
     weights_sha256: str
 
 
 @dataclass(frozen=True, eq=False)
 class LesionModel:
-    """``mean``, ``scale``: (features,) float32; ``members``: for each network its layers, (weights, bias) float32."""
+    """Loaded lesion model, an ensemble of networks.
+
+    ``mean``, ``scale``: (features,) float32. ``members``: layers of each network, (weights, bias) float32.
+    """
 
     info: ModelInfo
     mean: NDArray[np.float32]
@@ -171,7 +177,7 @@ class LesionModel:
     members: tuple[tuple[tuple[NDArray[np.float32], NDArray[np.float32]], ...], ...]
 
     def probability(self, features: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Probability of lesion per row, float32 (rows,): the mean of the members."""
+        """Return the probability of lesion of each row, float32 (rows,), as the mean over the members."""
         probabilities = np.empty(len(features), np.float32)
         for start in range(0, len(features), _BLOCK):
             block = np.clip((features[start : start + _BLOCK] - self.mean) / self.scale, -CLIP, CLIP)
@@ -187,19 +193,19 @@ class LesionModel:
         return probabilities
 
     def level(self, view: LeafView) -> NDArray[np.float32]:
-        """Probability of lesion per pixel of the leaf, float32 (pixels of the mask,)."""
+        """Return the probability of lesion of each pixel of the leaf, float32 (pixels of the mask,)."""
         return self.probability(pixel_features(view))
 
 
 @lru_cache(maxsize=1)
 def load_lesion_model() -> LesionModel:
-    """The shipped model."""
+    """Load the shipped model."""
     description, weights = map(shipped_file, MODEL_FILES)
     return read_lesion_model(description, weights)
 
 
 def read_lesion_model(description: Path, weights: Path) -> LesionModel:
-    """A model from its two files."""
+    """Read a model from its two files."""
     try:
         info = ModelInfo.model_validate_json(description.read_bytes())
     except (OSError, ValidationError) as error:
@@ -227,8 +233,11 @@ def _layers(arrays: Arrays, member: int) -> tuple[tuple[NDArray[np.float32], NDA
 
 
 def leaf_traits(view: LeafView) -> NDArray[np.float64]:
-    """Median L, a, b, the logarithm of length over breadth (by second moments), and the share of its convex hull that
-    a leaf fills, float64 (5,)."""
+    """Return the traits of a leaf, float64 (5,).
+
+    They are the median L, a, b, the logarithm of length over breadth (by second moments), and the share of its convex
+    hull that the leaf fills.
+    """
     rows, columns = np.nonzero(view.mask)
     spread = np.cov(np.stack([columns, rows]).astype(np.float64)) if len(rows) > 1 else np.eye(2)
     small, large = np.linalg.eigvalsh(spread + np.eye(2) / 12)
@@ -241,7 +250,7 @@ def leaf_traits(view: LeafView) -> NDArray[np.float64]:
 
 
 def is_unlike_training(domain: Domain, view: LeafView, background: Lab | None) -> tuple[str, ...]:
-    """In what a leaf is unlike those that the model was trained on; empty where it is like them."""
+    """Return the ways in which a leaf is unlike the training leaves; empty if it is like them."""
     apart: list[str] = []
     if background is None:
         apart.append("a busy background")
@@ -256,7 +265,7 @@ def is_unlike_training(domain: Domain, view: LeafView, background: Lab | None) -
 
 
 def mahalanobis(domain: Domain, traits: NDArray[np.float64]) -> float:
-    """Squared Mahalanobis distance of a leaf's traits from those of the training leaves."""
+    """Return the squared Mahalanobis distance of a leaf's traits from the training leaves."""
     off = traits - np.array(domain.centre)
     return float(off @ np.array(domain.precision) @ off)
 
@@ -267,25 +276,25 @@ def _unavailable(why: str) -> ToolError:
 
 SMOOTHING_PX = 1.2
 LEAST_SHIFT = 12.0
-"""Loss of green, in units of a*, from which tissue counts as diseased, where healthy tissue is even.
+"""Loss of green, in units of a*, from which tissue is diseased, for leaves with uniform healthy tissue.
 
-Chosen with :data:`SPREADS` on the 343 coffee leaves with masks of esgario/lara2018 for the error in severity.
+This and :data:`SPREADS` minimise the error in severity on the 343 coffee leaves with masks of esgario/lara2018.
 """
 SPREADS = 4.0
 MOST_SHIFT = 18.0
-"""Largest loss that is required where healthy tissue scatters a great deal (light, blur)..."""
+"""Largest threshold of the loss of green, for leaves whose healthy tissue varies a lot (light, blur)."""
 MOST_SHIFT_IN_FIELD = 25.0
-"""...or than this where other plants may have been taken for part of the leaf."""
+"""Largest threshold in the field, where other plants may be included in the leaf."""
 _RIM_PX = 5
 _MOSTLY_RIM = 0.5
 NO_GREEN = -4.0
-"""a* of the greenest tissue above which a leaf shows no healthy tissue."""
+"""a* of the greenest tissue above which a leaf has no healthy tissue."""
 GENERIC_GREEN: Lab = (45.0, -16.0, 26.0)
-"""Healthy tissue of a leaf that shows none: the green of an ordinary broad leaf in daylight."""
+"""Assumed healthy colour of leaves without healthy tissue: the green of a typical broad leaf in daylight."""
 
 
 def healthy_colour(view: LeafView) -> Lab:
-    """Median Lab of the greener half of the leaf (by hue angle, so that shade does not matter)."""
+    """Return the median Lab of the greener half of the leaf (by hue angle, which is independent of shade)."""
     lab = view.lab[view.mask]
     hue = np.arctan2(lab[:, 1], np.maximum(lab[:, 2], 1))
     green = lab[hue <= np.median(hue)]
@@ -294,9 +303,9 @@ def healthy_colour(view: LeafView) -> Lab:
 
 
 def loss_of_green(view: LeafView, healthy: Lab) -> tuple[NDArray[np.float32], float]:
-    """Distance of each pixel of the leaf from healthy colour, and the scatter of healthy tissue.
+    """Return the loss of green of each pixel against the healthy colour, and the scatter of healthy tissue.
 
-    The healthy colour is taken darker in the shade and lighter in the light, along a line through black. Glare is
+    The healthy colour is scaled with lightness, along a line through black, to account for light and shade. Glare is
     bluish and light, and counts as healthy.
 
     Returns:
@@ -313,15 +322,15 @@ def loss_of_green(view: LeafView, healthy: Lab) -> tuple[NDArray[np.float32], fl
 
 
 def lesion_level(view: LeafView, healthy: Lab, most_shift: float = MOST_SHIFT) -> NDArray[np.float32]:
-    """Float32 (pixels of the mask,), 1 and more where a pixel counts as diseased at ordinary sensitivity."""
+    """Return the lesion level, float32 (pixels of the mask,); 1 and more is diseased at the default sensitivity."""
     shift, spread = loss_of_green(view, healthy)
     return shift / np.float32(min(max(LEAST_SHIFT, SPREADS * spread), most_shift))
 
 
 def remove_rim(view: LeafView, level: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The level with patches taken out that hug the leaf's outline: before a busy background those are background.
+    """Set the level to 0 in patches along the leaf's outline, which are background if the background is busy.
 
-    A patch that reaches further in stays whole.
+    A patch that extends further inwards is left unchanged.
     """
     lesion = np.zeros(view.mask.shape, np.uint8)
     lesion[view.mask] = level >= 1

@@ -1,1 +1,1 @@
-"""Large open models: loaded from weights that lie on this machine, never from the network, never with foreign code."""
+"""Large open models, loaded from local weights only, without network access or third-party code."""

@@ -1,12 +1,13 @@
-"""Pictures in words and words in pictures by large open models.
+"""Captions, transcription, similarity and generation of pictures by large open models.
 
 Sources: captions, Florence-2 (Xiao et al. 2024, arXiv 2311.06242) and BLIP (Li et al. 2022, arXiv 2201.12086);
-formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its build; printed or written lines, TrOCR (Li et
-al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, the same trained on
-the tree of life (Stevens et al. 2024, arXiv 2311.18803); pictures made or changed by words, pipelines of diffusers,
-latent diffusion (Rombach et al. 2021, arXiv 2112.10752) and InstructPix2Pix (Brooks et al. 2022, arXiv 2211.09800).
+formulas, Nougat (Blecher et al. 2023, arXiv 2308.13418) and others of its architecture; printed or written lines, TrOCR
+(Li et al. 2021, arXiv 2109.10282); similarity, CLIP (Radford et al. 2021, arXiv 2103.00020) and BioCLIP, its version
+trained on the tree of life (Stevens et al. 2024, arXiv 2311.18803); generation and editing of pictures, pipelines of
+diffusers, latent diffusion (Rombach et al. 2021, arXiv 2112.10752) and InstructPix2Pix (Brooks et al. 2022, arXiv
+2211.09800).
 
-A model of another kind, or one that cannot be loaded, is a ``ToolError`` of the kind ``backend_unavailable``.
+A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import json
@@ -30,14 +31,14 @@ _MAX_QUESTION_TOKENS, _MAX_ANSWER_TOKENS = 64, 64
 
 
 class Caption(NamedTuple):
-    """Text of the model. ``answers``: True if it got the question, which Florence-2 does not take."""
+    """Text of the model. ``answers``: True if the model received the question, which Florence-2 does not accept."""
 
     text: str
     answers: bool
 
 
 def describe(pixels: NDArray[np.uint8], question: str | None, weights: Weights) -> Caption:
-    """Caption of a picture, uint8 (rows, columns, 3). The likeliest words are taken, so that equal calls agree."""
+    """Return a caption of a picture, uint8 (rows, columns, 3). Decoding is greedy and therefore reproducible."""
     torch = library("torch")
     from PIL import Image
 
@@ -86,7 +87,7 @@ def _by_blip(image: "Image", question: str | None, weights: Weights) -> Caption:
 
 @model_loader
 def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
-    """Pictures to arrays, words to numbers, the model, and whether it answers questions."""
+    """Return image processor, tokenizer, model, and True if the model answers questions."""
     transformers = library("transformers")
 
     config = transformers.AutoConfig.from_pretrained(weights.folder, **LOCAL_ONLY)
@@ -102,7 +103,7 @@ _MAX_FORMULA_TOKENS = 512
 
 
 def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
-    """Transcription of a picture, uint8 (rows, columns, 3). The likeliest words are taken."""
+    """Transcribe a picture, uint8 (rows, columns, 3), with greedy decoding."""
     torch = library("torch")
     from PIL import Image
 
@@ -128,16 +129,16 @@ def _load_formula_model(weights: Weights) -> tuple[Any, Any, Any]:
 
 
 _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
-"""Those that the library takes before any other: with one of them there, it looks at no pickle."""
+"""Weights that the library prefers to all others: if one exists, it does not open a pickle."""
 SIMILARITY_KINDS = ("open_clip", "clip")
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
 def likeness(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
-    """A share (n,) for each name, together 1: softmax over the cosines times the scale that the model has learnt.
+    """Return a share (n,) for each name, summing to 1: softmax over the cosines times the learned scale of the model.
 
-    Names are put into three sentences each, whose directions are averaged. Shares are among the names given alone: of
-    a picture of something else, one of them is the likeliest all the same.
+    Each name is put into three sentences, whose directions are averaged. Shares are relative to the given names: even
+    for a picture of something else, one of them is the likeliest.
 
     Args:
         pixels: uint8 (rows, columns, 3).
@@ -163,7 +164,7 @@ def _unit(vectors: Any) -> Any:
 
 @model_loader
 def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    """Functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
+    """Return functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
     return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
 
 
@@ -210,11 +211,11 @@ def _vectors(output: Any) -> Any:
 
 
 _STEP_PX = 8
-"""Pipelines take sides that are multiples of this."""
+"""The sides of pictures in a pipeline must be multiples of this."""
 
 
 def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArray[np.uint8]:
-    """A picture, uint8 (rows, columns, 3), of what ``prompt`` says, of the size that the model was taught.
+    """Generate a picture of ``prompt``, uint8 (rows, columns, 3), in the size that the model was trained on.
 
     Equal calls on one machine give equal pictures.
     """
@@ -229,7 +230,7 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArr
 def change_picture(
     pixels: NDArray[np.uint8], instruction: str, weights: Weights, *, seed: int, steps: int, longest_px: int = 768
 ) -> NDArray[np.uint8]:
-    """A picture, uint8 (rows, columns, 3), changed as ``instruction`` says, at most ``longest_px`` a side."""
+    """Return a picture, uint8 (rows, columns, 3), edited by ``instruction``, at most ``longest_px`` per side."""
     torch = library("torch")
     from PIL import Image
 
@@ -263,7 +264,7 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
     torch = library("torch")
 
     class_name = _pipeline_name(weights)
-    # A pipeline that is told what to change has a class of its own, which no automatic choice knows.
+    # An instruction pipeline has its own class, which the automatic classes do not know.
     make = diffusers.DiffusionPipeline if "InstructPix2Pix" in class_name else getattr(diffusers, maker)
     if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in class_name:
         raise ToolError(
@@ -281,7 +282,7 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
         )
         pipeline.set_progress_bar_config(disable=True)
         return pipeline.to("cuda") if gpu else pipeline
-    except Exception as error:  # these libraries raise whatever a wrong file leads them to
+    except Exception as error:  # these libraries may raise any exception for a bad file
         raise unloadable(weights, error) from error
 
 

@@ -1,11 +1,11 @@
-"""Objects, tree crowns and outlines found by large open detectors.
+"""Detection of objects, tree crowns and outlines by large open models.
 
 Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv2 (Minderer et al. 2023, arXiv
-2306.09683); of fixed kinds, as a rule the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023,
-arXiv 2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020,
-Methods Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+2306.09683); of fixed kinds, usually the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023, arXiv
+2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020, Methods
+Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
 
-A model of another kind, or one that cannot be loaded, is a ``ToolError`` of the kind ``backend_unavailable``.
+A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 from typing import Any, NamedTuple
@@ -29,10 +29,10 @@ class Detections(NamedTuple):
 
 
 def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, score_min: float = 0.3) -> Detections:
-    """Boxes of ``text`` in a picture, uint8 (rows, columns, 3).
+    """Return the boxes of ``text`` in a picture, uint8 (rows, columns, 3).
 
-    Boxes that overlap a better one by an IoU of 0.7 are left out. The whole picture is shrunk to what the model takes,
-    so that small things in large pictures are lost: flag ``large_picture_shrunk``.
+    Boxes that overlap a better one by an IoU of more than 0.7 are dropped. The picture is shrunk to the input size of
+    the model, so that small objects in large pictures are lost: flag ``large_picture_shrunk``.
     """
     torch = library("torch")
     from PIL import Image
@@ -43,7 +43,7 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     image = Image.fromarray(pixels)
     phrase = f"{' '.join(text.split())}".rstrip(".")
     grounding = weights.kind == "grounding-dino"
-    # GroundingDINO was taught phrases in lower case that end in a full stop; OWLv2 sentences of CLIP.
+    # GroundingDINO was trained on lower-case phrases that end in a full stop; OWLv2 on sentences of CLIP.
     prompt = f"{phrase.lower()}." if grounding else [[f"a photo of a {phrase}"]]
     inputs = processor(images=image, text=prompt, return_tensors="pt", **({} if grounding else {"truncation": True}))
     with torch.inference_mode():
@@ -83,7 +83,7 @@ def _load_open_vocabulary(weights: Weights) -> tuple[Any, Any]:
 
 
 def _best(boxes: NDArray[np.float64], scores: NDArray[np.float64]) -> NDArray[np.intp]:
-    """Indices of the boxes to keep, best first: those with an area that no better one covers."""
+    """Return indices of the boxes to keep, best first: boxes with an area that do not overlap a better one."""
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     areas = np.prod(boxes[:, 2:] - boxes[:, :2], axis=1)
     selected: list[int] = []
@@ -110,7 +110,7 @@ class NamedDetections(NamedTuple):
 
 
 def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> NamedDetections:
-    """All things that a picture, uint8 (rows, columns, 3), shows of the kinds that the model knows."""
+    """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
     torch = library("torch")
     from PIL import Image
 
@@ -153,10 +153,10 @@ _OVERLAP_KEPT = 0.15
 def find_crowns(
     pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.3
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Boxes (n, 4) of tree crowns in pixels and scores (n,) in 0..1, best first.
+    """Return boxes (n, 4) of tree crowns in pixels and scores (n,) in 0..1, best first.
 
-    The model was taught on tiles of 400 px at 0.1 m per pixel; larger pictures, uint8 (rows, columns, 3), are looked
-    at by such tiles that overlap by a quarter. Of boxes with an IoU above 0.15 the best stays.
+    The model was trained on tiles of 400 px at 0.1 m per pixel; larger pictures, uint8 (rows, columns, 3), are split
+    into such tiles, which overlap by a quarter. Of boxes with an IoU above 0.15 only the best is kept.
     """
     if weights.kind != "deepforest":
         raise wrong_kind(weights, "find tree crowns", ("deepforest",))
@@ -177,7 +177,7 @@ def find_crowns(
 
 
 def tiles(width: int, height: int) -> list[tuple[int, int]]:
-    """Left and top of tiles that together cover a picture."""
+    """Return left and top of tiles that cover a picture."""
     step = round(_TILE_PX * (1 - _OVERLAP))
 
     def starts(length: int) -> list[int]:
@@ -189,10 +189,10 @@ def tiles(width: int, height: int) -> list[tuple[int, int]]:
 
 @model_loader
 def _load_crown_model(weights: Weights) -> Any:
-    """The network, its weights out of the folder.
+    """Return the network with the weights from the folder.
 
-    DeepForest's own constructor makes the backbone by torchvision's default, which fetches weights that are written
-    over a moment later; it is told here to begin with none.
+    DeepForest's constructor builds the backbone with torchvision's default weights, which are downloaded and then
+    overwritten; the patch makes it start without weights.
     """
     retinanet = library("deepforest.models.retinanet")
     detection, safetensors = library("torchvision.models.detection"), library("safetensors.torch")
@@ -214,14 +214,14 @@ _AT_ONCE = 64
 def masks_in_boxes(
     pixels: NDArray[np.uint8], boxes: NDArray[np.float64], weights: Weights
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """A mask for each box, and how well the model thinks that it fits.
+    """Return a mask for each box, and the model's estimate of its quality.
 
     Args:
         pixels: uint8 (rows, columns, 3).
         boxes: (n, 4) x0, y0, x1, y1 in pixels.
 
     Returns:
-        Masks, bool (n, rows, columns), and fits (n,) in about 0..1.
+        Masks, bool (n, rows, columns), and estimated IoU values (n,), about 0..1.
     """
     torch = library("torch")
 

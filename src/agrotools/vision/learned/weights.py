@@ -1,7 +1,7 @@
-"""Local weights of large open models, and the checks before they are loaded.
+"""Local weights of large open models, and checks before they are loaded.
 
-Weights come from a folder or from the cache of the Hugging Face hub, as ``hf download NAME`` fills it. Only
-safetensors are loaded: the older formats can run code. Nothing here uses the network.
+Weights come from a folder or from the cache of the Hugging Face hub, as filled by ``hf download NAME``. Only
+safetensors are loaded, because older formats can run code. The network is never used.
 """
 
 import json
@@ -31,7 +31,7 @@ LIBRARIES: dict[str, tuple[str, ...]] = {
     "vision-encoder-decoder": ("torch", "transformers"),
     "diffusers": ("torch", "diffusers", "transformers"),
 }
-"""Kinds of models that can be loaded, and what is imported for each."""
+"""Kinds of models that can be loaded, and the libraries imported for each."""
 
 EXAMPLES = {
     "owlv2": "google/owlv2-base-patch16-ensemble",
@@ -47,10 +47,10 @@ EXAMPLES = {
     "vision-encoder-decoder": "facebook/nougat-small",
     "diffusers": "timbrooks/instruct-pix2pix",
 }
-"""A model of each kind, by its name on the hub."""
+"""Example of a model of each kind, by its name on the hub."""
 
 LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
-"""Options of the loaders of transformers: nothing is fetched, nothing is run."""
+"""Options of the loaders of transformers: no downloads, no remote code."""
 Loaded = TypeVar("Loaded")
 _EXTRA = "learned"
 _LARGEST_CONFIG = 2**20
@@ -58,27 +58,27 @@ _LARGEST_CONFIG = 2**20
 
 @dataclass(frozen=True)
 class Weights:
-    """A model on this machine. ``name`` as it was asked for, ``kind`` one of :data:`LIBRARIES`."""
+    """Model on this machine. ``name``: name as requested, ``kind``: key of :data:`LIBRARIES`."""
 
     name: str
     kind: str
     folder: Path
     files: tuple[Path, ...]
-    """All that the model's answers depend on: weights, configuration, vocabulary."""
+    """all files that the model's answers depend on: weights, configuration, vocabulary"""
     stamps: tuple[tuple[int, int], ...] = ()
-    """Their sizes and times, so that a model whose files were replaced is loaded anew."""
+    """sizes and modification times of the files, so that a model is loaded again if its files are replaced"""
 
 
 def find_weights(model: str) -> Weights:
-    """The model of that name in the hub's cache, or in the folder at that absolute path.
+    """Return the model of this name in the hub's cache, or in the folder at this absolute path.
 
     Raises:
-        ToolError: ``backend_unavailable``: not there, in a form that is not loaded, of a kind that is not known, or a
-            library for it is missing; the hint says what to do.
+        ToolError: ``backend_unavailable``: the model is missing, has an unsafe format or an unknown kind, or needs a
+            library that is not installed; the hint says what to do.
     """
     folder = _folder(model)
     kind = _kind(folder, model)
-    inside = folder.glob("*/*") if kind == "diffusers" else ()  # its parts have a folder each
+    inside = folder.glob("*/*") if kind == "diffusers" else ()  # each component has its own folder
     every = (*folder.iterdir(), *inside)
     files = tuple(sorted(path for path in every if path.is_file() and not path.name.startswith(".")))
     if not any(path.suffix == ".safetensors" for path in files):
@@ -99,7 +99,7 @@ def find_weights(model: str) -> Weights:
 
 
 def available(model: str) -> tuple[bool, str]:
-    """True if a model can be loaded here, and its kind and folder; else False and the reason."""
+    """Return True, and kind and folder, if a model can be loaded here; otherwise False and the reason."""
     try:
         weights = find_weights(model)
     except ToolError as error:
@@ -108,18 +108,18 @@ def available(model: str) -> tuple[bool, str]:
 
 
 def missing_libraries(names: Iterable[str]) -> list[str]:
-    """Those of ``names`` that are not installed."""
+    """Return those of ``names`` that are not installed."""
     return [name for name in names if find_spec(name) is None]
 
 
 def library(name: str) -> Any:
-    """A library of the extra ``learned``. Without types: it is not there where this package is checked.
+    """Import a library of the extra ``learned``. It is untyped, because type checks run without the extra.
 
-    Torch is told to use one thread, as all tools do: several of them wait for each other where cores are few, and sums
-    differ by their number.
+    Torch is limited to one thread, as in all tools: threads block each other on few cores, and sums depend on their
+    number.
 
     Raises:
-        ToolError: ``backend_unavailable``: it cannot be imported.
+        ToolError: ``backend_unavailable``: the library cannot be imported.
     """
     try:
         module = import_module(name)
@@ -133,7 +133,7 @@ def library(name: str) -> Any:
 
 
 def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
-    """The error for a model that cannot do what is asked of it."""
+    """Return the error for a model that cannot perform the requested task."""
     able = ", ".join(f"{kind} ({EXAMPLES[kind]})" for kind in kinds)
     return ToolError(
         "backend_unavailable",
@@ -143,7 +143,7 @@ def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
 
 
 def unloadable(weights: Weights, error: Exception) -> ToolError:
-    """The error for weights that a library cannot make a model of."""
+    """Return the error for weights that a library cannot load."""
     first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
     return ToolError(
         "backend_unavailable",
@@ -153,8 +153,10 @@ def unloadable(weights: Weights, error: Exception) -> ToolError:
 
 
 def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Loaded]:
-    """Decorator of a function that makes a model of weights: the last one is kept, and what its library raises becomes
-    ``backend_unavailable``."""
+    """Decorate a function that builds a model from weights.
+
+    The last model is cached, and exceptions of libraries become ``backend_unavailable``.
+    """
 
     @lru_cache(maxsize=1)
     @wraps(build)
@@ -163,7 +165,7 @@ def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Load
             return build(weights)
         except ToolError:
             raise
-        except Exception as error:  # these libraries raise whatever a wrong file leads them to
+        except Exception as error:  # these libraries may raise any exception for a bad file
             raise unloadable(weights, error) from error
 
     return load
@@ -198,7 +200,7 @@ def _folder(model: str) -> Path:
 
 
 def _snapshot(cached: Path) -> Path | None:
-    """Snapshot of the branch ``main`` of a cached model; the only one if no branch is known."""
+    """Return the snapshot of the branch ``main`` of a cached model, or the only one if the branch is unknown."""
     try:
         commit = (cached / "refs" / "main").read_text(encoding="utf-8").strip()
         chosen = cached / "snapshots" / Path(commit).name
@@ -223,7 +225,7 @@ def _kind(folder: Path, model: str) -> str:
              "blip": "blip", "vision-encoder-decoder": "vision-encoder-decoder"}  # fmt: skip
     if kind in kind_of_type:
         return kind_of_type[kind]
-    if not kind and "label_dict" in config:  # as DeepForest writes the arguments of its network
+    if not kind and "label_dict" in config:  # DeepForest writes the arguments of its network
         return "deepforest"
     raise ToolError(
         "backend_unavailable",

@@ -1,4 +1,4 @@
-// The decision form of the sample that is shown: checks, reason, edits; what is typed is kept until it is stored.
+// Decision form of the current sample: checks, reason, edits. Input is kept until it is stored.
 
 import { draft, dropDraft, keepDraft } from "./store.js";
 
@@ -11,14 +11,14 @@ const DONE = { accept: "accepted", reject: "rejected", edit: "proposed an edit" 
 
 let article = null;
 let reviewer = "";
-let stored = null; // the decision that counts so far
-let pending = null; // the verdict that waits for a reason or for edits
+let stored = null; // the last stored decision
+let pending = null; // the verdict that still needs a reason or edits
 
 const fields = () => [...(article?.querySelectorAll("[data-edit]") ?? [])];
 export const pendingVerdict = () => pending;
 export const storedDecision = () => stored;
 
-// Show the form for a sample: what was typed and not stored, else the reviewer's decision, else nothing.
+// Show the form of a sample with unsaved input, or else with the reviewer's decision, or else empty.
 export function open(shown, name, decision) {
   article = shown;
   reviewer = name;
@@ -38,7 +38,7 @@ export function open(shown, name, decision) {
   showStored();
 }
 
-// No sample is shown: nothing that is pressed belongs to any.
+// No sample is shown, so keys and buttons have no effect.
 export function close() {
   article = null;
   stored = null;
@@ -110,7 +110,7 @@ function editsNow() {
   return changed;
 }
 
-// Keep what is typed, or forget it where it says no more than what is stored.
+// Keep the input as a draft, or remove the draft if it equals the stored decision.
 export function keep() {
   if (!article) return;
   const now = { reason: reason.value, checks: checksNow(), edits: editsNow(), pending };
@@ -124,7 +124,7 @@ export function keep() {
 const sorted = (value) => JSON.stringify(Object.entries(value).sort());
 const equal = (a, b) => sorted(a) === sorted(b);
 
-// The decision as the server wants it; throws an Error with what is missing, and where to put the cursor.
+// Return the decision in the server's format; throws an Error with the missing part and the field to focus.
 export function decision(verdict) {
   const made = { id: uuid(), sample: article.dataset.id, content: article.dataset.content, reviewer, verdict };
   if (verdict === "withdraw") return made;
@@ -148,7 +148,7 @@ export function decision(verdict) {
   return made;
 }
 
-// A decision went into the outbox: the form shows it as what counts.
+// A decision has been put into the outbox: the form shows it as stored.
 export function settled(made) {
   dropDraft(reviewer, made.sample);
   stored = made.verdict === "withdraw" ? null : made;
@@ -161,12 +161,12 @@ export function settled(made) {
   document.getElementById("draft").textContent = "";
 }
 
-// A decision that the server refused becomes a draft again.
+// A decision that the server rejected becomes a draft again.
 export function backToDraft(made) {
   keepDraft(made.reviewer, made.sample, { ...fromDecision(made), pending: made.verdict === "edit" || made.verdict === "reject" ? made.verdict : null });
 }
 
-// Take the proposal of another reviewer over into the form.
+// Copy the proposal of another reviewer into the form.
 export function adopt(other) {
   const values = fromDecision(other);
   for (const field of fields()) field.value = values.edits[fieldName(field)] ?? field.defaultValue;

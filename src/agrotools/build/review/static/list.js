@@ -1,4 +1,4 @@
-// The list of samples and its filters. Rows are data; only those that pass the filters become elements.
+// List of samples and its filters. Rows are data; elements are created only for rows that pass the filters.
 
 import { keepSetting, setting } from "./store.js";
 
@@ -6,8 +6,8 @@ const byId = (id) => document.getElementById(id);
 const MARKS = { accept: "✓", reject: "✗", edit: "✎" };
 const FILTERS = ["search", "state", "task", "source", "flag"];
 
-export const rows = new Map(); // id -> what the server says of the sample
-export let shown = []; // ids that pass the filters, in order
+export const rows = new Map(); // row from the server by sample id
+export let shown = []; // ids of rows that pass the filters, in order
 const elements = new Map();
 
 export function setRows(samples) {
@@ -100,7 +100,7 @@ export function mark(current) {
   found.item.scrollIntoView({ block: "nearest" });
 }
 
-// The sample `by` places from `current` among those shown; for one that is not shown, from where it would stand.
+// Return the sample `by` rows from `current`; a hidden current sample counts from the place that it would have.
 export function neighbour(current, by) {
   const at = shown.indexOf(current);
   if (at >= 0) return shown[at + by];

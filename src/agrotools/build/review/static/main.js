@@ -1,4 +1,4 @@
-// The page: which sample is shown, keys, and storing decisions until the server has them.
+// Page: the current sample, keys, and storage of decisions until the server has them.
 
 import * as form from "./form.js";
 import * as list from "./list.js";
@@ -9,8 +9,8 @@ import { keepSetting, outbox, queue, setting } from "./store.js";
 
 const byId = (id) => document.getElementById(id);
 const pane = byId("sample");
-const AHEAD = 3; // samples fetched before they are asked for
-const KEPT = 40; // fetched samples that are kept
+const AHEAD = 3; // number of samples fetched in advance
+const KEPT = 40; // number of fetched samples that are cached
 
 let reviewer = document.body.dataset.reviewer || setting("reviewer", "");
 let current = null;
@@ -37,13 +37,13 @@ function fragment(id) {
   return fragments.get(id);
 }
 
-// The samples around the one that is shown: their text at once, their pictures once those that are looked at have come.
+// Fetch neighbouring samples: their text at once, their pictures after those of the current sample.
 function fetchAhead(article) {
   const near = [1, 2, AHEAD, -1].map((by) => list.neighbour(current, by)).filter(Boolean);
   const texts = near.map((id) => fragment(id).catch(() => ""));
   pictures.loaded(article).then(async () => {
     for (const html of await Promise.all(texts)) {
-      if (!article.isConnected) return; // the reader has gone on
+      if (!article.isConnected) return; // another sample is shown meanwhile
       const found = new DOMParser().parseFromString(html, "text/html");
       for (const image of [...found.querySelectorAll("figure img:not(.mask)")].slice(0, 6)) new Image().src = image.getAttribute("src");
     }
@@ -73,7 +73,7 @@ async function show(id) {
     if (away(error)) setTimeout(() => { if (current === id && !pane.querySelector("article")) show(id); }, 2000);
     return;
   }
-  if (current !== id) return; // the reader has gone on meanwhile
+  if (current !== id) return; // another sample is shown meanwhile
   const article = new DOMParser().parseFromString(html, "text/html").querySelector("article");
   pane.replaceChildren(document.adoptNode(article));
   pane.scrollTop = 0;
@@ -164,7 +164,7 @@ function decide(verdict) {
   if (verdict !== "withdraw") go(1);
 }
 
-// A verdict by key or button: accepting is done at once, the others first ask for what they need.
+// Handle a verdict by key or button: accept stores at once, the others first ask for a reason or edits.
 function choose(verdict) {
   if (verdict === "edit" && form.pendingVerdict() !== "edit") {
     trouble("");
@@ -206,7 +206,7 @@ saving.onRefused((made) => {
 // --- dialogs --------------------------------------------------------------------------------------------------------
 
 async function standing() {
-  try { await loadIndex(); filter(); } catch { /* shown as it was last known */ }
+  try { await loadIndex(); filter(); } catch { /* show the last known state */ }
   const body = byId("standing-body");
   const table = (head, rows) => {
     const made = document.createElement("table");

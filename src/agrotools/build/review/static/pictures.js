@@ -1,10 +1,10 @@
-// Pictures of a sample: why one is missing, boxes, masks, and a window to look closely.
+// Pictures of a sample: reasons for missing ones, boxes, masks, and a zoom window.
 
 const viewer = document.getElementById("viewer");
 const stage = viewer.querySelector(".stage");
-const LEAST_PX = 420; // a picture is shown at least this wide, where there is room
-const TALLEST_VH = 54; // and at most this high, in percent of the window
-let moved = null; // what is zoomed, and how
+const LEAST_PX = 420; // minimum width of a picture, if there is room
+const TALLEST_VH = 54; // maximum height, in percent of the window
+let moved = null; // zoomed picture and its position
 let view = { x: 0, y: 0, scale: 1 };
 
 export function prepare(article) {
@@ -19,7 +19,7 @@ export function prepare(article) {
   }
 }
 
-// Give a picture its place before it is there, so that nothing jumps; small ones are shown larger than they are.
+// Reserve the space of a picture before it has loaded, to avoid jumps; small pictures are enlarged.
 function room(image) {
   const [width, height] = [Number(image.getAttribute("width")), Number(image.getAttribute("height"))];
   image.closest("button").style.width = `min(100%, ${Math.max(width, LEAST_PX)}px, ${Math.round((TALLEST_VH * width) / height)}vh)`;
@@ -27,26 +27,26 @@ function room(image) {
   image.classList.toggle("enlarged", width < LEAST_PX / 2);
 }
 
-// Resolves once every picture has come, or will not, or takes too long to wait for.
+// Resolve once every picture has loaded, failed or timed out.
 export function loaded(article) {
   const images = [...article.querySelectorAll("figure img:not(.mask)")].filter((image) => !image.complete);
   const each = images.map((image) => new Promise((done) => { image.addEventListener("load", done); image.addEventListener("error", done); }));
   return Promise.race([Promise.all(each), new Promise((done) => { setTimeout(done, 3000); })]);
 }
 
-// A picture that does not come is replaced by the reason that the server gives.
+// Replace a picture that fails to load by the server's reason.
 async function explain(image) {
   let reason = "it could not be loaded";
   try {
     const reply = await fetch(image.src);
     if (reply.ok) { image.src = image.src; return; }
     reason = (await reply.json()).error ?? reason;
-  } catch { /* the server is away: the page says so elsewhere */ }
+  } catch { /* the page reports an unreachable server elsewhere */ }
   const said = Object.assign(document.createElement("p"), { className: "absent", textContent: `${image.alt}: ${reason}` });
   image.closest("button").replaceWith(said);
 }
 
-// How the picture of a raster, a depth map or a mask was made of its numbers.
+// Show how the values of a raster, a depth map or a mask were rendered.
 async function tell(caption) {
   const reply = await fetch(caption.dataset.about).catch(() => null);
   if (!reply?.ok) return;

@@ -1,4 +1,4 @@
-// Storing decisions: what is in the outbox is sent, and sent again, until the server has it on its disk.
+// Storage of decisions: the outbox is sent repeatedly until the server has stored its content on disk.
 
 import { keeps, outbox, unqueue } from "./store.js";
 
@@ -8,7 +8,7 @@ const PATIENCE_MS = 20000;
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 8000;
 
-let session = ""; // what proves that a decision comes from this page
+let session = ""; // CSRF token that is sent with decisions
 let flushing = false;
 let wait = FIRST_WAIT_MS;
 let stored = () => {};
@@ -18,7 +18,7 @@ export const setSession = (csrf) => { session = csrf; };
 export const onStored = (act) => { stored = act; };
 export const onRefused = (act) => { refused = act; };
 
-// The server's refusal, with its reason.
+// Refusal by the server, with its reason.
 class Refused extends Error {
   constructor(status, message) { super(message); this.status = status; }
 }
@@ -32,7 +32,7 @@ export async function ask(path, options = {}) {
   throw new Refused(reply.status, said || reply.statusText);
 }
 
-// Whether trying again may help: the server is away, cannot write, or does not know this browser any more.
+// True if a retry may help: the server is unreachable, cannot write, or has lost the session.
 export const away = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 401 || error.status === 403;
 
 export function awayText(error) {
@@ -84,7 +84,7 @@ async function send(made) {
       reply = await post(made);
     } catch (error) {
       if (!(error instanceof Refused) || error.status !== 403) throw error;
-      session = (await (await ask("/index?reviewer=")).json()).csrf; // the browser has entered anew in another tab
+      session = (await (await ask("/index?reviewer=")).json()).csrf; // the session was renewed in another tab
       reply = await post(made);
     }
   } catch (error) {

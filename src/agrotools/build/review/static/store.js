@@ -1,7 +1,7 @@
-// What the browser keeps: unsent input per sample (drafts) and decisions that are not stored yet (the outbox).
+// Local storage: unsaved input by sample (drafts) and decisions that the server has not stored yet (the outbox).
 
 const place = document.body.dataset.place;
-const memory = new Map(); // where the browser keeps nothing (a private window with storage switched off)
+const memory = new Map(); // fallback if local storage is disabled, as in some private windows
 export let keeps = true;
 
 function read(key, otherwise) {
@@ -27,7 +27,7 @@ function write(key, value) {
 
 function remove(key) {
   memory.delete(key);
-  try { localStorage.removeItem(key); } catch { /* nothing is kept there */ }
+  try { localStorage.removeItem(key); } catch { /* local storage is disabled */ }
 }
 
 const base = `agrotools-review ${place}`;
@@ -39,7 +39,7 @@ export const draft = (reviewer, sample) => read(draftKey(reviewer, sample), null
 export const keepDraft = (reviewer, sample, value) => write(draftKey(reviewer, sample), value);
 export const dropDraft = (reviewer, sample) => remove(draftKey(reviewer, sample));
 
-// Every decision has an entry of its own, so that two tabs cannot write over each other's.
+// Every decision has its own entry, so that two tabs cannot overwrite each other's.
 const outboxPrefix = `${base} outbox `;
 export function outbox() {
   const keys = new Set([...memory.keys()].filter((key) => key.startsWith(outboxPrefix)));
@@ -48,7 +48,7 @@ export function outbox() {
       const key = localStorage.key(at);
       if (key.startsWith(outboxPrefix)) keys.add(key);
     }
-  } catch { /* nothing is kept there */ }
+  } catch { /* local storage is disabled */ }
   return [...keys].map((key) => read(key, null)).filter(Boolean).sort((a, b) => a.order - b.order);
 }
 export const queue = (decision) => write(outboxPrefix + decision.id, { order: Date.now(), decision });
