@@ -404,9 +404,9 @@ def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.
 
 
 def typical_size_px(values: Values, largest: float) -> float | None:
-    """Estimate the typical diameter of spots in a picture from its autocorrelation; None if it has no minimum.
+    """Estimate the typical diameter of spots in a picture from its autocorrelation; None without a minimum.
 
-    The mean over directions has its first minimum about where spots are shifted onto gaps.
+    The mean over directions has its first minimum at the shift that moves spots onto gaps, about their diameter.
     """
     height, width = values.shape
     shrink = min(1.0, 512 / max(height, width))

@@ -88,7 +88,7 @@ class WeedPhenotype(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Resolve the scale: from the argument, else by the marker, else as known for the file, as in ``scale_of``."""
+    """Resolve the scale: from the argument, else by the marker, else from the known pixel size of the file."""
     file = known.file(call["image"])
     if call["scale_cm_px"] is None and call["scale_marker"] is None and file and file.gsd_m:
         call = {**call, "scale_cm_px": round_converted(100 * file.gsd_m)}

@@ -235,7 +235,7 @@ class Plants:
 
 
 def find_plants(mask: Mask, *, side_view: bool) -> Plants:
-    """Find the plants in a mask; parts separated by a small gap (an invisibly thin petiole) are one plant.
+    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant.
 
     Args:
         mask: bool (rows, columns).
@@ -373,7 +373,7 @@ def _neighbours(skeleton: Mask) -> NDArray[np.uint8]:
 
 
 def _length(skeleton: Mask) -> float:
-    """Return the length of all steps between pixels: 1 straight, the root of 2 diagonal if no straight path exists."""
+    """Return the total length of steps between pixels: 1 if straight, root of 2 if diagonal without a straight path."""
     s = skeleton
     straight = int((s[:, 1:] & s[:, :-1]).sum() + (s[1:] & s[:-1]).sum())
     down = s[1:, 1:] & s[:-1, :-1] & ~s[1:, :-1] & ~s[:-1, 1:]

@@ -175,8 +175,8 @@ def is_label_file(
 ) -> Literal["known", "guessed", ""]:
     """Return the evidence that the values of a file are class numbers; empty if there is none.
 
-    ``known`` means that the call or the sample says so. ``guessed`` is a palette PNG of up to 64
-    values, or a grey PNG of up to 16 values that are hard to distinguish by eye (at most 32), or of 0 and 255 alone.
+    ``known`` means that the call or the sample says so. ``guessed`` is a palette PNG of up to 64 values, or a grey PNG
+    of up to 16 values that are hard to distinguish by eye (at most 32), or of 0 and 255 alone.
     """
     if label_map is not None or (info is not None and (info.kind == "mask" or info.classes)):
         return "known"
