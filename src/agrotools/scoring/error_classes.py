@@ -44,8 +44,7 @@ Unit = Literal["step", "sample"]
 
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
-"""Reason why calculations in the head are counted in step-by-step runs only: elsewhere, calls have no reference
-call."""
+"""Reason why the class is counted in step-by-step runs only: elsewhere, calls have no reference call."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that contain steps and answer in one reply."""
@@ -158,8 +157,7 @@ class Errors:
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """Return one row for each class: id, count, samples, unit, meaning, sources, and the reason if it was not
-        counted."""
+        """Return a row for each class: id, count, samples, unit, meaning, sources, and the reason if not counted."""
         sources = error_sources()
         return [
             {

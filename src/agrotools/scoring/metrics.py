@@ -177,8 +177,7 @@ class SampleTable:
     """Numbering of samples and clusters, with the kind of each sample.
 
     Sample ids and cluster names share one numbering, because a cluster is named after one of its samples. The
-    properties
-    of a sample are those of its first record.
+    properties of a sample are those of its first record.
     """
 
     def __init__(self) -> None:
@@ -371,8 +370,7 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """Return the distinct ``keys`` in ascending order, the first position of each, and the sum and number of its
-    values."""
+    """Return the distinct ``keys`` in ascending order, and the first position, sum and number of values of each."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
@@ -432,8 +430,7 @@ def overall_difference(first: Units, second: Units, table: SampleTable) -> Estim
 
 
 def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
-    """Return the units of ``first`` that have a value in both, with the values of ``second``; None if there are
-    none."""
+    """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
     import numpy as np
 
     mine, other = first.where(first.valued), second.where(second.valued)

@@ -158,9 +158,8 @@ class Compared:
     """Scores of a prediction file, as published and corrected.
 
     ``published`` is None if the published scorer fails or counts nothing; ``stop`` is the reason. ``extra`` holds
-    counts
-    of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with reasons.
-    ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
+    counts of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with
+    reasons. ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
     """
 
     format: str
@@ -212,8 +211,7 @@ def finite(value: float | None) -> float | None:
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """Switch off garbage collection, because scanning the millions of objects of a large file is slower than
-    scoring."""
+    """Switch off garbage collection, because scanning the many objects of a large file is slower than scoring."""
     collects = gc.isenabled()
     gc.disable()
     try:

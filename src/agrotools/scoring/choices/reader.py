@@ -176,8 +176,7 @@ def _replaces(reply: ReplyText, current: Claim, claim: Claim, earlier: set[str])
 
 
 def _by_verdicts(reply: ReplyText, item: ChoiceItem) -> ChoiceReading | None:
-    """Return the options that the reply calls right; for a single-choice question also the only one not called
-    wrong."""
+    """Return the options that the reply calls right; in single-choice questions also the only one not called wrong."""
     called = option_verdicts(reply, item)
     if called.right:
         whole = len(called.right) + len(called.wrong) == len(item.keys)
