@@ -132,7 +132,7 @@ def _comparable(observation: Observation) -> JsonValue:
 
 REL_TOL = 1e-4
 ABS_TOL = 1e-6
-"""Absolute tolerance of numbers; :data:`REL_TOL` is relative to the larger one. Libraries add in different orders."""
+"""Tolerances of numbers, relative to the larger one and absolute. Libraries sum in different orders."""
 _NUMBERED = re.compile(r"\[\d+\]")
 
 

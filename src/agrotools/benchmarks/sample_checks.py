@@ -228,7 +228,7 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
     types = {slot.type for slot in sample.answer}
     plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
     fits = {
-        # Slots other than plots may ask about the content of a chart.
+        # A question with a chart in its reference may ask for the content of the chart in words.
         "plot": "plot" in types or plots,
         "open_text": any(slot.free_text or slot.judged for slot in sample.answer),
         "tolerance": "tolerance" in types,

@@ -1,1 +1,1 @@
-"""Benchmarks built: from drawn scenes, public data sets or photographs of one's own; checked, exported, reviewed."""
+"""Building of benchmarks from drawn scenes, public data sets or a user's own photographs; checks, export and review."""

@@ -17,11 +17,14 @@ CALLS = 1_447
 FILES = 1_097
 DISTINCT_TOOLS = {1: 59, 2: 412, 3: 49, 4: 19}
 ANSWER_TYPES: dict[AnswerType, int] = {"tolerance": 177, "exact": 154, "plot": 139, "open_text": 69}
-"""``plot``: all that is asked about a chart. The paper also tells of 52 figures as outputs; here each of 139 has the
-figure itself among its answers, so that nobody is right without drawing it."""
+"""Queries by answer type.
+
+``plot`` covers all questions about a chart: the paper also reports 52 figures as outputs, but here each of the 139 has
+the figure itself among its answers, so that no answer is right without drawing it.
+"""
 
 IP102_PCT, WEEDMAP_PCT, OPEN_CANOPY_PCT = 21.34, 11.50, 10.20
-"""Shares of the queries that the paper tells; the other nine data sets have 3.34 to 7.61 % each."""
+"""Shares of the queries that the paper gives, in percent; the other nine data sets have 3.34 to 7.61 % each."""
 _OTHERS = (
     "agromind", "clcd", "deepnir", "deepweeds", "fpcd", "hi_cna", "papple", "plantseg", "weedsense",
 )  # fmt: skip
@@ -32,13 +35,16 @@ SOURCE_PCTS: Mapping[str, float] = {
     "open_canopy": OPEN_CANOPY_PCT,
     "weedmap": WEEDMAP_PCT,
 }
-"""By data set, in percent of the queries; where the paper gives only a range, even parts of the rest."""
+"""Percent of the queries by data set. Data sets for which the paper gives only a range share the rest equally."""
 
 
 @dataclass(frozen=True)
 class Marginals:
-    """Marginals of ``queries``: by number of distinct tools, answer type and source; over all of them,
-    ``calls`` of tools and ``files`` shown."""
+    """Marginal counts of a benchmark of ``queries`` questions.
+
+    The questions are counted by number of distinct tools, answer type and source; ``calls`` and ``files`` are totals
+    over all questions.
+    """
 
     queries: int
     distinct_tools: Mapping[int, int]
@@ -49,8 +55,10 @@ class Marginals:
 
 
 def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURCE_PCTS)) -> Marginals:
-    """The published figures of these ``sources``, scaled to ``queries``; parts are rounded so that they add up
-    (largest remainder)."""
+    """Return the published figures of these ``sources``, scaled to ``queries``.
+
+    Parts are rounded by the largest-remainder method, so that they add up.
+    """
     return Marginals(
         queries=queries,
         distinct_tools=apportioned(DISTINCT_TOOLS, queries),
@@ -62,7 +70,7 @@ def published(queries: int = QUERIES, sources: Collection[str] = frozenset(SOURC
 
 
 def apportioned(shares: Mapping[K, float], total: int) -> dict[K, int]:
-    """Whole numbers in these proportions that add up to ``total``."""
+    """Return whole numbers in these proportions that add up to ``total`` (largest-remainder method)."""
     whole = sum(shares.values())
     exact = {key: share * total / whole for key, share in shares.items()}
     parts = {key: int(value) for key, value in exact.items()}
@@ -73,13 +81,13 @@ def apportioned(shares: Mapping[K, float], total: int) -> dict[K, int]:
 
 
 _MISS = 10_000.0
-"""Cost of missing a marginal by one: more than all unevenness together."""
+"""Cost of missing a marginal by one; larger than the total cost of an uneven spread."""
 _SECONDS = 60.0
 
 
 @dataclass(frozen=True)
 class Offer:
-    """Properties shared by all questions of an offer. ``tools``: distinct ones."""
+    """Properties shared by all questions of an offer; ``tools`` is the number of distinct tools."""
 
     template: str
     task_type: str
@@ -92,21 +100,21 @@ class Offer:
 
 @dataclass(frozen=True)
 class Allocation:
-    """``counts``: how many of each offer. ``missed``: marginals that cannot be met, by how many; empty if all are."""
+    """Number of questions per offer; ``missed`` holds the deviation for each marginal that cannot be met."""
 
     counts: Mapping[Offer, int]
     missed: Mapping[str, int] = field(default_factory=dict)
 
 
 def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_template: Mapping[str, int]) -> Allocation:
-    """Solve for the counts.
+    """Choose the number of questions of each offer by integer programming.
 
     Args:
-        available: how many questions each offer has at most.
-        most_of_a_template: ways in which a template can be put, so that no question is put twice.
+        available: maximum number of questions of each offer.
+        most_of_a_template: number of wordings of each template, so that no question is worded the same way twice.
 
     Raises:
-        BenchmarkError: nothing is on offer, or fewer questions than are wanted.
+        BenchmarkError: too few questions are available, or no solution was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
 
@@ -118,7 +126,8 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
             f"only {sum(ways.values())} questions can be asked, not {wanted.queries}",
             hint="ask for fewer, or give more scenes or pictures",
         )
-    # Unknowns: count per offer; miss per marginal, up and down; units of each template, ever dearer.
+    # Unknowns: count per offer; deviation per marginal, up and down; uses of each template, each costlier than the
+    # last.
     units = [(template, rank) for template, most in ways.items() for rank in range(most)]
     count, soft = len(offers), len(names)
     width = count + 2 * soft + len(units)
@@ -160,7 +169,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
 
 
 def counted(offers: Iterable[Offer], queries: int) -> Marginals:
-    """The marginals of questions of these offers, one each."""
+    """Return the marginals of one question from each of these offers."""
     all_offers = list(offers)
     answer_types: Counter[AnswerType] = Counter(offer.answer_type for offer in all_offers)
     return Marginals(
@@ -174,14 +183,14 @@ def counted(offers: Iterable[Offer], queries: int) -> Marginals:
 
 
 def offer_order(offer: Offer) -> tuple[str | int, ...]:
-    """Sort key of offers: template, source, distinct tools, calls, files."""
+    """Return the sort key of an offer: template, source, distinct tools, calls, files."""
     return offer.template, offer.source, offer.tools, offer.calls, offer.files
 
 
 def _rows(
     offers: Sequence[Offer], wanted: Marginals
 ) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.float64], list[str]]:
-    """Marginals first, which may be missed at a price; the number of questions last, which may not."""
+    """Return the constraints: first the marginals, which may be missed at a cost, then the number of questions."""
     rows: list[NDArray[np.float64]] = []
     target: list[int] = []
     names: list[str] = []
@@ -212,7 +221,7 @@ def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:
-    """Uses of the template if its source's questions were spread evenly over its templates."""
+    """Return the number of uses of a template if its sources' questions were spread evenly over their templates."""
     sources = {offer.source for offer in offers if offer.template == template}
     siblings = {offer.template for offer in offers if offer.source in sources}
     return max(1.0, sum(wanted.sources.get(source, 0) for source in sources) / len(siblings))

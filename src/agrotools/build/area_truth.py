@@ -1,4 +1,4 @@
-"""Ground truth of areas in a picture or a part of it (crop, weeds, vegetation, soil) and tolerances of their values."""
+"""Ground truth of areas (crop, weeds, vegetation, soil) in a picture or part of it, and tolerances of their values."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -17,14 +17,14 @@ Part = tuple[str, Region]
 
 
 def halves(columns: int, rows: int) -> tuple[list[Part], list[Part]]:
-    """The left and right half of a picture, and its upper and lower one."""
+    """Return the left and right halves of a picture, and its upper and lower halves."""
     x, y = columns // 2, rows // 2
     across: list[Part] = [("left", (0, 0, x, rows)), ("right", (x, 0, columns, rows))]
     return across, [("upper", (0, 0, columns, y)), ("lower", (0, y, columns, rows))]
 
 
 def quarters(columns: int, rows: int) -> list[Part]:
-    """The quarters of a picture, row by row."""
+    """Return the quarters of a picture, row by row."""
     x, y = columns // 2, rows // 2
     return [
         ("top left", (0, 0, x, y)),
@@ -35,7 +35,7 @@ def quarters(columns: int, rows: int) -> list[Part]:
 
 
 def cut_out(pixels: NDArray[Any], region: Region | Sequence[int] | None) -> NDArray[Any]:
-    """The pixels (rows, columns) in a region, or all."""
+    """Return the pixels (rows, columns) in a region, or all pixels if it is None."""
     if region is None:
         return pixels
     x0, y0, x1, y1 = region
@@ -47,10 +47,10 @@ _DIGITS = 6
 
 @dataclass(frozen=True)
 class AreaTruth:
-    """Pixel counts of a picture or region; shares are NaN where it holds no data at all.
+    """Pixel counts of a picture or region; shares are NaN if it holds no data.
 
-    ``unnamed_px`` is vegetation that the source saw but did not call crop or weed. It counts as vegetation, and in
-    shares of crop and weeds it counts for neither; :meth:`readings` says how far that choice matters.
+    ``unnamed_px`` is vegetation that the source detected but labelled neither crop nor weed. It counts as vegetation,
+    but not towards the shares of crop and weeds; :meth:`readings` shows how much this choice matters.
     """
 
     crop_px: int
@@ -88,19 +88,19 @@ class AreaTruth:
 
     @property
     def weed_share_pct(self) -> float:
-        """Weeds among the plants that were named, percent; NaN where there is no plant."""
+        """Weeds as a share of the vegetation labelled crop or weed, in percent; NaN without such vegetation."""
         return 100.0 * self.weed_px / self.named_px if self.named_px else math.nan
 
     @property
     def ratio(self) -> float | None:
-        """Weed area over crop area; None without crop."""
+        """Weed area divided by crop area; None without crop."""
         return self.weed_px / self.crop_px if self.crop_px else None
 
     def _share(self, pixels: int) -> float:
         return 100.0 * pixels / self.total_px if self.total_px else math.nan
 
     def readings(self) -> tuple["AreaTruth", ...]:
-        """This count, and what it would be if all unnamed vegetation were weeds, or all of it crop."""
+        """Return this count, and the counts if all unlabelled vegetation were weeds or all of it crop."""
         if not self.unnamed_px:
             return (self,)
         return (
@@ -110,9 +110,11 @@ class AreaTruth:
         )
 
     def as_result(self, gsd_m: float | None = None, digits: int | None = _DIGITS) -> dict[str, JsonValue]:
-        """Result of a perfect ``measure_crop_weed_area``, as far as masks and the ground sampling distance tell.
+        """Return the result of a perfect ``measure_crop_weed_area``.
 
-        ``digits``: significant ones; None: not rounded.
+        Args:
+            gsd_m: ground sampling distance, metres per pixel; without it there are no areas in square metres.
+            digits: significant digits; None: not rounded.
         """
         pixels = {"total": self.total_px, "veg": self.veg_px, "crop": self.crop_px, "weed": self.weed_px}
         pixels["soil"] = self.soil_px
@@ -144,8 +146,9 @@ def count_area(
 ) -> AreaTruth:
     """Count a class mask (0 other, 1 crop, 2 weed; rows, columns) within ``region``.
 
-    ``vegetation`` adds the plants that the class mask leaves unnamed; a named pixel is vegetation in any case.
-    ``valid`` says where the picture holds data; other pixels do not count.
+    Args:
+        vegetation: mask of all plants, labelled or not; labelled pixels always count as vegetation.
+        valid: mask of pixels that hold data; other pixels are not counted.
     """
     classes = cut_out(classes, region)
     plants = np.zeros(classes.shape, np.bool_) if vegetation is None else cut_out(vegetation, region)
@@ -158,19 +161,19 @@ def count_area(
 
 
 COVER_POINTS = 2.0
-"""A cover of the ground is right within so much."""
+"""Tolerance of a ground cover, in percentage points."""
 LEAST_COVER = 2 * COVER_POINTS
-"""Smallest cover that is asked for outright, so that "none" is never right."""
+"""Smallest cover that is asked for directly, percent, so that 0 is never within the tolerance."""
 _PARENT_SHARE = 0.10
 _BEYOND = 0.05
 
 
 class Tolerance(NamedTuple):
-    """Tolerance of a value derived from covers. Set from what the task needs, before any tool was run.
+    """Tolerance of a value derived from covers, set from the needs of the task before any tool was run.
 
-    A derived value is right within what its parents' tolerances combine to, as independent errors, and 5 % of its own
-    value beyond that. A parent's tolerance is 2 points or 10 % of the parent, whichever is less: 2 points of a crop
-    that covers 1 % of the ground would allow any ratio at all.
+    A derived value is right within the combined tolerances of its parents, taken as independent errors, plus 5 % of
+    the value itself. A parent's tolerance is the smaller of 2 points and 10 % of the parent, because 2 points of a
+    crop that covers 1 % of the ground would allow any ratio at all.
     """
 
     abs_tol: float = 0.0
@@ -208,8 +211,12 @@ TOLERANCES: Mapping[str, Callable[..., Tolerance]] = {
     "sum": _of_sum,
     "share": _of_share,
 }
-"""By kind of value: of ``first / second`` (or a constant times it), a constant times a cover, ``first - second`` in
-points, a sum of terms that are each a constant times a cover, ``100 * first / (first + second)`` in percent."""
+"""Tolerance functions by kind of value.
+
+``quotient``: ``first / second``, or a constant times it; ``product``: a constant times a cover; ``difference``:
+``first - second`` in points; ``sum``: terms that are each a constant times a cover; ``share``:
+``100 * first / (first + second)`` in percent.
+"""
 
 
 def _relative(cover: float) -> float:
@@ -217,5 +224,5 @@ def _relative(cover: float) -> float:
 
 
 def _rounded(value: float) -> float:
-    """To three significant digits, so that tolerances read well in files."""
+    """Round to three significant digits, so that tolerances are readable in files."""
     return float(f"{value:.3g}")

@@ -1,4 +1,4 @@
-"""Samples from chosen questions: calls are run with the real tools, and their truth is stored beside the result."""
+"""Samples from chosen questions: the calls are run with the real tools and stored together with their true results."""
 
 import asyncio
 import threading
@@ -32,12 +32,12 @@ from agrotools.tools.execution import ToolExecutor
 T = TypeVar("T")
 
 _FOLLOWING = (BooleanSlot, ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot)
-"""Slots with a value that follows from what perfect tools return."""
+"""Slots whose value follows from the true tool results."""
 
 
 @dataclass(frozen=True)
 class Group:
-    """Questions whose samples are numbered together, ids ``prefix-001``..., and come from one ``source``."""
+    """Questions from one ``source`` whose samples are numbered together, with ids ``prefix-001``..."""
 
     prefix: str
     source: str
@@ -54,12 +54,13 @@ def build_samples(
     backends: Mapping[str, str] | None = None,
     tally: Tally | None = None,
 ) -> list[Sample]:
-    """Run the chain of every chosen question on the files in ``root`` and make the samples.
+    """Run the call chain of every chosen question on the files in ``root`` and return the samples.
 
-    ``backends`` names the back-end of a tool where it is not the default. A chain that breaks gives no sample and is
-    counted in ``tally``; a caller who gives one checks it when all is built.
+    Tool results go into the user's result cache, where the first evaluation finds them.
 
-    Results go into the user's result cache, where the first evaluation finds them.
+    Args:
+        backends: back-ends by tool, for tools that do not use the default one.
+        tally: counts of broken chains, which give no sample; callers who pass one must check it at the end.
 
     Raises:
         BenchmarkError: more than half of the chains break.
@@ -91,7 +92,7 @@ def build_samples(
 
 
 def _numbered_samples(prefixes: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
-    """The samples, numbered; chains that broke are counted."""
+    """Return the samples with their numbers, and count broken chains in ``tally``."""
     samples: list[Sample] = []
     numbers: Counter[str] = Counter()
     tally.run += len(results)
@@ -106,7 +107,7 @@ def _numbered_samples(prefixes: Sequence[str], results: Sequence[Sample | ChainB
 
 
 async def _gathered(tasks: Sequence[Coroutine[Any, Any, T]]) -> list[T]:
-    """All results in order; the first failure cancels the rest and is raised as it is."""
+    """Return all results in order; the first failure cancels the remaining tasks and is raised unchanged."""
     running = [asyncio.ensure_future(task) for task in tasks]
     try:
         return list(await asyncio.gather(*running))
@@ -146,7 +147,7 @@ async def _sample(
 
 
 def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> None:
-    """Raises ChainBroken: what perfect tools return does not give an answer of the sample."""
+    """Raise ChainBroken if the true tool results do not lead to the answer of the sample."""
     truths = [None if step.truth is None else dict(step.truth) for step in reference.steps]
     for slot in slots:
         if not isinstance(slot, _FOLLOWING) or slot.from_ is None:
@@ -173,7 +174,7 @@ def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | Tolera
 
 
 def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
-    """``slots`` weighted so that figures make up half of the score where there are other slots, too."""
+    """Return ``slots`` with weights such that figures make up half of the score if there are other slots as well."""
     plots = sum(slot.type == "plot" for slot in slots)
     if plots in (0, len(slots)):
         return tuple(slots)
@@ -182,8 +183,11 @@ def with_plot_weights(slots: Sequence[Slot]) -> tuple[Slot, ...]:
 
 
 def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajectory) -> dict[str, float]:
-    """Measures of the reference: ``calls``, different ``tools``, ``files`` shown and, of those, ``unused_files``;
-    ``margin`` is the smallest tolerance of a number, as a share of its value (1 at most)."""
+    """Return measures of the reference.
+
+    Keys: number of ``calls``, of different ``tools``, of ``files`` shown and of ``unused_files`` among these, and
+    ``margin``, the smallest tolerance of a number as a share of its value (at most 1).
+    """
     names = {file.name for file in instance.files}
     used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
     margins = [
@@ -199,7 +203,7 @@ def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajecto
 
 
 def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
-    """Run a coroutine to its end in a thread of its own, so that callers may or may not have an event loop."""
+    """Run a coroutine to completion in a separate thread, so that it works with or without a running event loop."""
     outcome: list[T] = []
     failure: list[BaseException] = []
 

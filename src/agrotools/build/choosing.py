@@ -1,4 +1,4 @@
-"""Choice of questions for subjects: spread evenly over kinds of questions and over subjects."""
+"""Choice of questions for subjects, spread evenly over kinds of questions and over subjects."""
 
 import zlib
 from collections import Counter, defaultdict
@@ -15,12 +15,12 @@ from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Slot, ToleranceSlot
 
 _MOST_TRIED = 40
-"""Combinations of a subject's things that a question is tried on."""
+"""Maximum number of combinations of a subject's things that are tried for a question."""
 
 
 @dataclass(frozen=True)
 class Chosen:
-    """A question asked of a subject: all that a sample needs before its calls are run."""
+    """A question chosen for a subject, with everything that a sample needs before its calls are run."""
 
     subject: Subject
     question: Template
@@ -29,7 +29,7 @@ class Chosen:
 
     @property
     def query(self) -> str:
-        """The question as a person asks it."""
+        """The question as the user asks it."""
         return self.instance.query(self.wording)
 
     @property
@@ -44,12 +44,12 @@ def choose(
     seed: int,
     said: Collection[str] = (),
 ) -> list[Chosen]:
-    """Up to ``count`` samples: the least used kind of question next, of a subject with few samples so far.
+    """Choose up to ``count`` questions, always the least used kind next, for a subject with few samples so far.
 
-    Among such subjects one is taken whose answer was not yet given to this kind of question, so that no answer can be
-    guessed from others. No two questions share a sentence, nor does one with ``said`` (as
-    :func:`~agrotools.build.templates.wording.sentences` gives them), no subject is asked the same kind of question
-    twice, and only questions that the truth settles are asked. Same arguments, same choice.
+    Among such subjects, those whose answer was not yet given to this kind of question are preferred, so that no answer
+    can be guessed from others. No two questions share a sentence with each other or with ``said`` (in the form returned
+    by :func:`~agrotools.build.templates.wording.sentences`), no subject is asked the same kind of question twice, and
+    only questions with an unambiguous true answer are asked. The same arguments give the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []
@@ -85,8 +85,15 @@ def choose(
 
 
 def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Chosen | None:
-    """The question in the first wording that none of its kind had ``before`` and that shares no sentence with ``said``;
-    None if there is none."""
+    """Return the question in the first wording that is new for its kind and shares no sentence with ``said``.
+
+    Args:
+        before: earlier questions of the same kind.
+        said: sentences that are already in use.
+
+    Returns:
+        None if every wording is used up.
+    """
     used = {other.wording for other in before}
     for wording in item.question.wordings:
         if wording in used:
@@ -98,7 +105,10 @@ def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Cho
 
 
 def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
-    """Of the subjects with fewest samples (one more is as good), the one whose answer is least like earlier ones."""
+    """Return the candidate whose answer is least like earlier ones.
+
+    Only subjects with the fewest samples, or one more, are considered.
+    """
     fewest = min(asked[item.subject.name] for item in settled)
     fresh = [item for item in settled if asked[item.subject.name] <= fewest + 1]
     shift = zlib.crc32(settled[0].question.template.encode())
@@ -112,7 +122,7 @@ def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Count
 
 
 def _clash(slots: Sequence[Slot], earlier: Sequence[Slot]) -> int:
-    """Number of answers that would be right if they were copied from an earlier sample of the kind."""
+    """Return the number of answers that would be right if copied from an earlier sample of the same kind."""
     return sum(_copied_is_right(slot, other) for slot, other in zip(slots, earlier, strict=True))
 
 
@@ -130,7 +140,11 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
 
 
 def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | None:
-    """The question asked of some of the subject's things, not worded yet; None where the truth settles it for none."""
+    """Return the question about some of the subject's things, without a wording yet.
+
+    Returns:
+        None if no tried combination of things has an unambiguous answer.
+    """
     if question.of != subject.of or question.things > subject.things:
         return None
     rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])
@@ -138,8 +152,8 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
     for number, indices in enumerate(combinations(order, question.things)):
         if number == _MOST_TRIED:
             break
-        # Many things are shown in their own order where that says something: quarters of a picture, dates. Others are
-        # put into any order: combinations begin with the first that was drawn, so a rare thing would mostly come last.
+        # More than two things keep their order if it is meaningful (quarters of a picture, dates). Otherwise they are
+        # shuffled, because combinations start with the item drawn first and a rare thing would mostly come last.
         in_order = len(indices) > 2 and not question.shuffled
         ordered = tuple(sorted(indices)) if in_order else tuple(int(index) for index in rng.permutation(indices))
         things = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
@@ -149,7 +163,7 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
 
 
 def _interleaved(questions: Sequence[Template]) -> list[Template]:
-    """Kinds about several things and kinds about one in turn, so that neither waits for the other."""
+    """Alternate templates about several things with templates about one, so that neither group is served last."""
     pairs = [question for question in questions if question.things > 1]
     singles = [question for question in questions if question.things == 1]
     longest = max(len(pairs), len(singles))
@@ -157,12 +171,12 @@ def _interleaved(questions: Sequence[Template]) -> list[Template]:
 
 
 RecordedCounts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
-"""By source and template: [distinct tools, calls, files, count] of each offer that is taken."""
+"""For each source and template, rows of [distinct tools, calls, files, count]."""
 
 
 @dataclass(frozen=True)
 class Stock:
-    """Subjects and questions on offer: ``source`` is the data set whose share they fill."""
+    """Subjects and questions available from one data set (``source``), whose share of the samples they fill."""
 
     source: str
     subjects: Sequence[Subject]
@@ -170,13 +184,13 @@ class Stock:
 
 
 def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> tuple[list[Chosen], Allocation]:
-    """Questions with these marginals, in an order that mixes sources; and how they were allotted.
+    """Choose questions that meet the wanted marginals, in an order that mixes sources; also return the allocation.
 
-    No two share a sentence, no subject is asked the same kind of question twice, and of the subjects on offer those
-    with few questions so far are taken first. Same arguments, same choice.
+    No two questions share a sentence, no subject is asked the same kind of question twice, and subjects with few
+    questions so far are preferred. The same arguments give the same choice.
 
     Raises:
-        BenchmarkError: subjects and wordings do not suffice for so many questions.
+        BenchmarkError: there are not enough subjects and wordings.
     """
     offered = _offered(stocks, seed)
     available = {offer: len(items) for offer, items in offered.items()}
@@ -186,15 +200,15 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> t
         chosen, short = _chosen(allocation, offered)
         if not short:
             return chosen, allocation
-        # Ways to put a question may share a sentence with one another, so there are fewer than were counted.
+        # Some wordings of a template share a sentence, so fewer are usable than were counted.
         ways |= short
 
 
 def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int) -> tuple[list[Chosen], Allocation]:
-    """Questions by recorded counts instead of marginals; otherwise as :func:`choose_allocated`.
+    """Choose questions by recorded counts instead of marginals; otherwise like :func:`choose_allocated`.
 
     Raises:
-        BenchmarkError: subjects and wordings do not suffice for what is recorded.
+        BenchmarkError: there are not enough subjects and wordings for the recorded counts.
     """
     offered = _offered(stocks, seed)
     requested: dict[tuple[str | int, ...], int] = {
@@ -214,7 +228,11 @@ def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
-    """A subject and a wording for each; and of templates whose wordings do not suffice, how often they do."""
+    """Choose a subject and a wording for each allotted question.
+
+    Returns:
+        The chosen questions, and for each template without enough wordings the number of questions it can give.
+    """
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)
     used_sentences: set[str] = set()
@@ -259,6 +277,6 @@ def _offer(source: str, item: Chosen) -> Offer:
 
 
 def _in_turn(counts: Mapping[Offer, int]) -> list[Offer]:
-    """One of each offer after the other, so that subjects with few choices left are not all taken by the first."""
+    """Return one of each offer in turn, so that the first offers do not use up subjects that others need."""
     rounds = max(counts.values(), default=0)
     return [offer for turn in range(rounds) for offer, count in counts.items() if turn < count]

@@ -1,10 +1,10 @@
-"""Reference trajectories: calls that refer to each other, run with the real tools and with the truth.
+"""Reference trajectories: calls that refer to each other, run with the real tools and with true values.
 
-One rule for all sources says what becomes of a chain that does not run to its end. A tool that answers something about
-the picture, be it that it finds nothing there or does not know what it sees, may be wrong; the sample stays, with its
-truth. A tool that this machine lacks the means for says nothing about the sample either: it stays too, and is counted,
-since somebody with a trained pack or a vision model can run it. A tool that breaks, or a call that fails on true
-values, makes the sample useless: it is dropped, with the reason.
+One rule decides for all sources what happens to a chain in which a call fails. An error that is an answer about the
+picture (nothing found, low confidence) may be wrong; the sample stays, with its truth. A tool that lacks a back-end on
+this machine tells nothing about the sample either: it stays too and is counted, because a user with a trained pack or
+a vision model can run it. If a tool breaks down, or a call fails on true values, the sample is useless: it is dropped,
+and the reason is recorded.
 """
 
 import shutil
@@ -36,14 +36,19 @@ from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
 ANSWERS: tuple[ToolErrorKind, ...] = ("nothing_found", "low_confidence", "shape_mismatch")
-"""Errors that are answers about the picture; the last where a tool takes two pictures of one place for shifted ones,
-since sources see to it that sizes agree."""
+"""Errors that are answers about the picture.
+
+``shape_mismatch`` is one because a tool may take two pictures of one place for misaligned ones; sources ensure that
+their sizes agree.
+"""
 UNFOUND: Mapping[ToolErrorKind, str] = MappingProxyType({"missing_metadata": "scale_marker"})
-"""Errors that are answers about the picture if they concern this argument: the scale can be taken from a marker in
-the picture, and the tool does not find it."""
+"""Errors that are answers about the picture if they concern this argument.
+
+The scale can be taken from a marker in the picture, but the tool does not find it.
+"""
 LACKING: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
-"""Errors that are the tool's own."""
+"""Errors of the tool itself."""
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
 BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
     {
@@ -52,12 +57,12 @@ BACKEND_HINTS: Mapping[str, str] = MappingProxyType(
         "count_objects": f"install the extra learned, {_VLM}",
     }
 )
-"""Instructions for back-ends that a tool lacks."""
+"""Instructions for obtaining a missing back-end, by tool."""
 _OTHER_HINT = "see its back-ends: agrotools tools describe {tool}"
 
 
 class ChainBroken(BenchmarkError):
-    """A chain that gives no sample. ``reason`` says why in a few words, the same for all chains that break alike."""
+    """A chain that gives no sample; ``reason`` is a short text that is the same for all chains that fail alike."""
 
     def __init__(self, reason: str, message: str, *, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -65,14 +70,15 @@ class ChainBroken(BenchmarkError):
 
 
 def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: bool) -> None:
-    """Refuse an error that says something about the chain rather than about the picture.
+    """Raise an error that concerns the chain rather than the picture.
 
     Args:
-        follows: whether an argument comes from an earlier call. What a wrong answer leads to (a region without pixels,
-            a name that nobody knows) is that answer's fault, and stays.
+        follows: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
+        region
+            without pixels, an unknown name) are not errors of the chain, and the sample stays.
 
     Raises:
-        ChainBroken: the tool broke, or refused what the source itself gave it.
+        ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.
     """
     if error is None or error.kind == LACKING or is_answer(error):
         return
@@ -87,7 +93,7 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
 
 
 def is_answer(error: ErrorInfo) -> bool:
-    """True if an error says something about the picture: then the tool may be wrong, and the sample stays."""
+    """Return True if an error is an answer about the picture, possibly a wrong one; the sample then stays."""
     if error.kind in ANSWERS:
         return True
     return error.argument is not None and UNFOUND.get(error.kind) == error.argument
@@ -95,8 +101,12 @@ def is_answer(error: ErrorInfo) -> bool:
 
 @dataclass
 class Tally:
-    """Outcomes of the chains of a build: number run, number without a sample by reason, and number of samples
-    need a back-end that this machine lacks, by tool."""
+    """Outcomes of the chains of a build.
+
+    ``run``: number of chains; ``dropped``: chains without a sample, by reason; ``lacking``: samples that need a
+    back-end
+    that this machine lacks, by tool; ``first``: the first error of a dropped chain.
+    """
 
     run: int = 0
     dropped: Counter[str] = field(default_factory=Counter)
@@ -109,13 +119,13 @@ class Tally:
         self.first = self.first or error
 
     def keep(self, sample: Sample) -> None:
-        """Count the tools for which a sample needs more than there is."""
+        """Count the tools of a sample that lack a back-end on this machine."""
         steps = sample.reference.steps if sample.reference else ()
         errors = {step.tool: step.observation.error for step in steps if step.observation and step.observation.error}
         self.lacking.update(tool for tool, error in errors.items() if error.kind == LACKING)
 
     def check(self) -> None:
-        """Raises BenchmarkError: more than half of the chains broke, so something else is wrong than a few samples."""
+        """Raise BenchmarkError if more than half of the chains broke, which points to a general fault."""
         broke = sum(self.dropped.values())
         if self.first is not None and 2 * broke > self.run:
             raise BenchmarkError(
@@ -124,7 +134,7 @@ class Tally:
             ) from self.first
 
     def metadata(self) -> dict[str, JsonValue]:
-        """For the header of a benchmark; empty where nothing was dropped or lacking."""
+        """Return the counts for the header of a benchmark; empty if nothing was dropped or lacks a back-end."""
         entries: dict[str, JsonValue] = {}
         if self.dropped:
             entries["dropped"] = {**self.dropped}
@@ -134,8 +144,11 @@ class Tally:
 
 
 def build_notes(metadata: Mapping[str, JsonValue]) -> list[str]:
-    """Notes from a benchmark's metadata on samples that were dropped, that need more than this machine has, or that a
-    source could not give: a line each."""
+    """Return one line for each kind of missing or restricted samples in a benchmark's metadata.
+
+    These are samples that a source could not give or left out, that were dropped, and that need a back-end that this
+    machine lacks.
+    """
     lines: list[str] = []
     for source, share in _table(metadata, "shares").items():
         facts = share if isinstance(share, dict) else {}
@@ -162,21 +175,23 @@ def _listed_counts(reasons: Mapping[str, JsonValue]) -> str:
 
 
 def backend_hint(tool: str) -> str:
-    """Instructions for the back-end that ``tool`` lacks."""
+    """Return instructions for the back-end that ``tool`` lacks."""
     return BACKEND_HINTS.get(tool, _OTHER_HINT).format(tool=tool)
 
 
 MOST_KEPT_BYTES = 200_000
-"""Larger artifacts of the reference calls are not kept beside a benchmark: overlays of whole photos would make it ten
-times as large."""
+"""Maximum size of the artifacts of reference calls that are kept with a benchmark.
+
+Overlays of whole photos would make a benchmark ten times as large.
+"""
 
 
 @dataclass(frozen=True)
 class PlannedCall:
-    """A call of a chain before it was run. ``arguments`` may hold :func:`ref` objects.
+    """A call of a chain before it is run. ``arguments`` may hold :func:`ref` objects.
 
-    ``truth`` is what a perfect tool returns. None means that the tool is exact itself (``calculate``, ``plot``): its
-    truth is what it returns when the steps before it returned the truth.
+    ``truth`` is the result of a perfect tool. None means that the tool itself is exact (``calculate``, ``plot``): its
+    truth is its result when the earlier steps returned their truth.
     """
 
     tool: str
@@ -187,7 +202,7 @@ class PlannedCall:
 
 
 def ref(step: int, path: str) -> dict[str, JsonValue]:
-    """A reference to a field of an earlier step's observation; the value beside it is filled in when recorded."""
+    """Return a reference to a field of an earlier step's observation; its value is filled in when recorded."""
     return {"$ref": f"steps[{step}].observation.{path}"}
 
 
@@ -198,19 +213,19 @@ async def record_reference(
     executor: ToolExecutor,
     toolset: Sequence[str],
 ) -> ReferenceTrajectory:
-    """Run a chain: what the real tools observed beside what is true.
+    """Run a chain and record the observations of the real tools together with the true results.
 
-    A real tool may find nothing, or leave a field empty that a later call needs; then that error is recorded. A tool
-    that breaks or does not end says nothing about the question, and with the truth no call may fail at all
-    (:mod:`agrotools.build.references`). What the real tools made (masks, charts, small overlays) is kept in
-    ``root/artifacts`` for who reviews the sample; no sample names it among its files, so no policy or tool gets to it.
+    A real tool may find nothing, or leave a field empty that a later call needs; that error is recorded. A tool that
+    breaks down or times out tells nothing about the question, and with true values no call may fail at all (see
+    :mod:`agrotools.build.references`). Files made by the real tools (masks, charts, small overlays) are kept in
+    ``root/artifacts`` for reviewers; no sample lists them among its files, so no policy or tool can reach them.
 
     Args:
         files: the sample's files, ``path`` relative to ``root``.
 
     Raises:
-        ChainBroken: a tool broke, was stopped, or refuses what the source gave it; a call fails on true values, or
-            refers to a field that the truth does not have.
+        ChainBroken: a tool broke down, timed out or rejected arguments that come from the source; or a call fails on
+            true values or refers to a field that the truth does not have.
     """
     placed = tuple(file.model_copy(update={"path": str(root / file.path)}) for file in files)
     steps: list[ReferenceStep] = []
@@ -279,7 +294,7 @@ def _without_artifacts(index: int, tool: str, observation: Observation) -> dict[
 
 
 def _with_literals(value: JsonValue, observed: Results) -> JsonValue:
-    """``value`` with the observed literal beside each reference; null where nothing was observed."""
+    """Return ``value`` with the observed value added to each reference; null if it was not observed."""
     if isinstance(value, dict):
         if "$ref" in value:
             target = cast(str, value["$ref"])

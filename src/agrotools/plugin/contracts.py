@@ -71,8 +71,8 @@ class MetricInfo:
     out_of: int = 100
     """Scale on which values are shown: 100 for percent, 10 for points out of 10, 1 for unscaled values."""
     slots: Callable[[Slot], bool] | None = None
-    """Predicate for the slots that count; a sample without such a slot has no row. None if the metric is no mean over
-    slots."""
+    """Predicate for the slots that count; a sample without such a slot has no row. None if it is not a mean
+    over slots."""
     stands_for_sample: bool = False
     """True if the metric scores the sample as a whole; a report calls a sample with the value 1 "right"."""
     compared_in: tuple[Mode, ...] = ()
@@ -147,7 +147,7 @@ class JudgedMetric(NamedTuple):
     asked_as: str | None = None
     """Metric whose judge replies this one shares and interprets differently; None if it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
-    """Function that converts the grades of a sample to one score per slot; None if the grades are the scores."""
+    """Function that converts a sample's grades to one score per slot; None if the grades are the scores."""
 
 
 @dataclass(frozen=True)
@@ -190,8 +190,7 @@ class PaperTables(Protocol):
 
 @dataclass(frozen=True)
 class RecordErrors:
-    """Error counter for the records of one protocol and mode, whose replies hold no tool calls. It replaces the
-    engine's."""
+    """Error counter for records of one protocol and mode, which replaces the engine's. Their replies hold no calls."""
 
     add: "Callable[[Record, Errors], None]"
     """Function that counts the errors of a valid record."""

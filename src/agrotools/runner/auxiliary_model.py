@@ -1,4 +1,4 @@
-"""A model that helps to build a benchmark: cached and paid replies, concurrent requests, and a stop when it is gone."""
+"""Models that help to build or judge: cached and paid replies, concurrent requests, and a stop on lasting failure."""
 
 import asyncio
 import traceback
@@ -18,14 +18,14 @@ from agrotools.runner.policies import SpendLedger
 T = TypeVar("T")
 
 CACHE = "building"
-"""Name of the response cache: a build that was stopped, or is made again, does not pay twice for the same reply."""
+"""Name of the response cache, so that a repeated or interrupted build never pays twice for the same reply."""
 _AT_ONCE = 32
 _SILENT_BEFORE_GIVING_UP = 3
 
 
 @contextmanager
 def ready(helper: PricedModel, ledger: Path) -> Generator[Model]:
-    """The model of ``helper`` behind the cache, paid out of its budget; what is spent is written to ``ledger``.
+    """Yield the model of ``helper`` behind the cache, paid from its budget; spending is written to ``ledger``.
 
     Raises:
         RunStoreError: the ledger cannot be read.
@@ -36,7 +36,7 @@ def ready(helper: PricedModel, ledger: Path) -> Generator[Model]:
 
 @contextmanager
 def ready_for_repeats(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
-    """As :func:`ready`, by repeat: the cache answers each repeat of a request with a reply of its own.
+    """Yield a function from repeat number to model, as in :func:`ready`; replies are cached per repeat.
 
     Raises:
         RunStoreError: the ledger cannot be read.
@@ -46,7 +46,7 @@ def ready_for_repeats(helper: PricedModel, ledger: Path, cache: str = CACHE) -> 
         if helper.price is not None and not helper.price.is_free:
             budget = Budget(helper.budget_usd, stack.enter_context(SpendLedger(ledger)))
             model = MeteredModel(model, helper.price, budget)
-        # A script costs nothing, and may say something else tomorrow under the same name.
+        # A script costs nothing, and its content may change under the same name, so it is not cached.
         if helper.base_url:
             replies = stack.enter_context(ResponseCache(response_cache_path(cache)))
             yield lambda repeat: CachedModel(model, replies, repeat)
@@ -61,10 +61,10 @@ async def ask_each(
     *,
     stopped: Callable[[], bool] = lambda: False,
 ) -> "AskState":
-    """Await ``ask`` for each item, many at once; an item for which no reply can be had is left out.
+    """Await ``ask`` for each item, many concurrently; items without a reply are skipped.
 
-    No further item is begun where the model is gone (several items in a row without a reply, and none for anybody else
-    meanwhile), the budget is spent, the model is set up wrongly, or ``stopped`` says so.
+    No further item starts if the model is unreachable (several items in a row without a reply, and no other replies
+    meanwhile), the budget is spent, the model is configured wrongly, or ``stopped`` returns True.
     """
     queue, state = iter(items), AskState()
 
@@ -80,12 +80,12 @@ async def ask_each(
                 state.silent = 0 if answered else state.silent + 1
                 state.gone = state.gone or state.silent >= _SILENT_BEFORE_GIVING_UP
             except RunStoreError:
-                raise  # A disk that is full is no fault of the model.
+                raise  # A full disk is not the model's fault.
             except AgrotoolsError as error:
                 state.error = error if not state.gone else state.error
                 state.gone = True
             except Exception as error:
-                # A fault of ours on one item must not cost the others.
+                # An internal error on one item must not cost the others.
                 at = traceback.extract_tb(error.__traceback__)[-1]
                 reason = f"internal error, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
                 state.error = state.error or InfrastructureError(reason, hint="please report it")
@@ -101,9 +101,9 @@ async def ask_each(
 
 @dataclass
 class AskState:
-    """State of a series of requests. ``error``: why items were left out; ``gone``: the model no longer replies."""
+    """State of a series of requests. ``error``: why items were skipped; ``gone``: the model stopped replying."""
 
     error: AgrotoolsError | None = None
     gone: bool = False
     silent: int = 0
-    """Items in a row without a reply."""
+    """Consecutive items without a reply."""

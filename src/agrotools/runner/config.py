@@ -1,8 +1,8 @@
-"""Configuration of an evaluation (the options of ``agrotools eval`` and the keys of its config file, checked), the
-settings that follow from it for a benchmark, and the plan of a run.
+"""Configuration of an evaluation (options of ``agrotools eval`` and keys of its config file), the settings that follow
+from it for a benchmark, and the plan of a run.
 
-A plan is the set difference between the records that a run should hold and those that it holds. It holds positions of
-samples, never samples: each is asked for when its turn comes.
+A plan is the set difference between the records that a run should contain and those it has. It stores positions of
+samples, and each sample is loaded only when its turn comes.
 """
 
 import tomllib
@@ -28,53 +28,53 @@ from agrotools.runner.store import read_manifest
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
-"""Models of a run that names none: plans of similar questions put to use, and the best that the tools allow."""
+"""Default models: plans of similar questions, and the upper bound that the tools allow."""
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
-"""The same for questions without reference calls."""
+"""Default models for questions without reference calls."""
 RECORDED = "recorded"
-"""Back-end of a tool that is not run: its calls get what was recorded of the reference."""
+"""Back-end of a tool that is not executed: its calls return the recorded observations of the reference."""
 EVERY_TOOL = "*"
-"""Stands for all tools of a benchmark where back-ends are given by tool."""
+"""Name that stands for all tools of a benchmark in a table of back-ends."""
 _READ_AHEAD = 32
-"""Samples of a plan that are read in a row: half the time of reading each between two requests."""
+"""Samples of a plan that are read in one batch, which halves the reading time."""
 
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
 
 
 class EvalConfig(FrozenModel):
-    """Benchmark, model and options of an evaluation: those of ``agrotools eval``, and the keys of its config file."""
+    """Benchmark, model and options of an evaluation: options of ``agrotools eval`` and keys of its config file."""
 
     benchmark: str = "embedded"
     options: dict[str, str | int | bool] = {}
-    """Options of a benchmark that is known by name."""
+    """Options of a benchmark that is given by name."""
     data_root: Path | None = None
     model: str = "baseline:planner"
     base_url: str | None = None
     api_key_env: str | None = None
     mode: Mode | str = "all"
     protocol: Protocol | None = None
-    """None: the one that the benchmark was published with, ``react`` where there is none."""
+    """None: the protocol that the benchmark was published with, otherwise ``react``."""
     images: bool | None = None
-    """True if the model sees images; None: as the protocol has it (those of some papers show none)."""
+    """True if the model sees images; None: default of the protocol (some published ones show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     max_steps: Annotated[int | None, Field(ge=1)] = None
-    """Model turns per sample; None: as many as the benchmark's own runs had, else those of the protocol or 20."""
+    """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     seed: int | None = None
-    """Seeds baselines (0 if not given), and is sent to the endpoint only if given: some refuse it."""
+    """Seed of baselines (default 0); sent to the endpoint only if given, because some reject it."""
     temperature: Annotated[float | None, Field(ge=0)] = None
     max_output_tokens: Annotated[int | None, Field(ge=1)] = None
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
-    """Ask the endpoint how likely other tokens were: options are then also scored by the likelihood of their letter."""
+    """Number of token alternatives to request; options are then also scored by the likelihood of their letter."""
     concurrency: Annotated[int | None, Field(ge=1)] = None
-    """Requests in flight; None: as many as the endpoint bears."""
+    """Requests in flight; None: adapted to what the endpoint sustains."""
     cache: str | None = None
-    """Name of a response cache, shared by all runs that name it."""
+    """Name of a response cache, shared by all runs that use this name."""
     budget: Annotated[float | None, Field(gt=0)] = None
-    """USD that the run may spend in all, however often it is resumed."""
+    """Maximum total spending of the run in USD, over all resumptions."""
     price: str | None = None
-    """``IN/OUT`` in USD per million tokens, where the table of prices does not know the model or is out of date."""
+    """``IN/OUT`` in USD per million tokens, if the price table lacks the model or is out of date."""
     rpm: Annotated[int | None, Field(ge=1)] = None
     tpm: Annotated[int | None, Field(ge=1)] = None
     timeout_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.timeout_s
@@ -84,11 +84,11 @@ class EvalConfig(FrozenModel):
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     backends: dict[str, str] = {}
     vlm_model: str | None = None
-    """The vision model that tools ask whose back-end is ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
+    """Vision model of tools with the back-end ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
     vlm_base_url: str | None = None
     vlm_api_key_env: str | None = None
     vlm_price: str | None = None
-    """``IN/OUT`` in USD per million tokens, as ``price``."""
+    """Price of the vision model, in the format of ``price``."""
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -109,10 +109,10 @@ class EvalConfig(FrozenModel):
 
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Modes that the option ``mode`` selects.
+        """Modes selected by the option ``mode``.
 
         Raises:
-            UsageError: not a mode.
+            UsageError: unknown mode.
         """
         selected_modes: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
         if not selected_modes:
@@ -121,7 +121,7 @@ class EvalConfig(FrozenModel):
 
     @property
     def settings(self) -> ModelSettings:
-        """Sampling settings; those that are not given keep their defaults."""
+        """Sampling settings; unset options keep their defaults."""
         values = {name: getattr(self, name) for name in _SETTINGS}
         return ModelSettings.model_validate({name: value for name, value in values.items() if value is not None})
 
@@ -142,11 +142,11 @@ class EvalConfig(FrozenModel):
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
-    """One configuration for each model; ``options`` win over the file.
+    """Return one configuration for each model; ``options`` override the file.
 
     Raises:
-        UsageError: the file cannot be read, a key or value is not known (with the closest key), or one run folder is
-            asked for several models.
+        UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
+            given for several models.
     """
     values = dict(_read_toml(file)) if file else {}
     model_value = values.pop("model", None)
@@ -186,20 +186,20 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
 
 
 def tool_backends(options: Sequence[str]) -> dict[str, str]:
-    """``TOOL=KIND`` options as a table; ``recorded`` alone is for every tool.
+    """Return ``TOOL=KIND`` options as a table; ``recorded`` alone applies to all tools.
 
     Raises:
-        UsageError: not of that form.
+        UsageError: an option does not have that form.
     """
     by_tool = [f"{EVERY_TOOL}={text}" if text == RECORDED else text for text in options]
     return _pairs(by_tool, "--backend", "TOOL=KIND, or recorded for all tools", "agrotools tools list")
 
 
 def benchmark_options(options: Sequence[str]) -> dict[str, str]:
-    """``NAME=VALUE`` options as a table.
+    """Return ``NAME=VALUE`` options as a table.
 
     Raises:
-        UsageError: not of that form.
+        UsageError: an option does not have that form.
     """
     return _pairs(options, "--option", "NAME=VALUE", "e.g. --option shots=5")
 
@@ -227,43 +227,42 @@ DEFAULT_TURNS = 20
 
 @dataclass(frozen=True)
 class RunSettings:
-    """Protocol, turn limit, image setting, modes and back-ends of a run. ``note``: on a default."""
+    """Protocol, turn limit, image setting, modes and back-ends of a run. ``note``: message about defaults in effect."""
 
     protocol: Protocol
     max_steps: int
-    """Model turns per sample at most."""
+    """Maximum model turns per sample."""
     images: bool
     modes: tuple[Mode, ...]
-    """Modes that are asked for and that the benchmark has."""
+    """Requested modes that the benchmark supports."""
     backends: Mapping[str, str]
-    """Back-end by tool, where not the default."""
+    """Back-end by tool, if not the default."""
     note: str = ""
 
     @property
     def recorded(self) -> frozenset[str]:
-        """Tools that are not run: their calls get what was recorded of the reference."""
+        """Tools that are not executed: their calls return the recorded observations of the reference."""
         return frozenset(tool for tool, backend in self.backends.items() if backend == RECORDED)
 
     @property
     def executed_backends(self) -> dict[str, str]:
-        """Back-ends of tools that are run."""
+        """Back-ends of tools that are executed."""
         return {tool: backend for tool, backend in self.backends.items() if backend != RECORDED}
 
 
 def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
-    """Settings of the run that ``config`` describes.
+    """Return the settings of the run that ``config`` describes.
 
-    Protocols are for models. A baseline writes no text: its run says ``react``, whatever is configured, and has no
-    turn limit of a paper. A replay keeps protocol and images of the run it repeats, and its turn limit unless one is
-    given.
+    Protocols apply to models. A baseline writes no text, so its run always has protocol ``react`` and no published turn
+    limit. A replay keeps protocol and images of the original run, and its turn limit unless one is given.
 
     Raises:
-        UsageError: not a mode; a recorded tool that the benchmark does not have.
-        RunStoreError: the run to repeat cannot be read.
+        UsageError: unknown mode, or a recorded tool that the benchmark does not have.
+        RunStoreError: the run to replay cannot be read.
     """
     selected_modes: list[Mode] = [mode for mode in config.modes if mode in benchmark.modes]
     modes = tuple(selected_modes)
-    # A back-end for all tools wins over what the benchmark itself needs of one.
+    # A back-end for all tools overrides the back-ends that the benchmark itself sets.
     needed = {} if EVERY_TOOL in config.backends else benchmark.header.backends
     backends = backend_by_tool({**needed, **config.backends}, benchmark.toolset)
     if is_baseline(config.model):
@@ -283,7 +282,7 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
 
 
 def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tuple[Protocol, str]:
-    """The protocol of the benchmark's own runs, where it has one of ``modes``, and a note on it."""
+    """Return the protocol of the benchmark's published runs if it supports one of ``modes``, and a note on it."""
     if published is None or published == DEFAULT_PROTOCOL:
         return DEFAULT_PROTOCOL, ""
     lacking = [mode for mode in modes if mode not in run_protocol(published).modes]
@@ -294,10 +293,10 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
 
 
 def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
-    """``backends`` with the entry for every tool copied to each tool of ``toolset`` that has no entry.
+    """Return ``backends`` with the entry for all tools expanded to each tool of ``toolset`` without an entry.
 
     Raises:
-        UsageError: a tool is to be recorded that is none of ``toolset``.
+        UsageError: a tool outside ``toolset`` has the back-end ``recorded``.
     """
     by_tool = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
     for tool, backend in by_tool.items():
@@ -311,11 +310,11 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
 
 
 def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel | None:
-    """The model of tools whose back-end is ``vlm``; None where there is no such tool.
+    """Return the model of tools whose back-end is ``vlm``; None if there is no such tool.
 
     Raises:
-        UsageError: tools ask a model and none is named, or one is named and no tool asks it; a wrong address, key or
-            price; a budget where the price is not known.
+        UsageError: a model is required but not given, or given but not used; an invalid address, key or price; a budget
+            without a known price.
     """
     asking = [tool for tool, backend in backends.items() if backend == VLM]
     if not asking:
@@ -328,7 +327,7 @@ def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel |
 
 
 def recorded_backends(backends: Mapping[str, str], model: PricedModel | None) -> dict[str, str]:
-    """Back-ends as a manifest holds them: those of ``vlm`` with the model, which makes another tool of each."""
+    """Return back-ends as a manifest stores them: ``vlm`` includes the model name, which changes the results."""
     return {
         tool: f"{backend}:{model.name}" if model and backend == VLM else backend for tool, backend in backends.items()
     }
@@ -355,7 +354,7 @@ class Part(NamedTuple):
 
 
 class Plan(Sequence[WorkItem]):
-    """Items in the order in which they run, created on demand; length and keys need no sample."""
+    """Items in execution order, created on demand; length and keys do not load samples."""
 
     def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
         self.samples = samples
@@ -387,27 +386,27 @@ class Plan(Sequence[WorkItem]):
         raise IndexError(index)
 
     def sizes(self) -> dict[Mode, int]:
-        """Number of items of each mode."""
+        """Return the number of items by mode."""
         sizes: dict[Mode, int] = {}
         for part in self.parts:
             sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
         return sizes
 
     def keys(self) -> Iterator[Key]:
-        """The key of every item, in order; no sample is parsed."""
+        """Yield the key of every item, in order, without loading samples."""
         for part in self.parts:
             for position in part.positions:
                 yield (part.mode, self.ids[position], part.epoch)
 
 
 def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *, single_shot: bool = False) -> Plan:
-    """All items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
+    """Return all items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
-    Step-by-step comes last: it shows reference calls and their observations, and an endpoint that remembers them must
-    have answered the same questions in the other modes before.
+    Step-by-step comes last: it shows reference calls and their observations, so an endpoint that caches prompts must
+    answer the same questions in the other modes first.
 
-    In no-tool, samples that need raster processing or a figure are excluded, unless the policy makes everything up in
-    a ``single_shot``; in step-by-step, those without a reference trajectory.
+    No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
+    whole solution at once); step-by-step excludes samples without a reference trajectory.
     """
     requested = set(modes)
     facts = facts_of(samples)
@@ -419,7 +418,7 @@ def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *,
 
 
 def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
-    """Positions of the samples that ``mode`` runs."""
+    """Return the positions of the samples that run in ``mode``."""
     if mode == "end-to-end" or single_shot:
         return range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
@@ -427,9 +426,9 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
 
 
 def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] = frozenset()) -> Plan:
-    """The items that have no finished record yet; those that ``failed`` before come last.
+    """Return the items without a finished record; items in ``failed`` come last.
 
-    What got no reply twice says little about the endpoint; what was never tried says more.
+    A sample that has failed before says little about the endpoint; an untried one says more.
     """
     if not finished and not failed:
         return plan
@@ -439,7 +438,7 @@ def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] =
 
 
 def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
-    """The items of ``part`` that are not in ``keys`` (and are in ``among``)."""
+    """Return the items of ``part`` that are not in ``keys`` (and, if given, in ``among``)."""
     positions_left = (
         at
         for at in part.positions

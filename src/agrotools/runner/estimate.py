@@ -1,4 +1,4 @@
-"""Estimate of a run before it starts: requests, tokens and money."""
+"""Estimate of the requests, tokens and cost of a run before it starts."""
 
 import base64
 import io
@@ -19,17 +19,17 @@ from agrotools.runner.config import Plan
 from agrotools.runner.policies import PolicySource
 
 RENDERED = 20
-"""Samples whose requests are really made, over all modes."""
+"""Number of samples whose requests are actually built, over all modes."""
 COUNTED = 200
-"""Samples of each mode whose reference trajectories are counted."""
+"""Number of samples per mode whose reference trajectories are counted."""
 
 TURNS_WITHOUT_REFERENCE = 4
 TYPICAL_OUTPUT_TOKENS = 150
 TYPICAL_STEP_TOKENS = 400
-"""Tokens that a turn adds to a conversation of which nothing is known: a call and its observation."""
+"""Tokens that a turn (a call and its observation) adds to a conversation without a reference trajectory."""
 
 BYTES_PER_TOKEN = 3.5
-"""UTF-8 bytes of our requests' JSON per token; cl100k, o200k, Claude's and DeepSeek's tokenizers: 3.4 to 4.1."""
+"""UTF-8 bytes of a request's JSON per token; tokenizers of cl100k, o200k, Claude and DeepSeek: 3.4 to 4.1."""
 
 _FULL_PICTURE_PX = 1568 * 1568
 _SMALLEST_PICTURE = 0.15
@@ -37,11 +37,11 @@ _SMALLEST_PICTURE = 0.15
 
 @dataclass(frozen=True)
 class Estimate:
-    """Estimated requests, tokens and cost. Low: replies of typical length; high: all replies at their limit."""
+    """Estimated requests, tokens and cost. Low: replies of typical length; high: all replies at their token limit."""
 
     model: str
     requests: int
-    """With every answer in its form; one without takes one more."""
+    """Requests if every answer is in the requested form; otherwise each costs one more."""
     input_tokens: int
     output_tokens: tuple[int, int]
     usd_low: float | None = None
@@ -58,10 +58,10 @@ class Estimate:
 
 
 async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price: Price | None) -> Estimate | None:
-    """About what it takes to run ``plan``; None where the policy prompts no model.
+    """Estimate the cost of running ``plan``; None if the policy does not use a model.
 
-    The first and the last request of a few samples of each mode are made as the agent makes them (the last after the
-    reference trajectory, or after steps of typical length where there is none); the rest follows in proportion.
+    The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
+    reference trajectory, or after steps of typical length if there is none) and extrapolated to all samples.
     """
     positions: dict[Mode, array[int]] = {}
     for part in plan.parts:
@@ -71,7 +71,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
-        # A single-shot prompt holds the tools, though none runs.
+        # A single-shot prompt contains the tools, although none is executed.
         view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
         total += await _of_mode(at, plan.samples, view_of, agent, price, RENDERED // len(positions))
     requests = round(total.requests)
@@ -127,14 +127,14 @@ async def _of_mode(
 
 
 def _turns(sample: Sample, agent: ModelAgent) -> int:
-    """Estimated number of requests of a sample: the calls of the reference and the answer."""
+    """Return the estimated number of requests of a sample: the reference calls and the answer."""
     if agent.mode == "no-tool":
         return 1
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
-    """Number of requests of one sample, and their input tokens; prompts grow about evenly from first to last."""
+    """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
     turns = _turns(sample, agent)
     history = _history(sample) if turns > 1 else ()
     first = await _request_tokens(view, (), agent, price)
@@ -151,7 +151,7 @@ def _history(sample: Sample) -> Sequence[Step]:
         reference = with_shown_observations(sample).reference
         return reference_history(reference) if reference else ()
     except BenchmarkError:
-        return ()  # Not every step has a recorded observation: end-to-end needs none.
+        return ()  # Some steps lack a recorded observation, which end-to-end does not need.
 
 
 async def _request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
@@ -162,7 +162,7 @@ async def _request_tokens(view: SampleView, history: Sequence[Step], agent: Mode
 
 
 def _share_of_full_picture(url: str) -> float:
-    """Size of a picture as a share of the largest that is sent; endpoints have a least size that they count."""
+    """Return the size of an image as a share of the largest size sent; endpoints have a minimum that they count."""
     from PIL import Image
 
     try:
@@ -174,9 +174,9 @@ def _share_of_full_picture(url: str) -> float:
 
 
 def _spread(positions: Sequence[int], most: int) -> list[int]:
-    """At most ``most`` of ``positions``, the same ones every time.
+    """Return at most ``most`` of ``positions``, always the same ones.
 
-    Drawn, not in even steps: benchmarks that go round their templates would show the same ones again and again.
+    They are drawn at random, because even steps could hit the same templates of a benchmark again and again.
     """
     if len(positions) <= most:
         return list(positions)

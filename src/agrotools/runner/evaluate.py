@@ -1,4 +1,4 @@
-"""One evaluation from configuration to a complete run folder. Calling it again on the same folder resumes the run."""
+"""Evaluation of a configuration, which results in a complete run folder. Repeating it on the same folder resumes."""
 
 import asyncio
 import hashlib
@@ -49,17 +49,17 @@ if TYPE_CHECKING:
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 _SAMPLES_WITHOUT_MODEL = 8
-"""Samples in flight where there is no endpoint whose limit could be found out."""
+"""Samples in flight without an endpoint whose concurrency limit could be determined."""
 _MOST_SAMPLES = 256
 _MOST_NAMED = 3
-"""Invalid samples that are named while the run goes on; its records name all."""
+"""Maximum invalid samples that are reported during the run; the records contain all."""
 _LOOKED_AT = 32
-"""Samples among which one with files is searched, to know whether a run shows images."""
+"""Number of samples searched for one with files, to determine whether a run shows images."""
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, and the reason why it ended early (None: it is complete)."""
+    """Folder of a run, and the reason why it ended early (None: complete)."""
 
     run: Path
     stopped: BudgetReached | None = None
@@ -77,21 +77,21 @@ def evaluate(
 
     Args:
         progress: stream for progress and notes.
-        model: an object in place of the model that ``config`` names.
-        benchmark: in place of the one that ``config`` names.
-        stop: when it is set, no further sample is begun, as after Ctrl-C.
+        model: object to use instead of the model that ``config`` names.
+        benchmark: benchmark to use instead of the one that ``config`` names.
+        stop: event that prevents further samples from starting, like Ctrl-C.
 
     Raises:
-        UsageError, BenchmarkError, RunStoreError: with what to change.
-        InfrastructureError: the endpoint is gone.
-        BudgetReached: it does not even allow the first sample.
-        KeyboardInterrupt: somebody asked to stop; what has finished is kept.
+        UsageError, BenchmarkError, RunStoreError: see their messages and hints.
+        InfrastructureError: the endpoint is unreachable.
+        BudgetReached: the budget does not even allow the first sample.
+        KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_benchmark(
         config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
     )
     if model is not None and not isinstance(model, Model) and config.protocol is None:
-        config = config.model_copy(update={"protocol": "react"})  # a policy speaks none: it can run in all modes
+        config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
     settings = resolve_settings(config, benchmark)
     source = policy_source(
         config.endpoint,
@@ -124,7 +124,7 @@ def evaluate(
     manifest = manifest.model_copy(update={"planned": plan.sizes()})
     folder = config.out or default_folder(manifest)
     if model is not None and config.out is None:
-        folder = _unused(folder)  # the same name may stand for other code
+        folder = _unused(folder)  # another object may have the same name
     with (
         RunStore(folder, manifest) as store,
         accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
@@ -142,7 +142,7 @@ def evaluate(
             bar.note(note)
         if stats is not None:
             stats.worked_before = bool(store.finished)
-            stats.stopping = False  # of an earlier run of the same object
+            stats.stopping = False  # left over from an earlier run of the same object
         run = _Run(benchmark, settings, accounts, store, bar, _vision(accounts, vision_model))
         pace = _pace(config.concurrency, stats)
         try:
@@ -160,7 +160,7 @@ def evaluate(
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
-    """Notes of the loader on the files, printed when a run starts."""
+    """Return notes of the loader on the benchmark's files, printed when a run starts."""
     notes = benchmark.header.metadata.get("notes")
     return [str(note) for note in notes] if isinstance(notes, list) else []
 
@@ -190,7 +190,7 @@ class _Run(NamedTuple):
             bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
         if self.accounts.contact is not None:
             await _expect(items, self.benchmark, source, self.accounts.contact)
-            if not cached:  # else perhaps there is nothing to ask
+            if not cached:  # otherwise all replies may be in the cache
                 await self.accounts.contact.meet(sampling)
         if source.base_url and not (source.price and source.price.is_free):
             from agrotools.runner.estimate import estimate
@@ -237,7 +237,7 @@ class _Run(NamedTuple):
 
 
 def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
-    """Callback that counts a record in ``bar`` and prints the first invalid ones."""
+    """Return a callback that counts a record in ``bar`` and reports the first invalid ones."""
     n_named = 0
 
     def finished(record: Record) -> None:
@@ -245,7 +245,7 @@ def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], Non
         bar.finished(record)
         if record.invalid is None or n_named >= _MOST_NAMED:
             return
-        # Where an endpoint answers nothing the samples do not matter.
+        # If the endpoint has never answered, individual samples do not matter.
         if stats is None or stats.has_worked or record.invalid.startswith(INTERNAL_ERROR):
             n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
@@ -262,14 +262,14 @@ def _vision(accounts: Accounted, model: PricedModel | None) -> "VisionEndpoint |
 
 
 async def _expect(items: Plan, benchmark: Benchmark, source: PolicySource, contact: "FirstContact") -> None:
-    """Tell ``contact`` what the requests of each part of the run will hold, as far as its first samples show."""
+    """Let ``contact`` expect the content kinds of each part of the run, as far as its first samples show them."""
     for part in items.parts:
         candidates = [items.samples[at] for at in part.positions[:_LOOKED_AT]]
         sample = next((each for each in candidates if each.files), candidates[0])
         agent = source.make(sample, part.mode, part.epoch)
         if isinstance(agent, ModelAgent):
             view = benchmark.view(sample, "end-to-end" if source.single_shot else part.mode)
-            with suppress(Exception):  # a fault of this sample alone is found when its turn comes
+            with suppress(Exception):  # a fault of this sample alone is reported when its turn comes
                 contact.expect(*await agent.request_for(view, ()))
 
 
@@ -280,7 +280,7 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
 
 
 def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
-    """The first ``limit`` samples in an order fixed by the hash of their ids, so that a part resembles the whole."""
+    """Return ``limit`` samples in a fixed pseudo-random selection (by hash of their ids) that represents the whole."""
     if limit is None or limit >= len(samples):
         return samples
     ids = facts_of(samples).ids
@@ -290,7 +290,7 @@ def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """``runs/BENCHMARK-MODEL-HASH``: found again by the same command, never by another configuration."""
+    """Return ``runs/BENCHMARK-MODEL-HASH``: the same for the same command, different for any other configuration."""
     name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
     return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
@@ -309,7 +309,7 @@ def describe_run(
     samples: Sequence[Sample],
     vision_model: PricedModel | None = None,
 ) -> Manifest:
-    """The manifest of the run that ``config`` describes."""
+    """Return the manifest of the run that ``config`` describes."""
     specs = tool_specs(benchmark.toolset, settings.recorded)
     toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
     has_model = source.model is not None

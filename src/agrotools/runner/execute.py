@@ -1,7 +1,7 @@
-"""Execution of the samples of a run: one sample from its view to its record, and all of them at the run's pace.
+"""Execution of the samples of a run: a single sample from its view to its record, and all samples at the run's pace.
 
-A run ends when its items are done, somebody asks to stop, the budget is spent, or the endpoint is gone. The back-end
-``recorded`` of its tools is here, too.
+A run ends when its items are done, it is interrupted, the budget is spent, or the endpoint is unreachable. This module
+also implements the tool back-end ``recorded``.
 """
 
 import asyncio
@@ -43,20 +43,20 @@ from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
 
 HANDFUL = 8
-"""Samples that may wait between two attempts without holding up others, where the limit is lower."""
+"""Samples between two attempts that do not count against the limit, even if the limit is lower."""
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 class Pace:
-    """As many samples as requests may be in flight, and one more for each that waits for a tool: it sends none.
+    """Limit on samples in flight: as many as requests, plus those that are waiting for a tool and send no request.
 
-    One more, too, for each that waits between two attempts, so that a few samples which no server answers do not hold
-    up all others when the endpoint bears little; but no more than a handful or the limit, for it may be gone.
+    Samples between two attempts do not count either, so that a few unanswered ones do not block all others at a low
+    limit. At most the larger of :data:`HANDFUL` and the limit are exempted, because the endpoint may be unreachable.
 
     Args:
-        most: samples in flight at most.
-        stats: of the model's wire, whose ``limit`` follows what the endpoint bears; None: ``most`` alone counts.
+        most: maximum samples in flight.
+        stats: state of the model's wire, whose ``limit`` adapts to the endpoint; None: only ``most`` applies.
     """
 
     def __init__(self, most: int, stats: WireStats | None = None) -> None:
@@ -68,7 +68,7 @@ class Pace:
 
     @property
     def allowed(self) -> int:
-        """Samples that may be in flight now."""
+        """Number of samples that may currently be in flight."""
         limit = self._stats.limit if self._stats else 0
         if not self._stats or not limit:
             return self.most
@@ -76,7 +76,7 @@ class Pace:
         return min(self.most, limit + self._in_tools + waiting)
 
     async def enter(self) -> None:
-        """Wait until one more may be in flight, and count it."""
+        """Wait until one more sample may be in flight, and count it."""
         while self.in_flight >= self.allowed:
             turn = asyncio.get_running_loop().create_future()
             self._waiting.append(turn)
@@ -102,7 +102,7 @@ class Pace:
             self._wake()
 
     def open(self) -> None:
-        """Wake all waiting samples, even above the limit: the run is about to end."""
+        """Wake all waiting samples, even above the limit, because the run is about to end."""
         self.most = max(self.most, self.in_flight + len(self._waiting))
         self._stats = None
         while self._waiting:
@@ -116,7 +116,7 @@ class Pace:
 
 @contextmanager
 def interrupts(on_first: Callable[[], None]) -> Generator[None]:
-    """While the block runs in the current task, the first SIGINT or SIGTERM calls ``on_first``, the next cancels it.
+    """Within the block, the first SIGINT or SIGTERM calls ``on_first``, and the next one cancels the current task.
 
     Raises:
         KeyboardInterrupt: the block was cancelled by a signal.
@@ -134,7 +134,7 @@ def interrupts(on_first: Callable[[], None]) -> Generator[None]:
         else:
             task.cancel()
 
-    # Only the main thread gets signals; elsewhere whoever runs us decides.
+    # Only the main thread receives signals; in other threads, the caller handles interrupts.
     with suppress(RuntimeError, ValueError):
         for number in _SIGNALS:
             loop.add_signal_handler(number, received)
@@ -155,7 +155,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class RunContext:
-    """Policy, tools, store and limits that the samples of a run share."""
+    """Policy, tools, store and limits shared by the samples of a run."""
 
     source: PolicySource
     benchmark: Benchmark
@@ -164,20 +164,20 @@ class RunContext:
     pace: Pace
     max_steps: int
     recorded: frozenset[str] = frozenset()
-    """Tools that are not run, see :class:`RecordedTools`."""
+    """Tools that are not executed; see :class:`RecordedTools`."""
     unparseable_limit: int | None = UNPARSEABLE_LIMIT
-    """Replies in a row that cannot be read and end a sample; None where the protocol goes on."""
+    """Consecutive unparseable replies that end a sample; None for no limit."""
 
 
 INTERNAL_ERROR = "internal error"
-"""Beginning of the reason of a record that an exception in our code, or the policy's, made invalid."""
+"""Prefix of the reason of a record that was made invalid by an exception in our code or the policy's."""
 
 
 async def run_item(item: WorkItem, context: RunContext) -> Record:
     """Run one sample. A fault on our side, or the endpoint's, makes the record invalid.
 
     Raises:
-        AgrotoolsError: what concerns all samples: a refused key, a full disk, a spent budget.
+        AgrotoolsError: a fault that concerns all samples: a refused key, a full disk, a spent budget.
     """
     started = time.monotonic()
     sample = _with_history(item, context.source)
@@ -206,11 +206,11 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     except (Exception, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
-            raise  # the run ends; where nobody cancelled it, the policy let a cancellation of its own escape
-        # A fault of ours on one sample must not cost the others: it is counted as invalid and shown in the report.
+            raise  # the run is ending; without a request to cancel, the policy leaked a cancellation of its own
+        # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
         invalid = f"{INTERNAL_ERROR}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
-    # A drive that went away during the run is no mistake of the model.
+    # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:
         trajectory, actions, invalid = None, None, f"the benchmark's file {gone[0]} can no longer be read"
@@ -226,7 +226,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
 
 
 def _with_history(item: WorkItem, source: PolicySource) -> Sample:
-    """The sample with the observations that this run shows as history (they count in step-by-step alone)."""
+    """Return the sample with the observations that this run shows as history (used only in step-by-step)."""
     if item.mode != "step-by-step":
         return item.sample
     return with_truth_observations(item.sample) if source.truth_tools else with_shown_observations(item.sample)
@@ -260,7 +260,7 @@ def _tool_caller(
             context.pace.tool_ends()
         if outcome.observation.artifacts:
             if not has_artifacts:
-                # What a call that is cancelled now may still write there goes with the scratch folder.
+                # Files that a cancelled call still writes there are removed with the scratch folder.
                 stack.callback(shutil.rmtree, workspace.artifacts, ignore_errors=True)
                 has_artifacts = True
             await context.store.keep_artifacts(outcome.observation, workspace.artifacts)
@@ -270,11 +270,11 @@ def _tool_caller(
 
 
 class RecordedTools:
-    """Calls of one sample answered with what was recorded of the reference calls that they agree with.
+    """Tool that answers the calls of one sample with the recorded observations of matching reference calls.
 
-    So a benchmark runs end to end where its tools cannot: without weights, keys or a network. A call that agrees with
-    none gets an error, and no tool is run. Where the reference makes a call several times, its observations come in
-    turn.
+    It lets a benchmark run end to end if its tools cannot, e.g. without weights, keys or a network. A call without a
+    match gets an error, and no tool is executed. If the reference repeats a call, its observations are returned in
+    order.
     """
 
     def __init__(self, sample: Sample) -> None:
@@ -282,7 +282,7 @@ class RecordedTools:
         self._returned: set[int] = set()
 
     def run(self, call: ToolCall) -> ToolOutcome:
-        """The observation of the reference call that ``call`` agrees with; an error where it agrees with none."""
+        """Return the observation of the reference call that ``call`` agrees with, or an error if there is none."""
         from agrotools.scoring.steps import agrees
 
         steps = self._sample.reference.steps if self._sample.reference else ()
@@ -297,7 +297,7 @@ class RecordedTools:
         observation = steps[place].observation
         if observation is None or observation.empty:
             return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
-        # Artifacts of a recorded observation lie in no workspace: a later call can name them, not open them.
+        # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
         return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
 
 
@@ -312,20 +312,20 @@ _FEWEST_BEFORE_GIVING_UP = 10
 
 @dataclass
 class Ending:
-    """End of a run before it is done: no further sample is begun, those in flight are finished."""
+    """Early end of a run: no further sample starts, and those in flight are finished."""
 
     requested: bool = False
     error: AgrotoolsError | None = None
-    """The error that made the run stop by itself."""
+    """Error that stopped the run."""
 
 
 @dataclass
 class _Endpoint:
-    """Detector of an endpoint that is gone, so that a run does not fail sample by sample all night."""
+    """Detector of an unreachable endpoint, so that a run does not fail sample by sample for hours."""
 
     context: RunContext
     silent: int = 0
-    """Samples in a row without a reply."""
+    """Consecutive samples without a reply."""
 
     @property
     def replies(self) -> int:
@@ -334,13 +334,13 @@ class _Endpoint:
         return stats.replies if stats else 0
 
     def saw(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
-        # Replies to others while the sample ran show that the endpoint is there. When it bears less than before, the
-        # samples that are left in flight are those that fail: many in a row, and they say nothing about the rest.
+        # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
+        # are the ones that fail, many in a row, which says nothing about the rest.
         if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
             self.silent = 0
             return None
         if record.key in self.context.store.failed:
-            return None  # what failed in an earlier run, too, may be its own fault
+            return None  # it also failed in an earlier run, so the sample itself may be the cause
         self.silent += 1
         if self.silent < max(_FEWEST_BEFORE_GIVING_UP, 2 * self.context.pace.allowed):
             return None
@@ -360,16 +360,16 @@ async def execute(
     on_interrupt: Callable[[int], None] = lambda _in_flight: None,
     stop: threading.Event | None = None,
 ) -> None:
-    """Run all items, at most ``workers`` at once and as many as ``context.pace`` allows; each is recorded as it ends.
+    """Run all items, at most ``workers`` concurrently and within ``context.pace``; each is recorded when it ends.
 
-    A sample for which no reply can be had is recorded as invalid and does not stop the others. The first Ctrl-C lets
-    those in flight finish, the second drops them; so does cancelling. What has finished stays in any case.
+    A sample without a reply is recorded as invalid and does not stop the others. The first Ctrl-C lets the samples in
+    flight finish; a second one, or cancelling the task, drops them. Finished samples are kept in any case.
 
     Raises:
-        KeyboardInterrupt: somebody asked to stop.
+        KeyboardInterrupt: the run was interrupted.
         BudgetReached: the next request might cost more than is left.
-        InfrastructureError: the endpoint answers nobody any more.
-        AgrotoolsError: what concerns all samples: a refused key, a full disk.
+        InfrastructureError: the endpoint no longer answers any request.
+        AgrotoolsError: a fault that concerns all samples: a refused key, a full disk.
     """
     ending = Ending()
 
@@ -388,7 +388,7 @@ async def execute(
                 for _ in range(workers):
                     group.create_task(_work(queue, context, ending, endpoint, on_finished))
         except BaseExceptionGroup as failures:
-            # What one sample shows to be wrong for all ends the run, as itself.
+            # A fault in one sample that concerns all of them ends the run and is raised unwrapped.
             raise failures.exceptions[0] from None
         finally:
             ticking.cancel()
@@ -400,7 +400,7 @@ async def execute(
 
 @contextmanager
 def _rare_collections() -> Generator[None]:
-    """Run the cyclic garbage collector less often: a run makes trees, and the collector takes a tenth of its time."""
+    """Run the garbage collector less often: a run creates few cycles, and the collector takes a tenth of its time."""
     thresholds = gc.get_threshold()
     gc.freeze()
     gc.set_threshold(20_000, 20, 100)
@@ -424,7 +424,7 @@ async def _work(
                 requests = collect_requests()
                 record = await run_item(item, context)
             except BudgetReached as error:
-                # Others may still settle for less than was set aside for them: they go on until they hit it, too.
+                # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
                 ending.requested, ending.error = True, ending.error or error
                 return
             context.store.append(record, requests)
@@ -432,7 +432,7 @@ async def _work(
             if error := endpoint.saw(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error
             if context.source.base_url is None:
-                # Who waits for nobody must leave room for records, progress and interrupts.
+                # Without network waits, control must be yielded for records, progress and interrupts.
                 await asyncio.sleep(0)
         finally:
             context.pace.leave()

@@ -1,6 +1,6 @@
-"""Questions to judges about the answers of a run. Every reply is kept in the run's folder, and none is asked for twice.
+"""Judging of a run's answers by models. Every reply is stored in the run folder, and no question is asked twice.
 
-Of the files that a run made a judge is shown texts in words, images as images, others by name alone.
+Of the files that a run created, a judge sees the contents of texts and images, and only the names of others.
 """
 
 import asyncio
@@ -34,19 +34,19 @@ from agrotools.scoring.judging.questions import is_image, is_text
 SPEND_FILE = "judges-spend.jsonl"
 CACHE = "judging"
 _LONGEST_TEXT = 12_000
-"""Characters of a file; the rest is cut off, which the judge is told."""
+"""Maximum characters of a file shown to a judge; the rest is cut off, with a note."""
 _LONGEST_TOGETHER = 60_000
 _LONGEST_CHARACTER_BYTES = 4
 _DIGITS = re.compile(r"[0-9a-f]+")
 
 _TEMPERATURE_OF_SEVERAL_VOTES = 0.7
 _REJECTED = "rejects the request"
-"""Part of the error of every endpoint that takes no images."""
+"""Part of the error message of every endpoint that does not accept images."""
 
 
 @dataclass(frozen=True)
 class PendingQuestion:
-    """A question to a judge, the number of its vote, and the sample whose answer it is about."""
+    """A question to a judge, the number of its vote, and the sample whose answer it concerns."""
 
     question: JudgeQuestion
     vote: int
@@ -56,20 +56,22 @@ class PendingQuestion:
 
 @dataclass
 class JudgedRun:
-    """Result of asking one judge. ``error``: why ``missing`` replies could not be obtained, if any."""
+    """Result of asking one judge. ``error``: reason why ``missing`` replies could not be obtained, if any."""
 
     judge: str
     replies: int = 0
     known: int = 0
     missing: int = 0
     without_images: int = 0
-    """Replies to questions whose images the judge could not be shown."""
+    """Replies to questions whose images the judge could not see."""
     error: AgrotoolsError | None = None
 
 
 def _keep_rubrics(run: Path, rubrics: Rubrics | None) -> None:
-    """Copy the user's rubrics into the run's folder, so that it can be scored again from that alone; ours (None), which
-    need no copy, replace others all the same."""
+    """Copy the user's rubrics into the run folder, so that it can be scored again on its own, and remove others.
+
+    None stands for the built-in rubrics, which need no copy.
+    """
     path = None
     try:
         if rubrics is not None:
@@ -93,15 +95,17 @@ def judge_run(
     rubrics: Rubrics | None = None,
     progress: Progress = no_progress,
 ) -> JudgedRun:
-    """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times, and about
-    ``labelled`` answers (with their right grades) likewise. Each reply is written as it comes. ``rubrics``: the
-    user's, of which the run keeps a copy; None: those that ship.
+    """Ask the judge of ``helper`` about every answer of ``run`` that it has not graded ``votes`` times.
 
-    Temperature 0 for a single vote, 0.7 where several are asked for.
+    Each reply is stored immediately. The temperature is 0 for a single vote and 0.7 for several.
+
+    Args:
+        labelled: further questions, with the correct grades of their answers.
+        rubrics: the user's rubrics, of which the run stores a copy; None for the built-in ones.
 
     Raises:
-        RunStoreError: no run, its files cannot be read or written, or another process works on it.
-        KeyboardInterrupt: somebody asked to stop; what has been replied is kept.
+        RunStoreError: not a run, its files cannot be read or written, or another process uses it.
+        KeyboardInterrupt: the judging was interrupted; replies received so far are kept.
     """
     result = JudgedRun(helper.name)
     try:
@@ -162,7 +166,7 @@ async def _ask(
             settings = ModelSettings(temperature=temperature, max_output_tokens=question.longest_reply)
             completion, unseen = await _reply(model, question, ledger.parent, settings)
             if completion.finish_reason not in KEPT:
-                return  # Nothing was replied: to be asked again another time.
+                return  # No usable reply: the question stays open for a later call.
             file.add(
                 Judgement(
                     metric=question.metric,
@@ -195,7 +199,7 @@ async def _ask(
 async def _reply(
     model: Model, question: JudgeQuestion, run: Path, settings: ModelSettings
 ) -> tuple[Completion, tuple[str, ...]]:
-    """Reply of the judge, and the images that it was not shown: a judge that rejects images is asked without them."""
+    """Return the judge's reply and the images it did not see: a judge that rejects images is asked without them."""
     request = await asyncio.to_thread(judge_request, question, run)
     try:
         return await model.generate(request.messages, (), settings), request.unseen
@@ -207,14 +211,14 @@ async def _reply(
 
 
 class JudgeRequest(NamedTuple):
-    """Messages to a judge. ``unseen``: names of images of which it gets nothing but the name."""
+    """Messages to a judge. ``unseen``: names of images that are not included."""
 
     messages: list[Message]
     unseen: tuple[str, ...] = ()
 
 
 def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) -> JudgeRequest:
-    """``question`` as messages, with what its attachments hold; ``images=False`` for a judge that takes none."""
+    """Return ``question`` as messages, with the contents of its attachments; ``images=False`` leaves out images."""
     system = Message.of("system", question.system)
     if not question.attachments:
         return JudgeRequest([system, Message.of("user", question.user)])
@@ -239,7 +243,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
 
 
 def _place(run: Path, artifact: Artifact) -> Path | None:
-    """Path of an artifact in the run; None if its hash is invalid (a run may come from an untrusted source)."""
+    """Return the path of an artifact in the run; None for an invalid hash or a link (runs may be untrusted)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None
     path = artifact_path(run, artifact.sha256, PurePosixPath(artifact.name).suffix)
@@ -247,7 +251,7 @@ def _place(run: Path, artifact: Artifact) -> Path | None:
 
 
 def _text(path: Path | None, most: int) -> str | None:
-    """The beginning of a text file; None where it cannot be read."""
+    """Return the beginning of a text file, or None if it cannot be read."""
     if path is None:
         return None
     try:

@@ -1,4 +1,4 @@
-"""The manifest of a run: everything that must be equal for two records to belong together."""
+"""Manifest of a run: all settings that must be equal for two records to belong together."""
 
 import hashlib
 
@@ -10,52 +10,52 @@ from agrotools.scoring.metrics import FIRST_VERSION
 
 
 class Manifest(FrozenModel):
-    """Model, benchmark, tools and settings of a run. Status is never stored here: it follows from the records."""
+    """Model, benchmark, tools and settings of a run. Status is not stored; it follows from the records."""
 
     format: int = 1
     agrotools: str
-    """Package version that started the run."""
+    """Version of the package that started the run."""
     scoring: str = FIRST_VERSION
-    """Scoring version that it was started under."""
+    """Scoring version under which the run was started."""
     benchmark: str
     benchmark_path: str
-    """The argument of ``agrotools eval``: a name or a folder. Only a convenience; the hash identifies it."""
+    """Argument of ``agrotools eval``: a name or a folder. For convenience only; the hash identifies the benchmark."""
     data_root: str | None = None
-    """Folder of its files, as of ``--data-root``. Only a convenience, too."""
+    """Folder of the benchmark's files (``--data-root``). For convenience only."""
     benchmark_version: str
     benchmark_options: dict[str, str | int | bool] = {}
-    """Values of ``--option``; the hash of the benchmark covers their effect."""
+    """Values of ``--option``; their effect is covered by the hash of the benchmark."""
     benchmark_hash: str
     synthetic: bool = False
     model: str
     model_hash: str = ""
-    """SHA-256 of the script of a scripted model; empty for models that no file holds."""
+    """SHA-256 of the script of a scripted model; empty for other models."""
     base_url: str | None = None
     privileged: bool = False
     protocol: Protocol
     images: bool = True
     settings: dict[str, JsonValue] = {}
-    """Sampling settings as sent: temperature, token limit..."""
+    """Sampling settings as sent, e.g. temperature and token limit."""
     max_steps: int
     seed: int
     toolset: dict[str, str] = {}
-    """Tool name to version and hash of its schema."""
+    """Version and schema hash by tool."""
     toolset_hash: str
     tool_data: dict[str, str] = {}
-    """Tool name to SHA-256 over the files that its results rest on beside the call (trained heads, for instance)."""
+    """SHA-256 of the data files that a tool's results depend on (e.g. trained heads), by tool."""
     backends: dict[str, str] = {}
-    """Tool to back-end, where not the default; ``vlm:NAME`` where the model NAME is asked."""
+    """Back-end by tool, if not the default; ``vlm:NAME`` for a back-end that uses the model NAME."""
     vlm_base_url: str | None = None
-    """Address of the model that tools ask."""
+    """Address of the vision model that tools use."""
     prompt_hash: str
     python: str = ""
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
     sample_ids: tuple[str, ...]
-    """The samples asked for so far (``--limit`` may grow from call to call)."""
+    """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
-    """Records that each mode is to hold when it is done; empty in runs of versions that did not say so."""
+    """Number of records of a complete run, by mode; empty in runs of older versions."""
 
 
 IDENTITY = (
@@ -74,14 +74,14 @@ IDENTITY = (
     "backends",
     "prompt_hash",
 )
-"""Fields in which a resumed run must not differ; modes, epochs and samples may grow, and an endpoint may move."""
+"""Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
 
 def identity_hash(manifest: Manifest) -> str:
-    """SHA-256 over the identity fields and the endpoint: two servers may call different models by the same name.
+    """Return the SHA-256 of the identity fields and the addresses: two servers may use one name for different models.
 
-    A run in a folder of choice may go on when its endpoint has moved; a run in a folder named by this hash cannot be
-    taken for that of another endpoint.
+    A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
+    for a run at another one.
     """
     identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
@@ -89,7 +89,7 @@ def identity_hash(manifest: Manifest) -> str:
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:
-    """The identity fields in which two manifests differ, as ``field: old -> new``."""
+    """Return the identity fields in which two manifests differ, as ``field: old -> new``."""
     return [
         f"{field}: {getattr(old, field)!r} -> {getattr(new, field)!r}"
         for field in IDENTITY
@@ -98,7 +98,7 @@ def differences(old: Manifest, new: Manifest) -> list[str]:
 
 
 def merged(old: Manifest, new: Manifest) -> Manifest:
-    """``old`` grown by what ``new`` asks in addition."""
+    """Return ``old`` extended by the additional modes, epochs and samples of ``new``."""
     return old.model_copy(
         update={
             "data_root": new.data_root or old.data_root,

@@ -1,6 +1,6 @@
-"""Policies of a run: from ``--model`` to the policy of each sample, and what their models cost.
+"""Policies of a run: from ``--model`` to the policy of each sample, and the cost of their models.
 
-A model that is not free is asked through a budget, whose paid replies a ledger in the run folder holds.
+A model that is not free is accessed through a budget, whose paid replies are logged in a ledger in the run folder.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 
 class Agents:
-    """Factory of agents: one for each mode and epoch, each with the model that ``model_of`` gives it."""
+    """Factory of agents, one per mode and epoch, each with the model that ``model_of`` returns for its epoch."""
 
     def __init__(self, model_of: Callable[[int], Model], options: "AgentOptions") -> None:
         self._model_of = model_of
@@ -52,7 +52,7 @@ class Agents:
         return run_protocol(self._options.protocol).agent(model, mode, self._options)
 
     def through(self, model_of: Callable[[int], Model]) -> "Agents":
-        """Copy of the factory with other models, by epoch."""
+        """Return a copy of the factory with other models, by epoch."""
         return Agents(model_of, self._options)
 
 
@@ -64,11 +64,11 @@ class AgentOptions:
     settings: ModelSettings = field(default_factory=ModelSettings)
     images: bool = True
     max_steps: int = 20
-    """Model turns per sample; some protocols tell a model that the last one has come."""
+    """Model turns per sample; some protocols tell the model when the last turn has come."""
     benchmark: Benchmark | None = None
-    """The benchmark of the run, where an agent asks it: for its own declarations of tools, say."""
+    """Benchmark of the run, for agents that need it, e.g. for its own tool declarations."""
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
-    """From tool names to their specifications."""
+    """Function from tool names to their specifications."""
 
 
 def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:
@@ -78,11 +78,11 @@ def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> Mode
 RUN_PROTOCOLS: WithPlugins[RunProtocol] = WithPlugins(
     "protocol", {name: RunProtocol(MODES, _conversation_agent) for name in PROTOCOLS}, lambda plugin: plugin.protocols
 )
-"""Protocols by name: ours, and those of benchmark plug-ins."""
+"""Protocols by name: built-in ones, and those of benchmark plug-ins."""
 
 
 def run_protocol(name: str) -> RunProtocol:
-    """The protocol of that name.
+    """Return the protocol with that name.
 
     Raises:
         UsageError: no such protocol.
@@ -97,44 +97,44 @@ def run_protocol(name: str) -> RunProtocol:
 
 @dataclass(frozen=True)
 class PolicySource:
-    """Factory of policies. ``privileged`` ones see the gold of their sample; others do not."""
+    """Factory of policies. ``privileged``: True if its policies see the gold of their sample."""
 
     name: str
     privileged: bool
     modes: tuple[Mode, ...]
-    """Modes in which it can be run (in no-tool there is nothing for an oracle to do)."""
+    """Modes in which it can run (an oracle has nothing to do in no-tool)."""
     make: Callable[[Sample, Mode, int], Policy]
     truth_tools: bool = False
-    """True if its calls are answered with the truth instead of real tools."""
+    """True if calls are answered with the truth instead of by real tools."""
     single_shot: bool = False
-    """True if it gets the tools in no-tool, and makes up what they return; all samples are run then."""
+    """True if the policy gets the tools in no-tool and invents their results; then all samples run in this mode."""
     model: Model | None = None
-    """The model behind the policy, to be closed after the run; None for baselines."""
+    """Model of the policy, to be closed after the run; None for baselines."""
     base_url: str | None = None
     """Address of the model; None for baselines and scripts."""
     stats: WireStats | None = None
-    """State of the wire below the model; None for baselines."""
+    """State of the model's wire; None for baselines."""
     probe: Callable[[], Model] | None = None
-    """Makes a model for one tiny request to the same endpoint; None for baselines and scripts."""
+    """Creates a model for one tiny request to the same endpoint; None for baselines and scripts."""
     model_hash: str = ""
-    """SHA-256 of the script of a scripted model: the same name may say something else tomorrow."""
+    """SHA-256 of the script of a scripted model, whose content may change under the same name."""
     price: Price | None = None
-    """Price of the model's tokens; None where it is not known, or where there is nothing to pay."""
+    """Price of the model's tokens; None if it is unknown or there is no endpoint."""
     budget_usd: float | None = None
-    """USD that the run may spend, on this model and on that of tools."""
+    """Maximum spending of the run in USD, on this model and on the tools' vision model."""
 
 
 DEFAULT_AGENTS = AgentOptions()
 
 
 def replayed_run(name: str) -> str:
-    """Run folder that ``--model NAME`` replays; empty if it is not a replay."""
+    """Return the run folder that ``--model NAME`` replays; empty if it is not a replay."""
     rest = name.removeprefix("baseline:")
     return rest.removeprefix("replay:") if rest.startswith("replay:") else ""
 
 
 def is_baseline(name: str) -> bool:
-    """True if ``--model NAME`` is a built-in policy, neither a model nor a replay."""
+    """True if ``--model NAME`` is a built-in policy, not a model or a replay."""
     return name.startswith("baseline:") and not replayed_run(name)
 
 
@@ -146,14 +146,14 @@ def policy_source(
     seed: int = 0,
     model: Model | Policy | None = None,
 ) -> PolicySource:
-    """The source that ``--model`` means: ``baseline:NAME``, ``replay:RUN`` (also ``baseline:replay:RUN``), or a model.
+    """Return the policy source for ``--model``: ``baseline:NAME``, ``[baseline:]replay:RUN``, or a model.
 
     Args:
-        endpoint: the model and how it is asked, its price and the budget.
-        model: an object in place of the model that ``endpoint`` names.
+        endpoint: model, connection settings, price and budget.
+        model: object to use instead of the model that ``endpoint`` names.
 
     Raises:
-        UsageError: no such baseline, run or script; a wrong price; a budget where the price is not known.
+        UsageError: no such baseline, run or script; an invalid price; a budget without a known price.
     """
     name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
     if model is None and name.startswith(("baseline:", "replay:")):
@@ -231,7 +231,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
 
 def _needs_no_tool(sample: Sample) -> bool:
-    """True if the question is answered without tools; then all questions of its benchmark are."""
+    """True if the question needs no tools; then this holds for all questions of its benchmark."""
     return not sample.toolset and all(slot.right_text is not None for slot in sample.answer)
 
 
@@ -260,7 +260,7 @@ SPEND_FILE = "spend.jsonl"
 
 
 class PaidReply(FrozenModel):
-    """An entry of a ledger."""
+    """Ledger entry of one paid reply."""
 
     input_tokens: Annotated[int, Field(ge=0, strict=True)]
     output_tokens: Annotated[int, Field(ge=0, strict=True)]
@@ -268,7 +268,7 @@ class PaidReply(FrozenModel):
 
 
 class Spend(NamedTuple):
-    """Sums over a ledger."""
+    """Totals of a ledger."""
 
     replies: int = 0
     input_tokens: int = 0
@@ -276,7 +276,7 @@ class Spend(NamedTuple):
     usd: float = 0.0
 
     def plus(self, reply: PaidReply) -> "Spend":
-        """The sums with one more reply."""
+        """Return the totals with one more reply."""
         return Spend(
             self.replies + 1,
             self.input_tokens + reply.input_tokens,
@@ -286,7 +286,7 @@ class Spend(NamedTuple):
 
 
 class SpendLedger:
-    """Journal of paid replies: a line is handed to the operating system before :meth:`add` returns.
+    """Journal of paid replies: a line is passed to the operating system before :meth:`add` returns.
 
     Raises:
         RunStoreError: the file cannot be read, or a line in it is not a paid reply.
@@ -298,17 +298,17 @@ class SpendLedger:
 
     @property
     def total_usd(self) -> float:
-        """US dollars spent on this run so far, earlier processes included."""
+        """US dollars spent on this run so far, including earlier processes."""
         return self.spend.usd
 
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
         """Write one paid reply.
 
         Raises:
-            RunStoreError: it cannot be written; nothing of it is left in the file.
+            RunStoreError: it cannot be written; the file is left without a partial line.
         """
         reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
-        self.spend = self.spend.plus(reply)  # counted even where it cannot be written
+        self.spend = self.spend.plus(reply)  # counted even if it cannot be written
         self._file.add(reply)
 
     def __enter__(self) -> "SpendLedger":
@@ -322,7 +322,7 @@ _LEDGER_HINT = "remove that line to continue without counting it"
 
 
 def read_spend(path: Path) -> Spend:
-    """Sums of a ledger; zeros if there is no ledger.
+    """Return the totals of a ledger; zeros if there is no ledger.
 
     Raises:
         RunStoreError: it cannot be read.
@@ -331,27 +331,27 @@ def read_spend(path: Path) -> Spend:
 
 
 class Accounted(NamedTuple):
-    """Models behind the cache and the ledger, and the cache itself."""
+    """Models behind the response cache and the ledger, and the cache itself."""
 
     source: PolicySource
     replies: "ResponseCache | None" = None
     vision: Model | None = None
-    """The model that tools ask. Its replies are never shared between runs."""
+    """Vision model of tools. Its replies are never shared between runs."""
     contact: "FirstContact | None" = None
-    """First contact with the endpoint of ``source``; None where there is none."""
+    """First contact with the endpoint of ``source``; None if it has no endpoint to probe."""
 
 
 @contextmanager
 def accounted(
     source: PolicySource, run: Path, *, cache: str | None, tools: PricedModel | None = None
 ) -> Generator[Accounted]:
-    """``source`` and the model that tools ask, each paid out of one budget where it costs something.
+    """Yield ``source`` and the tools' vision model; models that are not free are paid from one common budget.
 
     Raises:
-        UsageError: a cache name that is none.
+        UsageError: invalid name of a cache.
         RunStoreError: the ledger cannot be read.
     """
-    if not (source.base_url or tools or cache):  # a script or a baseline: nothing to pay, to meet or to cache
+    if not (source.base_url or tools or cache):  # a script or a baseline: nothing to pay, to probe or to cache
         yield Accounted(source)
         return
     from agrotools.models.first_contact import FirstContact

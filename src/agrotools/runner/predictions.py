@@ -1,4 +1,4 @@
-"""Export of runs as the prediction files that the scorers of their benchmarks read."""
+"""Export of runs as prediction files for the published scorers of their benchmarks."""
 
 from pathlib import Path
 from typing import NamedTuple
@@ -14,9 +14,9 @@ from agrotools.scoring.metrics import is_invalid
 
 
 class PredictionFile(NamedTuple):
-    """A written file: its mode, the number of predictions in it, and of invalid records, which have none.
+    """A written file: its mode, and the numbers of predictions in it and of invalid records, which are left out.
 
-    ``questions``: those of the data set, where predictions are paired with them by position.
+    ``questions``: number of questions in the data set if predictions are matched by position, otherwise None.
     """
 
     path: Path
@@ -27,10 +27,10 @@ class PredictionFile(NamedTuple):
 
 
 def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
-    """One file for each mode of the run that has one.
+    """Write one file for each mode that has a prediction format.
 
     Raises:
-        UsageError: a run on a benchmark without such files, or one that holds nothing for them.
+        UsageError: the benchmark has no such files, or the run has no valid record for them.
         RunStoreError: not a run folder, or its records cannot be read.
         OSError: a file cannot be written.
     """
@@ -59,6 +59,6 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
 
 
 def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
-    """The first format of the benchmark that is written from runs."""
+    """Return the first prediction format of the benchmark that can be written, or None."""
     formats: list[PredictionFormat] = [imported(target) for target in plugin.predictions.values()]
     return next((form for form in formats if form.write), None)

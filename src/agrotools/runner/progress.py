@@ -1,4 +1,4 @@
-"""Progress of runs and of work in stages: a bar with the time left on a terminal or in a notebook, else plain lines."""
+"""Progress of runs and staged work: a bar with the time left on a terminal or in a notebook, otherwise plain lines."""
 
 import os
 import sys
@@ -18,32 +18,32 @@ if TYPE_CHECKING:
     from rich.live import Live
 
 _LIVE_EVERY_S = 0.25
-"""A frame takes rich 2.5 ms: four a second cost a run one percent."""
+"""Rendering a frame with rich takes 2.5 ms, so four per second cost one percent of the time."""
 _PLAIN_FIRST_S = 2.0
 _PLAIN_EVERY_S = 10.0
 _QUIET_S = 15.0
-"""Seconds without a sign of life after which the line says so."""
+"""Seconds without any reply or finished sample after which the line says so."""
 _TITLE_CELLS = 8
-"""Cells of the title that stay in a narrow terminal."""
+"""Minimum cells of the title in a narrow terminal."""
 _BAR_CELLS = 16
 _COLUMNS_WITH_BAR = 60
 _USUAL_COLUMNS = 80
 _DUMB = ("dumb", "unknown")
 _RATE_WINDOW_S = 30.0
 _RATE_WINDOW_SAMPLES = 10
-"""The rate is that of the last 30 s, or of the last 10 samples where those took longer."""
+"""The rate covers the last 30 s, or the last 10 samples if they took longer."""
 
 
 def notebook_display() -> Any:
-    """The module ``IPython.display`` where this process is the kernel of a notebook; else None."""
+    """Return the module ``IPython.display`` if this process is a notebook kernel, else None."""
     return import_module("IPython.display") if "ipykernel" in sys.modules else None
 
 
 class ProgressLine:
-    """The last line of a terminal, drawn again and again; in a pipe, plain lines.
+    """The last line of a terminal, redrawn repeatedly; in a pipe, plain lines.
 
-    A stream that breaks (its reader went away, its disk is full) is given up: what is written to it is lost, and
-    nothing is raised. ``live`` says whether lines are drawn over each other.
+    Errors of the stream (closed by its reader, disk full) are never raised; further output is dropped. ``live``: True
+    if lines are redrawn in place.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -56,11 +56,11 @@ class ProgressLine:
 
     @property
     def cells(self) -> int:
-        """Width of a line in cells; the last column stays free, since terminals differ in when they wrap."""
+        """Width of a line in cells; the last column stays free, because terminals differ in when they wrap."""
         return max((self._stream.columns or _USUAL_COLUMNS) - 1, 1)
 
     def draw(self, title: str, text: str, share: float = 0.0) -> None:
-        """Show title, bar (``share`` of it filled) and text in place of what was drawn before; in a pipe, as a line."""
+        """Replace the drawn line by title, bar (filled to ``share``) and text; in a pipe, print them as a line."""
         if not self.live:
             self.print(f"{title}: {text}")
             return
@@ -72,7 +72,7 @@ class ProgressLine:
         console = self._opened()
         frame = self._frame(title, text, share)
         if self._drawing is None:
-            # No thread refreshes it: whoever draws says when.
+            # No refresh thread: the caller decides when to draw.
             self._drawing = Live(
                 frame, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
             )
@@ -88,14 +88,14 @@ class ProgressLine:
             self._opened().print(printable(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
 
     def end(self) -> None:
-        """Keep the drawn line, and continue below it."""
+        """Keep the drawn line and continue below it."""
         if self._drawing is not None:
             self._drawing.stop()
             self._drawing = None
         self._cell = None
 
     def _draw_in_cell(self, title: str, text: str, share: float) -> None:
-        """Update one output of the notebook's cell. (rich needs ipywidgets for that.)"""
+        """Update a single output of the notebook's cell (rich would need ipywidgets for this)."""
         line = self._notebook.HTML(f"{escape(title)} <progress value={share:.4f}></progress> {escape(text)}")
         if self._cell is None:
             self._cell = self._notebook.display(line, display_id=True)
@@ -107,7 +107,7 @@ class ProgressLine:
             from rich.console import Console
 
             class SteadyConsole(Console):
-                """A console that never hides the cursor: a killed run could not show it again."""
+                """Console that never hides the cursor, because a killed run could not restore it."""
 
                 def show_cursor(self, show: bool = True) -> bool:
                     del show
@@ -138,12 +138,12 @@ class ProgressLine:
 
     @property
     def bar_cells(self) -> int:
-        """Cells that the bar takes, its margin included; 0 in a narrow terminal."""
+        """Cells of the bar including its margin; 0 in a narrow terminal."""
         return _BAR_CELLS + 1 if self.cells >= _COLUMNS_WITH_BAR else 0
 
 
 class _LastingStream:
-    """A text stream that never raises: what cannot be written is lost, what cannot be encoded is escaped."""
+    """Text stream that never raises: unwritable output is dropped, and unencodable characters are escaped."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -152,7 +152,7 @@ class _LastingStream:
 
     @property
     def columns(self) -> int:
-        """Columns of the terminal; 0 where it is none."""
+        """Columns of the terminal; 0 if the stream is not a terminal."""
         try:
             return os.get_terminal_size(self._stream.fileno()).columns
         except (OSError, ValueError):
@@ -190,7 +190,7 @@ class _LastingStream:
 
 
 def cut(text: str, cells: int) -> str:
-    """``text`` in at most ``cells`` cells, ``…`` where something is left out. A wide character takes two cells."""
+    """Return ``text`` in at most ``cells`` cells, truncated with ``…``. A wide character takes two cells."""
     from rich.cells import cell_len, set_cell_size
 
     if cell_len(text) <= cells:
@@ -199,7 +199,7 @@ def cut(text: str, cells: int) -> str:
 
 
 def printable(text: str) -> str:
-    """``text`` without control characters, so that a name can neither move the cursor nor break the line."""
+    """Return ``text`` without control characters, so that a name cannot move the cursor or break the line."""
     return text if text.isprintable() else "".join(each if each.isprintable() else "?" for each in text)
 
 
@@ -211,7 +211,7 @@ def _is_terminal(stream: TextIO) -> bool:
 
 
 def redirect_to_null(stream: TextIO) -> None:
-    """Redirect a standard stream to the null device: Python would fail at exit on its unwritten buffer."""
+    """Redirect a standard stream to the null device, because Python would fail at exit on its unwritten buffer."""
     if stream in (sys.stdout, sys.stderr):
         try:
             nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -222,22 +222,22 @@ def redirect_to_null(stream: TextIO) -> None:
 
 
 class _Part(NamedTuple):
-    """A part of the line; in a narrow terminal, parts of a high ``rank`` go first."""
+    """A part of the line; in a narrow terminal, parts with a high ``rank`` are dropped first."""
 
     rank: int
     text: str
 
 
 class Progress:
-    """Progress of a run: counts of finished samples, rate, time left, and the state of the wire.
+    """Progress of a run: counts of finished samples, rate, time left, and state of the wire.
 
     Args:
-        stream: where it is shown. A stream that breaks is given up, and nothing is raised.
-        title: what is run.
-        total: samples to run now. Where there are none, a line says at once that all is done.
-        already: samples that were finished before; they count as done, and not in the rate.
-        stats: what the wire is doing now; None for a run without a model.
-        clock: seconds of a monotonic clock.
+        stream: output stream. Its errors are never raised.
+        title: description of the run.
+        total: samples to run now. If 0, a line says immediately that all are done.
+        already: samples finished earlier; they count as done, but not in the rate.
+        stats: current state of the wire; None for a run without a model.
+        clock: monotonic clock in seconds.
     """
 
     def __init__(
@@ -276,7 +276,7 @@ class Progress:
         """Count one record."""
         now = self._clock()
         if not self._n_done:
-            # What came before the first sample began (starting workers, say) says nothing of the rate.
+            # Time before the first sample began (e.g. to start workers) must not affect the rate.
             self._rate.begin(max(self._started, now - record.seconds))
         self._n_done += 1
         if record.invalid is not None:
@@ -285,7 +285,7 @@ class Progress:
             self._show(now)
 
     def tick(self) -> None:
-        """Redraw the state if that is due. To be called about twice a second."""
+        """Redraw the state if it is due. Should be called about twice per second."""
         now = self._clock()
         self._watch(now)
         if now >= self._due and not self._closed:
@@ -311,7 +311,7 @@ class Progress:
         self._draw(now)
 
     def _watch(self, now: float) -> None:
-        """Note samples and replies since the last call."""
+        """Record new samples and replies since the last call."""
         self._rate.note(now, self._n_done)
         stats = self._stats() if self._stats else None
         signs = self._n_done + (stats.replies + stats.cached if stats else 0)
@@ -329,7 +329,7 @@ class Progress:
         self._line.draw(title, _joined(parts), (self._already + self._n_done) / (self._already + self._total))
 
     def _parts(self, now: float) -> list[_Part]:
-        """All parts of the line, in order."""
+        """Return all parts of the line, in order."""
         stats = self._stats() if self._stats else WireStats()
         ended = self._closed
         per_s = self._n_done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
@@ -360,7 +360,7 @@ class Progress:
 
 
 class _Rate:
-    """Samples a second of late (rich forgets samples older than its window, so that slow runs would have no rate)."""
+    """Recent samples per second (rich drops samples older than its window, which leaves slow runs without a rate)."""
 
     def __init__(self, started: float) -> None:
         self.began = started
@@ -373,7 +373,7 @@ class _Rate:
         self._seen = deque([(at, 0)])
 
     def note(self, now: float, done: int) -> None:
-        """``done`` samples are finished now."""
+        """Record that ``done`` samples are finished at time ``now``."""
         self._n_done = done
         seen = self._seen
         if done != seen[-1][1] and now - seen[-1][0] >= 0.5:
@@ -382,7 +382,7 @@ class _Rate:
             seen.popleft()
 
     def per_s(self, now: float) -> float:
-        """Samples a second; 0 as long as it is unknown."""
+        """Return the samples per second, or 0 while unknown."""
         at, done_before = self._seen[0]
         return (self._n_done - done_before) / (now - at) if now - at >= 0.5 else 0.0
 
@@ -392,7 +392,7 @@ def _joined(parts: list[_Part]) -> str:
 
 
 def _duration(seconds: float) -> str:
-    """``h:mm:ss``."""
+    """Format seconds as ``h:mm:ss``."""
     whole = round(max(seconds, 0.0))
     return f"{whole // 3600}:{whole // 60 % 60:02}:{whole % 60:02}"
 
@@ -408,7 +408,7 @@ def _dollars(spent: float) -> str:
 
 
 def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
-    """A callback ``(stage, done, total)``: a bar with the time left on a terminal, a line a quarter elsewhere."""
+    """Return a callback ``(stage, done, total)`` that draws a bar on a terminal and a line per quarter elsewhere."""
     line = ProgressLine(stream)
     quarters: dict[str, int] = {}
     rates: dict[str, _Rate] = {}

@@ -1,15 +1,15 @@
-"""Prompts of a run: every request that a model was sent for a sample, in ``prompts.jsonl`` of the run folder.
+"""Prompts of a run: every request that was sent to a model for a sample, in ``prompts.jsonl`` of the run folder.
 
-A message, a list of tools and an image are stored once each, by content hash; images in ``artifacts/``. The file is
-append-only. Its lines of two forms:
+Each message and each list of tools is stored once, by content hash; images are in ``artifacts/``. The file is
+append-only. Its lines have two forms:
 
-* ``{"hash": H, "message": M}`` or ``{"hash": H, "tools": [...]}``: content in the form of the wire, where the URL of an
+* ``{"hash": H, "message": M}`` or ``{"hash": H, "tools": [...]}``: content in wire format, except that the URL of an
   image is ``data:TYPE;sha256,HASH``;
 * ``{"key": [mode, sample id, epoch], "requests": [[N, [H, ...], T], ...]}``: for each request the number of leading
-  messages that it shares with the one before, the hashes of the others, and the hash of the tools or null. The last
-  line of a key counts.
+  messages that it shares with the previous one, the hashes of the others, and the hash of the tools or null. The last
+  line of a key is valid.
 
-It is written just before the record that it belongs to, so that whoever finds a record finds its prompts.
+Prompts are written just before the record that they belong to, so that every record has its prompts.
 """
 
 import base64
@@ -43,19 +43,19 @@ _sent: ContextVar[list[Request] | None] = ContextVar("sent", default=None)
 
 
 def collect_requests() -> list[Request]:
-    """A new list, to which :class:`ObservedModel` adds each request that this task sends from now on."""
+    """Return a new list, to which :class:`ObservedModel` adds each request that the current task sends from now on."""
     requests: list[Request] = []
     _sent.set(requests)
     return requests
 
 
 class ObservedModel(ModelAround):
-    """A model in front of another that notes each request for :func:`collect_requests`."""
+    """Model wrapper that logs each request for :func:`collect_requests`."""
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
     ) -> Completion:
-        """The other model's reply."""
+        """Return the wrapped model's reply."""
         requests = _sent.get()
         if requests is not None:
             requests.append((messages, tools))
@@ -63,10 +63,10 @@ class ObservedModel(ModelAround):
 
 
 class PromptLog:
-    """The open ``prompts.jsonl`` of a run. Nothing is created before the first request.
+    """The open ``prompts.jsonl`` of a run. The file is created with the first request.
 
     Raises:
-        OSError: it cannot be read.
+        OSError: the file cannot be read.
     """
 
     def __init__(self, run: Path) -> None:
@@ -74,16 +74,16 @@ class PromptLog:
         self._path = run / PROMPTS_FILE
         self._journal: Journal | None = None
         self._known: set[int] = set()
-        """Leading 64 bits of the hashes that are stored; of a large run they are many."""
+        """Leading 64 bits of the stored hashes, to save memory in large runs."""
         self._tools: dict[tuple[int, ...], tuple[str, Sequence[ToolSpec]]] = {}
         self._systems: dict[int, tuple[str, Message]] = {}
-        """Hashes by identity; the message is held, so that no other can take its identity over."""
+        """Hashes by object identity; the messages are kept alive, so that their identities stay valid."""
         self._images: OrderedDict[str, str] = OrderedDict()
         if self._path.exists():
             self._recover()
 
     def lines_of(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """The lines that store ``requests``; images are written at once. For :meth:`write`.
+        """Return the lines that store ``requests``, for :meth:`write`; images are written immediately.
 
         Raises:
             OSError: an image cannot be written.
@@ -105,7 +105,7 @@ class PromptLog:
         return b"".join(lines)
 
     def write(self, lines: bytes) -> None:
-        """Hand lines to the operating system; they are synced within a second.
+        """Pass lines to the operating system; they are synced within a second.
 
         Raises:
             OSError: they cannot be written.
@@ -118,14 +118,14 @@ class PromptLog:
         """Sync and close.
 
         Raises:
-            OSError: the disk refused what was written last.
+            OSError: the last lines could not be written to disk.
         """
         if self._journal is not None:
             self._journal.close()
 
     def _message(self, message: Message, lines: list[bytes]) -> str:
         if message.role == "system":
-            # The longest of all, and one object for all samples.
+            # System messages are the longest ones, and a single object serves all samples.
             if (system := self._systems.get(id(message))) is None:
                 digest = self._stored(b"message", message_json(message), lines)
                 if len(self._systems) < _SYSTEMS_REMEMBERED:
@@ -139,7 +139,7 @@ class PromptLog:
 
     def _tool_list(self, tools: Sequence[ToolSpec], lines: list[bytes]) -> str:
         key = tuple(map(id, tools))
-        if key not in self._tools:  # held with their specifications, whose identity nothing else can take over
+        if key not in self._tools:  # stored with their specifications, so that their identities stay valid
             self._tools[key] = self._stored(b"tools", json_bytes(function_list(tools)), lines), tuple(tools)
         return self._tools[key][0]
 
@@ -152,7 +152,7 @@ class PromptLog:
         return digest
 
     def _image(self, url: str) -> str:
-        """A short URL for an image, which is written to ``artifacts/``."""
+        """Return a short URL for an image after writing it to ``artifacts/``."""
         if url in self._images:
             self._images.move_to_end(url)
             return self._images[url]
@@ -171,7 +171,7 @@ class PromptLog:
         return short
 
     def _recover(self) -> None:
-        """Cut off a torn last line, and read which contents are stored."""
+        """Cut off an incomplete last line, and read the hashes of stored contents."""
         with self._path.open("rb") as file:
             end = end_of_last_line(file)
             file.seek(0)
@@ -183,30 +183,30 @@ class PromptLog:
 
 
 class StoredImage(FrozenModel):
-    """An image as it was sent."""
+    """An image that was sent to a model."""
 
     sha256: str
     media_type: str
     file: str
-    """Path below the run folder."""
+    """Path relative to the run folder."""
     bytes: int | None
-    """None where the file is missing."""
+    """Size in bytes; None if the file is missing."""
 
 
 class StoredRequest(NamedTuple):
-    """A request as it was sent: messages and tools in the form of the wire, but for the URLs of images."""
+    """A request that was sent to a model: messages and tools in wire format, except for the URLs of images."""
 
     messages: list[dict[str, Any]]
     tools: list[dict[str, Any]]
     shared: int
-    """Leading messages that the request before had, too."""
+    """Number of leading messages shared with the previous request."""
 
 
 def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
-    """The requests that were sent for a sample; None where none are stored.
+    """Return the requests that were sent for a sample; None if none are stored.
 
     Raises:
-        RunStoreError: the file cannot be read, or lacks content that it refers to.
+        RunStoreError: the file cannot be read, or content that it refers to is missing.
     """
     path = run / PROMPTS_FILE
     prefix = orjson.dumps({"key": key})[:-1] + b","
@@ -248,7 +248,7 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
 
 
 def stored_image(run: Path, url: str) -> StoredImage | None:
-    """The image that a URL of a stored message refers to; None if it is not a reference to a stored image."""
+    """Return the image that a URL in a stored message refers to; None if it is not a reference to a stored image."""
     media_type, mark, digest = url.removeprefix("data:").partition(";sha256,")
     if not (mark and url.startswith("data:") and len(digest) == 64 and digest.isalnum()):
         return None
@@ -259,7 +259,7 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
 
 
 def _shared(before: Sequence[str], after: Sequence[str]) -> int:
-    """The number of leading items that two sequences have in common."""
+    """Return the number of leading items that two sequences have in common."""
     for place, (one, other) in enumerate(zip(before, after, strict=False)):
         if one != other:
             return place

@@ -1,8 +1,8 @@
 """Records of a run: an index of their offsets, iteration one record at a time, and repair after a crash.
 
-Only offsets are held, so a run of any length is read in little memory. A key may stand on several lines (a sample
-whose first try was invalid is run again): the last finished record counts, or the last invalid one where none is
-finished. Lines that are not records (a disk fault) are listed, never passed over in silence.
+Only offsets are kept in memory, so that a run of any length can be read. A key may occur on several lines (an invalid
+sample is run again): the last finished record is valid, or the last invalid one if none is finished. Lines that are
+not records (after a disk fault) are always reported.
 """
 
 import errno
@@ -21,20 +21,20 @@ from agrotools.core.base import count_text
 from agrotools.core.files import sync, written_beside
 
 Key = tuple[str, str, int]
-"""Mode, sample id, epoch: what identifies a record in its run."""
+"""Identity of a record in its run: mode, sample id, epoch."""
 
 RECORDS_FILE = "records.jsonl"
 REJECTED_FILE = "records.rejected.jsonl"
 
 _MODES = {mode: mode for mode in MODES}
 _OTHER_VERSION = {"extra_forbidden", "slot_type"}
-"""Kinds of faults that damage does not make: fields that this version does not know, slots of a missing plug-in."""
+"""Validation errors that point to another version, not to damage: unknown fields, slots of a missing plug-in."""
 _BLOCK = 1 << 16
 _COPIED_AT_ONCE = 1 << 20
 
 
 class BadLine(NamedTuple):
-    """A line that is not a valid record: its position and the fault."""
+    """A line that is not a valid record: its position and the problem."""
 
     number: int
     offset: int
@@ -43,25 +43,25 @@ class BadLine(NamedTuple):
 
 
 class RecordIndex:
-    """Index of ``records.jsonl`` by key. Iterating yields the records by mode, sample id and epoch.
+    """Index of ``records.jsonl`` by key. Iteration yields the records by mode, sample id and epoch.
 
-    The order is not that of writing: which sample ends first is chance, and resampled intervals follow the order.
-    It may be iterated any number of times; a line that is being written meanwhile is not seen.
+    The order differs from the order of writing, which depends on chance, because resampled intervals depend on it. It
+    can be iterated any number of times; lines that are added meanwhile are not included.
 
     Args:
         run: the run folder.
-        whole: check every line as a whole, not its key alone.
+        whole: validate entire lines, not only their keys.
 
     Raises:
-        RunStoreError: the file cannot be read, or a line is of another version (if not ``whole``: on iteration).
+        RunStoreError: the file cannot be read, or a line is of another version (without ``whole``: on iteration).
     """
 
     def __init__(self, run: Path, *, whole: bool = False) -> None:
         self.path = run / RECORDS_FILE
         self.bad: list[BadLine] = []
         self.end = 0
-        """Offset behind the last whole line; what follows was torn off while it was written."""
-        self._at: dict[Key, int] = {}  # offset of the line; of an invalid record its complement, which is negative
+        """Offset after the last complete line; anything after it is an interrupted write."""
+        self._at: dict[Key, int] = {}  # offset of the line; for an invalid record its (negative) bitwise complement
         self._read(whole)
 
     def _read(self, whole: bool) -> None:
@@ -84,7 +84,7 @@ class RecordIndex:
                 self.end += len(line)
 
     def _check(self, line: bytes, number: int) -> None:
-        """Raise a ValueError for a damaged record, and an error that ends the command for one of another version."""
+        """Raise a ValueError for a damaged record, and a RunStoreError for a record of another version."""
         try:
             parsed(line)
         except ValidationError as error:
@@ -105,12 +105,12 @@ class RecordIndex:
 
     @property
     def finished(self) -> set[Key]:
-        """The keys whose record is not invalid."""
+        """Keys whose record is not invalid."""
         return {key for key, offset in self._at.items() if offset >= 0}
 
     @property
     def notes(self) -> list[str]:
-        """Notes for readers of scores from these records, on lines that were left out."""
+        """Notes for readers of the scores about lines that were left out."""
         if not self.bad:
             return []
         first = self.bad[0]
@@ -124,15 +124,15 @@ class RecordIndex:
         return self._records(self.keys)
 
     def get(self, key: Key) -> Record | None:
-        """The record of ``key``, or None."""
+        """Return the record of ``key``, or None."""
         return next(self._records([key]), None) if key in self._at else None
 
     def of_sample(self, sample_id: str) -> list[Record]:
-        """All records of a sample: of every mode and epoch."""
+        """Return all records of a sample, over all modes and epochs."""
         return list(self._records([key for key in self.keys if key[1] == sample_id]))
 
     def drained(self) -> "OrderedRecords":
-        """The records in order, by place; the keys are given up first, and eight bytes are held for each record."""
+        """Return the records in order, by position, and clear this index; eight bytes per record remain in memory."""
         offsets = array("q", (at if at >= 0 else ~at for at in map(self._at.__getitem__, self.keys)))
         self._at.clear()
         return OrderedRecords(self.path, offsets, self.notes)
@@ -146,12 +146,12 @@ class RecordIndex:
 
 
 class OrderedRecords:
-    """The records of a run by their place in the order of mode, sample id and epoch; 0 is the first.
+    """Records of a run by their position in the order of mode, sample id and epoch, starting at 0.
 
-    It may be iterated any number of times. ``notes`` are those of the index it was made of.
+    They can be iterated any number of times. ``notes``: those of the original index.
 
     Raises:
-        RunStoreError: on iteration, a line is no record of this version, or the file was changed meanwhile.
+        RunStoreError: on iteration, if a line is not a record of this version, or the file has changed meanwhile.
     """
 
     def __init__(self, path: Path, offsets: "array[int]", notes: list[str]) -> None:
@@ -166,7 +166,7 @@ class OrderedRecords:
         return self._ascending(self._offsets)
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
-        """The records at these ascending positions, one at a time."""
+        """Yield the records at these ascending positions, one at a time."""
         return self._ascending(array("q", map(self._offsets.__getitem__, places)))
 
     def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
@@ -213,7 +213,7 @@ def _not_a_record(path: Path, number: int, error: ValueError) -> RunStoreError:
 
 
 def record_index(run: Path) -> RecordIndex:
-    """Index of the records of ``run``; one quick pass over the file.
+    """Return the index of the records of ``run``, in one fast pass over the file.
 
     Raises:
         RunStoreError: the file cannot be read.
@@ -222,10 +222,10 @@ def record_index(run: Path) -> RecordIndex:
 
 
 def iter_records(run: Path) -> Iterator[Record]:
-    """The records of a run, one per key, by mode, sample and epoch; only one is in memory at a time.
+    """Iterate over the records of a run, one per key, by mode, sample and epoch, with one record in memory at a time.
 
     Raises:
-        RunStoreError: the file cannot be read, or holds a line that is no record.
+        RunStoreError: the file cannot be read, or contains a line that is not a record.
     """
     index = record_index(run)
     if index.bad:
@@ -234,22 +234,22 @@ def iter_records(run: Path) -> Iterator[Record]:
 
 
 def parsed(line: bytes) -> Record:
-    """The record on a line.
+    """Parse the record on a line.
 
     Raises:
-        ValueError: it is none.
+        ValueError: the line is not a record.
     """
     try:
         return Record.model_validate_json(line)
     except ValidationError as error:
-        try:  # pydantic's own reader refuses data that is nested deeper than what its writer writes
+        try:  # pydantic's JSON parser rejects nesting that its own serialiser produces
             return Record.model_validate(orjson.loads(line))
         except ValueError:
             raise error from None
 
 
 def end_of_last_line(file: IO[bytes]) -> int:
-    """Offset just behind the last line break of a file; 0 where there is none."""
+    """Return the offset after the last line break of a file; 0 if there is none."""
     end = file.seek(0, os.SEEK_END)
     while end > 0:
         start = max(0, end - _BLOCK)
@@ -284,7 +284,7 @@ def _cannot_read(path: Path, error: OSError) -> RunStoreError:
 
 
 def _key_of(line: bytes) -> tuple[Key, bool]:
-    """Key of the record on a line and whether it is finished, without a look at the rest."""
+    """Return the key of the record on a line and whether it is finished, without validating the rest."""
     data: Any = orjson.loads(line)
     mode, name, epoch = _MODES[data["mode"]], data["sample"]["id"], data.get("epoch", 0)
     if type(name) is not str or type(epoch) is not int:
@@ -299,14 +299,14 @@ def _reason(line: bytes, error: Exception) -> str:
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:
-    """Cut off what a killed process or a power cut left at the end, and move aside lines that cannot be read.
+    """Truncate incomplete data at the end of the records, and move unreadable lines to a separate file.
 
-    The end of the file is cut off where a line was torn while it was written, or where the disk holds zero bytes
-    instead of the last lines. A line in between that is not a record goes to ``records.rejected.jsonl``, so that its
-    sample runs again and nothing else does. To be called by the one process that holds the run.
+    The file is truncated at a line that was interrupted by a crash, or at zero bytes that a power cut left in place of
+    the last lines. Other invalid lines are moved to ``records.rejected.jsonl``, so that only their samples run again.
+    Must be called only by the process that holds the lock on the run.
 
     Returns:
-        The index of the records that are left, and a note for each thing that was done.
+        The index of the remaining records, and a note for each repair.
 
     Raises:
         RunStoreError: the records cannot be read, or are of another version.
@@ -338,7 +338,7 @@ def recover(run: Path) -> tuple[RecordIndex, list[str]]:
 
 
 def _end_line(path: Path) -> None:
-    """Write the line break of a last line that is whole but for it, and sync the file."""
+    """Add the line break if only this is missing from a complete last line, and sync the file."""
     with path.open("r+b") as file:
         if file.seek(0, os.SEEK_END):
             file.seek(-1, os.SEEK_END)
@@ -350,7 +350,7 @@ def _end_line(path: Path) -> None:
 def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) -> None:
     path = path.resolve()
     with path.open("rb") as lines:
-        # First the copies, then the file without them: a crash in between repeats lines there, and loses none.
+        # The copies are written first: a crash in between duplicates lines there, but loses none.
         with rejected.open("ab") as aside:
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)

@@ -1,7 +1,7 @@
-"""Scores of a run from its folder alone: no model, tool or image is needed.
+"""Scoring of a run from its folder alone, without models, tools or images.
 
-Records are read, scored and written one at a time: a run of any length is scored in little memory. Stored scores of
-another scoring version stay as they are until they are asked for anew.
+Records are read, scored and written one at a time, so that memory use does not depend on the length of a run. Stored
+scores of another scoring version are kept until new ones are requested.
 """
 
 import re
@@ -29,7 +29,7 @@ from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
-"""Beginning of the name of the user's rubrics in a run's folder."""
+"""Prefix of the file name of the user's rubrics in a run folder."""
 JUDGEMENT_HINT = "remove that line; the judge is then asked about it again"
 SCORES_FILE = "scores.json"
 _OPENING = re.compile(rb'\s*\{\s*"summary":\s*\{\s*"format":\s*\d+,\s*(?:"scoring":\s*"([0-9A-Za-z.]{1,20})")?')
@@ -37,7 +37,7 @@ _OPENING_BYTES = 400
 
 
 def stored_version(run: Path) -> str | None:
-    """Scoring version of the scores in a run folder; None if it holds no valid scores."""
+    """Return the scoring version of the scores in a run folder; None if it has no valid scores."""
     try:
         with (run / SCORES_FILE).open("rb") as file:
             opening = _OPENING.match(file.read(_OPENING_BYTES))
@@ -49,7 +49,7 @@ def stored_version(run: Path) -> str | None:
 
 
 def other_version_summary(run: Path) -> Summary | None:
-    """The stored summary of a run, where it is of another scoring version; None where there is none.
+    """Return the stored summary of a run if it has another scoring version than the current one, else None.
 
     Raises:
         RunStoreError: it cannot be read.
@@ -67,14 +67,14 @@ def other_version_summary(run: Path) -> Summary | None:
 
 
 def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
-    """The runs whose stored scores are shown as they are, being of another scoring version than the present one.
+    """Return the runs whose stored scores are shown unchanged, because they have another scoring version.
 
-    ``needs``: options that cannot be had without scoring anew.
+    ``needs``: given options that require scoring again.
 
     Raises:
-        ScoringVersionError: the runs are of different scoring versions;
-        UsageError: one of ``needs`` is asked for of stored scores;
-        RunStoreError: they cannot be read.
+        ScoringVersionError: the runs have different scoring versions;
+        UsageError: ``needs`` is not empty, but scores are stored;
+        RunStoreError: stored scores cannot be read.
     """
     stored = {run: stored_summary for run in runs if (stored_summary := other_version_summary(run)) is not None}
     check_one_version([stored[run].scoring if run in stored else SCORING_VERSION for run in runs])
@@ -88,7 +88,7 @@ def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Su
 
 
 def keep_other_version(run: Path) -> None:
-    """Keep scores of another scoring version as ``scores-vN.json`` before they are written anew.
+    """Copy scores of another scoring version to ``scores-vN.json`` before they are overwritten.
 
     Raises:
         OSError: they cannot be copied.
@@ -99,16 +99,16 @@ def keep_other_version(run: Path) -> None:
 
 
 def read_judgements(run: Path) -> list[Judgement]:
-    """Replies of judges about the answers of ``run``; empty if no judge was asked.
+    """Return the replies of judges about the answers of ``run``; empty if no judge was asked.
 
     Raises:
-        RunStoreError: the file cannot be read, or a line in it is no judgement.
+        RunStoreError: the file cannot be read, or a line in it is not a judgement.
     """
     return read_lines(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT)
 
 
 def judged_rows(run: Path) -> JudgedRows:
-    """The rows that the judges of ``run`` give its records, by the rubrics in its folder where there are any.
+    """Return the score rows of the judges of ``run``, by the rubrics in its folder or the built-in ones.
 
     Raises:
         RunStoreError: judgements or rubrics cannot be read.
@@ -117,7 +117,7 @@ def judged_rows(run: Path) -> JudgedRows:
 
 
 def _rubrics_of(run: Path) -> Rubrics | None:
-    """The user's rubrics of the last judging of the run; None: the built-in ones."""
+    """Return the user's rubrics of the last judging of the run; None for the built-in ones."""
     for path in sorted(run.glob(f"{RUBRICS_PREFIX}*")):
         try:
             return read_rubrics(path, read_manifest(run).benchmark, path.name.removeprefix(RUBRICS_PREFIX))
@@ -131,8 +131,11 @@ OnScored = Callable[[Record, list[Score]], None]
 
 
 class Rescored(NamedTuple):
-    """The summary of a run, the sample that lost most, the one worth looking at first (None: none was scored), and the
-    numbers that the summary is of (None: it is a stored one)."""
+    """Result of scoring a run.
+
+    ``telling_sample``: id of the sample with the lowest score, for inspection (None: nothing was scored);
+    ``tally``: data behind the summary (None: the summary was stored).
+    """
 
     summary: Summary
     telling_sample: str | None = None
@@ -146,14 +149,16 @@ def rescore(
     comparisons: TextComparisons = NO_COMPARISONS,
     on_scored: OnScored | None = None,
 ) -> Rescored:
-    """Score every record of ``run``, and write summary and score rows to ``scores.json``. Scores of another scoring
-    version that lie there are kept as ``scores-vN.json``.
+    """Score every record of ``run``, and write summary and score rows to ``scores.json``.
 
-    ``comparisons``: of texts, for metrics that are computed only when asked for. ``on_scored`` is given every record
-    with its rows, by mode, sample and epoch.
+    Existing scores of another scoring version are kept as ``scores-vN.json``.
+
+    Args:
+        comparisons: text comparisons for metrics that are computed only on request.
+        on_scored: callback for every record with its score rows, by mode, sample and epoch.
 
     Raises:
-        UsageError: what is asked for is not installed, or not known for this benchmark;
+        UsageError: a requested comparison is not installed, or not defined for this benchmark;
         RunStoreError: not a run folder, one without records, or one that cannot be written.
     """
     manifest = read_manifest(run).model_copy(update={"sample_ids": ()})
@@ -189,13 +194,13 @@ def score_runs(
     on_run: Callable[[Manifest], None] | None = None,
     on_scored: OnScored | None = None,
 ) -> list[Rescored]:
-    """Score runs side by side and write each one's ``scores.json``.
+    """Score runs side by side and write a ``scores.json`` for each.
 
     Args:
-        comparisons: of texts, for metrics that are computed only when asked for.
-        again: score runs anew whose stored scores are of another scoring version; they are taken as they are otherwise.
-        on_run: is given the manifest of each run before its records.
-        on_scored: is given every record with its score rows.
+        comparisons: text comparisons for metrics that are computed only on request.
+        again: score runs again whose stored scores have another scoring version; otherwise these are used unchanged.
+        on_run: callback for the manifest of each run, before its records.
+        on_scored: callback for every record with its score rows.
     """
     stored = {} if again else shown_as_stored(runs, ())
     rescored: list[Rescored] = []
@@ -212,10 +217,10 @@ def score_runs(
 
 
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
-    """Refuse comparisons that the benchmark of the run has no metric for.
+    """Raise an error for comparisons that the benchmark of the run has no metric for.
 
     Raises:
-        UsageError: what is asked for is not installed, or not known for this benchmark.
+        UsageError: a requested comparison is not installed, or not defined for this benchmark.
     """
     plugin = plugin_of(manifest.benchmark)
     if plugin is not None and plugin.scoring.check_comparisons is not None:
@@ -230,8 +235,11 @@ def _score(
     on_scored: OnScored | None,
     tally: RunAggregator,
 ) -> str | None:
-    """Add the run's records to ``tally``, and their score rows to ``rows``, as they stand in a list; the id of the
-    sample that lost most."""
+    """Add the run's records to ``tally`` and their score rows, as JSON list items, to ``rows``.
+
+    Returns:
+        The id of the sample with the lowest score, or None.
+    """
     worst: tuple[float, str] | None = None
     for record in iter_records(run):
         scores = [*score_record(record, comparisons), *judges.rows(record)]
@@ -256,7 +264,7 @@ def _score(
 def _with_published(
     summary: Summary, run: Path, manifest: Manifest, embedder: Embedder | None, judges: JudgedRows
 ) -> Summary:
-    """The summary with the metrics of the benchmark's own paper, where it is one of those."""
+    """Return the summary with the metrics of the benchmark's own paper, if it defines any."""
     plugin = plugin_of(manifest.benchmark)
     if plugin is None or plugin.scoring.published is None:
         return summary
@@ -278,8 +286,7 @@ def summary_of(
     allow_invalid: bool = False,
     embedder: Embedder | None = None,
 ) -> Summary:
-    """The summary of a run's tally, with the fields of its manifest, the agreement of its judges, and the
-    metrics of the benchmark's own paper where it is one of those.
+    """Return the summary of a run's tally, with fields of its manifest, judge agreement and published metrics, if any.
 
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
@@ -293,10 +300,10 @@ def summary_of(
 
 def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
     opening = b'{"mode":"' + mode.encode() + b'",'
-    # The mode goes before what a score is by itself: a dictionary made first takes twice as long.
+    # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
     return b",\n    ".join([opening + score.model_dump_json().encode()[1:] for score in scores])
 
 
 def _indented(data: object, by: int) -> bytes:
-    """``data`` as JSON that stands ``by`` spaces from the left, but for its first line."""
+    """Return ``data`` as JSON indented by ``by`` spaces, except for the first line."""
     return orjson.dumps(data, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n" + b" " * by)

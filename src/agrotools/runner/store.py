@@ -1,7 +1,7 @@
-"""The run store: a folder with a manifest, one line per finished sample, artifacts by content, and prompts.
+"""Run store: a folder with a manifest, one line per finished sample, artifacts by content hash, and prompts.
 
-``records.jsonl`` is append-only. A line is written at once and synced to disk within a second; what a crash left of a
-last line is cut off when the run is opened again (:func:`agrotools.runner.records.recover`).
+``records.jsonl`` is append-only. A line is written immediately and synced to disk within a second; an incomplete last
+line after a crash is removed when the run is opened again (:func:`agrotools.runner.records.recover`).
 """
 
 import asyncio
@@ -34,21 +34,21 @@ _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 _MOST_TOGETHER = 64
-"""Records of one turn of an event loop that are written together: a turn may be long where nothing is waited for."""
+"""Maximum records written together: an event-loop turn without waits may be long."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
-"""The process in the name of a file that is being written, see :func:`agrotools.core.files.written_beside`."""
+"""Process id in the name of a file that is being written; see :func:`agrotools.core.files.written_beside`."""
 
 
 class RunStore:
-    """An open run folder, held by one process at a time.
+    """An open run folder, used by one process at a time.
 
-    ``finished`` are the keys that need not run again, ``failed`` those whose record was invalid when this was opened;
-    ``notes`` say what was repaired then; ``scratch`` is a folder that is emptied whenever the run is opened or closed.
+    ``finished``: keys of samples that need not run again; ``failed``: keys whose record was invalid when the run was
+    opened; ``notes``: repairs made then; ``scratch``: temporary folder, emptied when the run is opened or closed.
 
     Raises:
-        RunStoreError: the folder is held by another process, belongs to another run, or cannot be written;
-        ScoringVersionError: its run was begun under another scoring version.
+        RunStoreError: the folder is in use by another process, belongs to another run, or cannot be written;
+        ScoringVersionError: the run was started under another scoring version.
     """
 
     def __init__(self, folder: Path, manifest: Manifest) -> None:
@@ -85,13 +85,13 @@ class RunStore:
             undo.pop_all()
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
-        """Write one record, and before it the requests that a model was sent for it.
+        """Write one record, preceded by the requests that were sent to a model for it.
 
-        In an event loop all that end in the same turn of it are written together, at its end.
-        It is handed to the operating system before the loop turns to anything else, and synced within a second.
+        In an event loop, all records of one turn are passed to the operating system together, right after it. They are
+        synced within a second.
 
         Raises:
-            RunStoreError: it, or one before it, cannot be written; what was written before stays.
+            RunStoreError: this record or an earlier one cannot be written; records written before are kept.
         """
         if self._fault is not None:
             raise self._fault
@@ -138,10 +138,10 @@ class RunStore:
             raise unstorable
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
-        """Copy what a call wrote into ``folder`` to ``artifacts/``, named by content, if it is not there yet.
+        """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored.
 
         Raises:
-            RunStoreError: it cannot be written.
+            RunStoreError: a file cannot be written.
         """
         for artifact in observation.artifacts:
             source = folder / artifact.name
@@ -167,10 +167,10 @@ class RunStore:
         """Sync written data and release the lock on the run.
 
         Args:
-            discard_unused: remove the folder if it was made for this run and holds no record.
+            discard_unused: remove the folder if it was created for this run and contains no record.
 
         Raises:
-            RunStoreError: the disk refused what was written last.
+            RunStoreError: the last records could not be written to disk.
         """
         try:
             try:
@@ -187,13 +187,13 @@ class RunStore:
             shutil.rmtree(self.scratch, ignore_errors=True)
             unused = discard_unused and self._is_unused()
             if unused:
-                _forget_start(self.folder)  # while no other process can open the run
+                _forget_start(self.folder)  # before another process can open the run
             self._lock.close()
             if unused:
                 _remove_empty(self._new_folders)
 
     def _is_unused(self) -> bool:
-        """True if the folder was made for this run, and nothing was recorded in it."""
+        """True if the folder was created for this run, and nothing was recorded in it."""
         if not self._new_folders:
             return False
         try:
@@ -212,24 +212,24 @@ class RunStore:
         try:
             self.close(discard_unused=error is not None)
         except RunStoreError:
-            if not isinstance(error, RunStoreError):  # otherwise it has been told already
+            if not isinstance(error, RunStoreError):  # otherwise it was already reported
                 raise
 
 
 def read_manifest(run: Path) -> Manifest:
-    """The manifest of a run folder, or its copy if the manifest is damaged or missing.
+    """Return the manifest of a run folder, or its copy if the manifest is damaged or missing.
 
     Raises:
-        RunStoreError: no run there, or not one this version can read.
+        RunStoreError: not a run folder, or not one that this version can read.
     """
     return _read_manifest(run)[0]
 
 
 def _read_manifest(run: Path) -> tuple[Manifest, bool]:
-    """The manifest, and whether it had to be read from the copy."""
+    """Return the manifest, and True if it had to be read from the copy."""
     try:
         return Manifest.model_validate_json((run / MANIFEST_FILE).read_bytes()), False
-    except (OSError, ValueError) as error:  # a name that no file can have is a ValueError, as is what is no manifest
+    except (OSError, ValueError) as error:  # ValueError: an invalid file name, or not a manifest
         with suppress(OSError, ValueError):
             return Manifest.model_validate_json((run / _MANIFEST_COPY).read_bytes()), True
         if isinstance(error, FileNotFoundError | NotADirectoryError) or not isinstance(
@@ -246,7 +246,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
 
 
 def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
-    """The manifest of the resumed run, and the fault of the stored one."""
+    """Return the manifest of the resumed run, and a note if the stored one was damaged."""
     if not _has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
@@ -254,9 +254,9 @@ def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
     changed = differences(old, manifest)
     records = folder / RECORDS_FILE
     if changed and not (records.exists() and records.stat().st_size):
-        return manifest, notes  # A command refused before its first record (a wrong model name, say) binds nobody.
+        return manifest, notes  # A command that failed before its first record (e.g. by a wrong model name) is ignored.
     if old.scoring != manifest.scoring:
-        # Answer forms, and what counts as invalid, follow the version and are in no other hash.
+        # Answer forms and the definition of invalid records depend on the version and are in no other hash.
         raise ScoringVersionError(
             f"{folder} holds a run that was begun under scoring version {old.scoring}; records of version "
             f"{manifest.scoring} cannot be added to it",
@@ -282,8 +282,7 @@ def _line(record: Record) -> bytes:
 
 
 def _stored(record: Record) -> tuple[Record, bytes]:
-    """A record and its line. What no file can hold (text that is no Unicode) must not cost the other samples: such a
-    record becomes invalid.
+    """Return a record and its line; a record that cannot be stored (invalid Unicode) becomes invalid.
 
     Raises:
         RunStoreError: not even its sample can be stored.
@@ -302,13 +301,13 @@ def _stored(record: Record) -> tuple[Record, bytes]:
 
 
 def _keep(source: Path, target: Path) -> None:
-    """Copy ``source`` unless ``target`` has the same content already (a power cut may have left it torn)."""
+    """Copy ``source`` unless ``target`` has the same content (it may be incomplete after a power cut)."""
     if target.is_symlink() or not target.is_file() or not filecmp.cmp(source, target, shallow=False):
         copy_whole(source, target)
 
 
 def _refuse_foreign(folder: Path) -> None:
-    """Refuse to write into a folder that holds anything but a run."""
+    """Raise an error if the folder contains anything other than a run."""
     if not folder.is_dir() or _has_manifest(folder):
         return
     of_a_start = {_ARTIFACTS, LOCK_FILE, _SCRATCH}
@@ -325,7 +324,7 @@ def _has_manifest(folder: Path) -> bool:
 
 
 def _make(folder: Path) -> list[Path]:
-    """Create a folder and its parents; returns the created ones, innermost first."""
+    """Create a folder and its parents; return the created ones, innermost first."""
     missing = [path for path in (folder, *folder.parents) if not path.exists()]
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -342,7 +341,7 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 
 
 def _forget_start(folder: Path) -> None:
-    """Remove the files that a failed start wrote to its new folder, which holds no record yet."""
+    """Remove the files that a failed start wrote to its new folder, which has no record yet."""
     _remove_empty([folder / _SCRATCH, folder / _ARTIFACTS])
     for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
         with suppress(OSError):
@@ -359,9 +358,9 @@ def _own_folder(folder: Path) -> None:
 
 
 def _emptied(folder: Path) -> Path:
-    """An empty folder for temporary files of the run; leftovers of a killed process are removed."""
+    """Return an empty folder for temporary files of the run; leftovers of a killed process are removed."""
     if folder.is_symlink() or folder.is_file():
-        folder.unlink()  # the link alone: what it leads to is not ours
+        folder.unlink()  # only the link: its target belongs to someone else
     else:
         shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(exist_ok=True)
@@ -369,9 +368,9 @@ def _emptied(folder: Path) -> Path:
 
 
 def _remove_leftovers(folder: Path) -> None:
-    """Remove temporary files that a killed process left beside the file it was replacing.
+    """Remove temporary files of a killed process.
 
-    Scores and report are written without the lock: what a process that lives is writing stays.
+    Scores and report are written without the lock, so files of a running process are kept.
     """
     begun = [path for name in _WRITTEN for path in folder.glob(f".{name}.*")]
     for path in [*begun, *(folder / _ARTIFACTS).glob(".*")]:
@@ -395,19 +394,19 @@ def _lives(pid: int) -> bool:
 
 
 class RunLock:
-    """The exclusive lock on ``folder``, held until :meth:`close` or the end of the process, however that ends.
+    """Exclusive lock on ``folder``, held until :meth:`close` or the end of the process.
 
-    The lock file names its holder by process id and machine. What an ended process left there counts for nothing:
-    the lock itself is the operating system's.
+    The lock file names its holder by process id and machine. A file left by a process that has ended is harmless: the
+    lock itself is held by the operating system.
 
     Raises:
-        RunStoreError: another process holds it, or the file system has no locks.
+        RunStoreError: another process holds the lock, or the file system does not support locks.
         OSError: the lock file cannot be opened.
     """
 
     def __init__(self, folder: Path) -> None:
         path = folder / LOCK_FILE
-        self._lock = FileLock(path, timeout=0.1, poll_interval=0.02)  # one that was just removed is made anew
+        self._lock = FileLock(path, timeout=0.1, poll_interval=0.02)  # recreates a file that was just removed
         try:
             self._lock.acquire()
         except Timeout as error:
@@ -423,7 +422,7 @@ class RunLock:
                 f"the file system of {folder} cannot lock files ({error.strerror}), so two processes could mix there",
                 hint="choose a folder on a local disk with --out, and copy the run when it is done",
             ) from error
-        with suppress(OSError):  # a full disk keeps the name out, not the lock
+        with suppress(OSError):  # on a full disk the lock still holds, only the name is missing
             path.write_text(f"{os.getpid()} on {socket.gethostname()}\n")
 
     def close(self) -> None:
@@ -431,7 +430,7 @@ class RunLock:
 
 
 def _holder(path: Path) -> str:
-    """The process that wrote the lock file, unless that one has ended: the present holder has not signed yet then."""
+    """Return the process that wrote the lock file, or a generic name if it has ended (its successor writes later)."""
     with suppress(OSError):
         pid, _, machine = path.read_bytes()[:200].decode(errors="replace").strip().partition(" on ")
         if pid.isdecimal() and machine and machine != socket.gethostname():

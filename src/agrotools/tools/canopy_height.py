@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
 _TALLEST_M = 120.0
-"""No tree has been measured to be taller."""
+"""Height, metres, that no known tree exceeds."""
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
@@ -82,7 +82,7 @@ class CanopyHeight(ToolResult):
 
 
 def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """The heights; an image beside them is not used. Statistics in any order."""
+    """Resolve the heights and the set of statistics; an image given in addition to heights is dropped."""
     call = {**call, "stat": normalise_set(call["stat"], _ALL)}
     return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
 
@@ -189,7 +189,7 @@ def estimate_canopy_height(
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """Pixels of the region, a small picture of the heights, notes and flags."""
+    """Number of pixels of the region, a reduced picture of the heights, notes and flags."""
 
     region_px: int
     picture: "SmallPicture"
@@ -340,12 +340,12 @@ METRES_PER_UNIT = {
     "us survey foot": 1200 / 3937, "us survey feet": 1200 / 3937, "us_survey_foot": 1200 / 3937,
     "ftus": 1200 / 3937, "us-ft": 1200 / 3937,
 }  # fmt: skip
-"""Units as files name them (the unit of a GeoTIFF's band), to metres."""
+"""Metres per unit, by the name of the unit in a file (the unit of a GeoTIFF's band)."""
 
 
 @dataclass(frozen=True)
 class HeightScale:
-    """``metres``: what a value of 1 is. ``notes`` and ``flags`` as in a tool's result."""
+    """Scale of heights. ``metres``: metres per unit of the values."""
 
     metres: float = 1.0
     notes: tuple[str, ...] = ()
@@ -353,7 +353,7 @@ class HeightScale:
 
 
 def height_scale_of(source: "RasterSource", height_scale: float | None) -> HeightScale:
-    """Metres per unit of the values: what was given, what the file says, else 1."""
+    """Return the metres per unit of the values: the argument, else the unit in the file, else 1."""
     unit_name = (source.dataset.units[0] or "").strip().lower()
     if height_scale is not None:
         return HeightScale(
@@ -374,10 +374,10 @@ def height_scale_of(source: "RasterSource", height_scale: float | None) -> Heigh
 
 
 def refuse_many_bands(source: "RasterSource") -> None:
-    """Refuse what holds more than heights.
+    """Raise an error if a raster has more than one band.
 
     Raises:
-        ToolError: ``invalid_argument``, more than one band.
+        ToolError: ``invalid_argument``.
     """
     bands = source.count - (source.alpha_band is not None)
     if bands != 1:
@@ -392,7 +392,7 @@ def refuse_many_bands(source: "RasterSource") -> None:
 def height_blocks(
     surface: "RasterSource", ground: "RasterSource | None", region: Box, scale: float
 ) -> Iterator[tuple[Box, NDArray[np.float32]]]:
-    """Boxes and heights in metres (less the ground's, on the grid of the surface), NaN where there is no data."""
+    """Yield boxes and heights in metres (minus ``ground``, on the grid of ``surface``), NaN without data."""
     from agrotools.vision.blocks import raster_blocks
 
     for block in raster_blocks(surface, [1], region):
@@ -401,5 +401,5 @@ def height_blocks(
 
 
 def in_metres(values: NDArray[np.float32], scale: float) -> NDArray[np.float32]:
-    """Values times the scale, rounded once, so that 23 dm are the float32 nearest to 2.3."""
+    """Return values times the scale, rounded once, so that 23 dm become the float32 nearest to 2.3."""
     return values if scale == 1 else (values.astype(np.float64) * scale).astype(np.float32)

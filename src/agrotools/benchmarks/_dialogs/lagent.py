@@ -162,7 +162,7 @@ def _refusal(checked: Checked) -> ErrorInfo | None:
 
 
 def _paths(view: SampleView) -> dict[str, str]:
-    """Return the path that the model knows each file by, by file name."""
+    """Return for each file name the path that the model sees."""
     published = view.paths or {}
     return {file.name: published.get(file.name, file.name) for file in view.files}
 

@@ -109,7 +109,7 @@ def scored_text(box: Sequence[float], score: float, name: str = "") -> str:
     return f"{name + ' ' if name else ''}{box_text(box)}, score {100 * score:.0f}"
 
 
-# --- expressions: Python with the names of its module math --------------------------------------------------------
+# --- expressions: Python syntax with the functions of the module math ---------------------------------------------
 
 _MODULE = re.compile(r"(?<![\w.])math\.(?=[a-z])")
 _IN_ANOTHER_BASE = re.compile(r"(?<![\w.])0(?:[xX][\da-fA-F]+|[oO][0-7]+|[bB][01]+)(?![\w.])")

@@ -41,8 +41,7 @@ def load_embedded(loading: Loading) -> Benchmark:
             parent.mkdir(parents=True, exist_ok=True)
             with FileLock(parent / f".{target.name}.lock"):
                 if not is_intact(target):
-                    # Drawn scenes are kept until the benchmark is complete, so that an interrupted first run can be
-                    # resumed.
+                    # Drawn scenes are kept until the benchmark is complete, so that a stopped first run can be resumed.
                     work, progress = parent / f".{target.name}-scenes", loading.progress
 
                     def write(folder: Path) -> None:

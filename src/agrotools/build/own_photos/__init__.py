@@ -1,8 +1,8 @@
 """Benchmarks from a user's own photographs and a table of ground truth.
 
-:func:`detect_columns` reads the table and finds what each column holds, :func:`~.proposal.propose_plan` proposes a
-:class:`Plan`, people answer its open questions, and :func:`build_from_photos` writes the benchmark. Every row that is
-not used is counted with its number, the reason and a remedy.
+:func:`detect_columns` reads the table and matches its rows to photographs, :func:`~.proposal.propose_plan` proposes a
+:class:`Plan`, the user answers its open questions, and :func:`build_from_photos` writes the benchmark. Every row that
+is not used is reported with its number, the reason and a remedy.
 """
 
 from agrotools.build.own_photos.building import BuiltBenchmark, build_from_photos

@@ -1,4 +1,4 @@
-"""Benchmark from a plan, a folder of pictures and a table."""
+"""Building of a benchmark from a plan, a folder of pictures and a table."""
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,7 +26,7 @@ _LEAST_PICTURES = 200
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """Benchmark built. ``used``: pictures with an answer, by column. ``drops``: what was not used, and why."""
+    """A finished benchmark. ``used``: pictures with a value, by column; ``drops``: unused items with reasons."""
 
     header: BenchmarkHeader
     used: Mapping[str, int]
@@ -112,7 +112,7 @@ def _part(
 def _names_for_advice(
     column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: SkippedRows
 ) -> dict[Path, str]:
-    """Topics of the advice on each picture, if the knowledge base covers it."""
+    """Return the name that the advice on each picture is about, for names in the knowledge base."""
     about = plan.column(column.names_in) if column.names_in else None
     if about is None:
         return {}
@@ -127,7 +127,7 @@ def _names_for_advice(
 
 
 def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: SkippedRows) -> set[Path]:
-    """The pictures to open: all, or of very many an even choice by the hash of their names."""
+    """Return the pictures to open: all, or an even selection by the hash of their names if there are very many."""
     paths = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
     if len(paths) <= most:
@@ -139,7 +139,7 @@ def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: Ski
 
 
 def _fault_of(path: Path, column: Column) -> str | None:
-    """Reason that a picture cannot be used; None if it can."""
+    """Return the reason why a picture cannot be used, or None if it can."""
     from agrotools.vision.rasters import open_raster
     from agrotools.vision.reading import read_image
 
@@ -155,7 +155,7 @@ def _fault_of(path: Path, column: Column) -> str | None:
 
 
 def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
-    """Note on a file in its sample, next to hash and size."""
+    """Return the fields of a file in its sample besides hash and size: kind, bands, pixel size, camera, note."""
     facts: dict[str, Any] = {}
     if column.ask == "canopy_height":
         facts |= {"kind": "raster", "bands": ("height",)}
@@ -173,14 +173,16 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
 
 
 class Answer(NamedTuple):
-    """Ground truth of a picture in one row."""
+    """Value of a picture in one row."""
 
     row: int
     value: Value
 
 
 def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[Path, Value]:
-    """The value of each picture. Cells that cannot be used, and pictures with several answers, go to ``drops``.
+    """Return the value of each picture.
+
+    Cells that cannot be used, and pictures with contradictory values, are added to ``drops``.
 
     Raises:
         BenchmarkError: there is no such column.
@@ -239,7 +241,7 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
 
 
 def _advice(text: str) -> str:
-    """Facts separated by semicolons, each checked like a name but allowed to be longer."""
+    """Return facts separated by semicolons, each checked like a name."""
     facts = [part.strip(" .。") for part in text.replace("；", ";").split(";") if part.strip(" .。")]
     if not facts:
         raise CellFault("holds no text", "write key facts, parted by semicolons")
@@ -247,7 +249,7 @@ def _advice(text: str) -> str:
 
 
 def _one(image: Path, answers: Sequence[Answer], column: Column, drops: SkippedRows) -> Value | None:
-    """The value of a picture with one answer or several."""
+    """Return the value of a picture with one or several rows, or None if these contradict each other."""
     values = list(dict.fromkeys(answer.value for answer in answers))
     if len(values) == 1 and column.repeated != "sum":
         return values[0]

@@ -1,4 +1,4 @@
-"""Values of cells: a number with its unit, yes or no, a name. A cell that cannot be used says why and what to do."""
+"""Values of cells: numbers with units, yes or no, names. Cells that cannot be used raise an error with a remedy."""
 
 import re
 from collections.abc import Collection, Iterable
@@ -8,7 +8,7 @@ from agrotools.text.normalise import canonical_unit
 
 Decimal = Literal[".", ","]
 Value = float | bool | str
-"""Answer of a cell."""
+"""Value of a cell."""
 
 EMPTY = {"", *"- -- – / ? na n/a n.a. nan none null nil missing 无数据 缺失 未测".split()}
 YES = ("yes", "y", "true", "1", "x", "ja", "oui", "si", "sí", "是", "有", "√", "✓")
@@ -21,7 +21,7 @@ _LONGEST_NAME = 80
 
 
 class CellFault(Exception):
-    """Reason that a cell cannot be used (``reason`` continues "the cell ..."), and a hint that says what to do."""
+    """Reason why a cell cannot be used (``reason`` continues "the cell ..."), with a hint for correcting it."""
 
     def __init__(self, reason: str, hint: str) -> None:
         super().__init__(f"{reason} ({hint})")
@@ -30,7 +30,11 @@ class CellFault(Exception):
 
 
 class Quantity(NamedTuple):
-    """A number; ``unit`` as in the table of units, None where none is written; ``counted``: another word behind it."""
+    """A number with its unit.
+
+    ``unit`` is spelled as in the table of units, or None if the cell has no unit; ``counted`` is a noun after the
+    number.
+    """
 
     value: float
     unit: str | None
@@ -38,15 +42,17 @@ class Quantity(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """True if a cell is empty or holds a placeholder."""
+    """Return True if a cell is empty or holds a placeholder."""
     return text.strip().casefold() in EMPTY
 
 
 def quantity(text: str, decimal: Decimal = ".") -> Quantity:
-    """The number in a cell: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
+    """Return the number in a cell.
+
+    Accepted forms: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
     Raises:
-        CellFault: no number, a range, a bound, or something behind the number that is neither unit nor noun.
+        CellFault: the cell holds no number, a range, a bound, or text after the number that is neither unit nor noun.
     """
     if text[:1] in "<>≤≥~≈":
         raise CellFault("holds a bound or an estimate instead of a value", "write one number")
@@ -71,7 +77,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
 
 
 def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
-    """As :func:`quantity`; None if the cell holds no usable number."""
+    """Return the number in a cell like :func:`quantity`, or None if the cell holds no usable number."""
     try:
         return quantity(text, decimal)
     except CellFault:
@@ -79,7 +85,7 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
 
 
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
-    """Decimal mark of a column, and whether it is certain: ``1,234`` on its own may be either."""
+    """Return the decimal mark of a column and True if it is certain; ``1,234`` alone can be read either way."""
     comma = point = unsure = False
     for text in texts:
         number = re.match(r"[-+]?[\d.,]+", text.strip())
@@ -99,10 +105,10 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
-    """Answer of a cell.
+    """Return True for yes and False for no.
 
     Raises:
-        CellFault: none of the words.
+        CellFault: the cell holds neither.
     """
     plain = text.strip().casefold()
     if plain in {word.casefold() for word in yes}:
@@ -113,10 +119,10 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """A name that can be used in a question and an answer.
+    """Return the cell as a name that can be used in questions and answers.
 
     Raises:
-        CellFault: it holds markup or signs that have a meaning elsewhere, is too long, or has no letter.
+        CellFault: the cell holds markup or reserved characters, is too long, or has no letter.
     """
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):

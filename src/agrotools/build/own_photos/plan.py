@@ -32,13 +32,19 @@ class _SkippedKind:
 
 
 class SkippedRows:
-    """Dropped rows, cells and pictures by what they concern, the reason, and what to do about it."""
+    """Skipped rows, cells and pictures, counted by column (or "picture"), reason and remedy."""
 
     def __init__(self) -> None:
         self._kinds: dict[tuple[str, str, str], _SkippedKind] = defaultdict(_SkippedKind)
 
     def add(self, what: str, reason: str, hint: str, row: int | None = None, example: str = "") -> None:
-        """Count one. ``what``: a column or "picture"; ``reason`` continues the phrase; ``row`` as in spreadsheets."""
+        """Count one skipped item.
+
+        Args:
+            what: name of a column, or "picture".
+            reason: continuation of the sentence that begins with the item.
+            row: number of the row as in spreadsheets.
+        """
         kind = self._kinds[what, reason, hint]
         kind.count += 1
         kind.example = kind.example or example
@@ -47,11 +53,11 @@ class SkippedRows:
 
     @property
     def total(self) -> int:
-        """Number of rows dropped."""
+        """Number of skipped items."""
         return sum(kind.count for kind in self._kinds.values())
 
     def lines(self) -> list[str]:
-        """One line for each reason, the most frequent first."""
+        """Return one line for each reason, the most frequent first."""
         ordered = sorted(self._kinds.items(), key=lambda item: (-item[1].count, item[0]))
         return [f"{what}: {kind.described} {reason}: {hint}" for (what, reason, hint), kind in ordered]
 
@@ -60,7 +66,7 @@ Kind = Literal["number", "name", "yes", "advice"]
 
 
 class Measure(FrozenModel):
-    """A quantity that questions ask for; see the text of ``measures.toml``. ``least``, ``most``: plausible range."""
+    """A quantity that questions ask for, as defined in ``measures.toml``. ``least``, ``most``: plausible range."""
 
     name: str
     tool: str
@@ -79,7 +85,7 @@ class Measure(FrozenModel):
 
 
 class Countable(FrozenModel):
-    """Counted object: its plural, its name in Chinese, and the header words that mean it."""
+    """An object to count: its plural in English and Chinese, and the header words that identify it."""
 
     objects: str
     objects_zh: str
@@ -88,13 +94,13 @@ class Countable(FrozenModel):
 
 @cache
 def measures() -> dict[str, Measure]:
-    """All measures by name."""
+    """Return all measures by name."""
     return {name: Measure.model_validate({"name": name, **body}) for name, body in _data("measures.toml").items()}
 
 
 @cache
 def countables() -> dict[str, Countable]:
-    """Counted objects, by the counting tool's names."""
+    """Return the objects that can be counted, by the counting tool's name for them."""
     return {name: Countable.model_validate(body) for name, body in _data("objects.toml").items()}
 
 
@@ -114,14 +120,14 @@ class Column(FrozenModel):
     column: str
     ask: str = UNDECIDED
     unit: str | None = None
-    """in which a number without a unit is written"""
+    """Unit of numbers that are written without one."""
     decimal: cells.Decimal = "."
     repeated: Literal["refuse", "mean", "sum"] = "refuse"
-    """what several rows of one photo mean; of names and yes/no always "refuse" """
+    """Treatment of several rows of one photo; always "refuse" for names and yes/no."""
     abs_tol: Annotated[float | None, Field(ge=0)] = None
     rel_tol: Annotated[float | None, Field(ge=0)] = None
     quantity: _PLAIN | None = None
-    """how questions call what is measured, e.g. "the number of ripe apples" """
+    """Words for the measured quantity in questions, e.g. "the number of ripe apples"."""
     quantity_zh: _PLAIN | None = None
     target: _PLAIN | None = None
     objects: _PLAIN | None = None
@@ -138,7 +144,7 @@ class Column(FrozenModel):
     yes: tuple[str, ...] = cells.YES
     no: tuple[str, ...] = cells.NO
     names_in: str | None = None
-    """for advice: the column that holds the disease, pest or weed that it is about"""
+    """For advice: the column with the disease, pest or weed that it is about."""
     topic: Literal["management", "symptoms", "causes", "thresholds", "identification"] = "management"
 
     @field_validator("ask")
@@ -155,7 +161,9 @@ class Column(FrozenModel):
 
 
 class Plan(FrozenModel):
-    """Plan for a table. ``samples``: maximum number of questions. None: detected, or the first."""
+    """Plan for a table. ``samples`` is the maximum number of questions. ``encoding`` and ``delimiter`` are detected and
+    ``sheet`` is the first one if None.
+    """
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
     licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = "all rights reserved by their owner"
@@ -164,14 +172,14 @@ class Plan(FrozenModel):
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)
     samples: Annotated[int, Field(ge=1, le=20_000)] = 100
     note: _PLAIN = ""
-    """what whoever asks would know of every photo, e.g. "Coffee leaf on white paper" """
+    """Context that the asker knows of every photo, e.g. "Coffee leaf on white paper"."""
     encoding: str | None = None
     delimiter: Annotated[str | None, Field(min_length=1, max_length=1)] = None
     sheet: str | None = None
     columns: tuple[Column, ...] = ()
 
     def column(self, name: str) -> Column | None:
-        """The column of that name."""
+        """Return the column of that name, or None."""
         return next((column for column in self.columns if column.column == name), None)
 
 
@@ -214,10 +222,10 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """The plan in a file.
+    """Read the plan in a file.
 
     Raises:
-        BenchmarkError: it cannot be read, is not TOML, or has unknown keys or values.
+        BenchmarkError: the file cannot be read, is not TOML, or has unknown keys or values.
     """
     hint = "correct it, or delete it to analyse the table again"
     try:

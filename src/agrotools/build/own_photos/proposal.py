@@ -14,7 +14,7 @@ Answer = Literal["text", "number", "choice"]
 
 
 class OpenQuestion(NamedTuple):
-    """A key that must be filled in before a column can be used; ``question`` is what the user is asked."""
+    """A key that must be filled in before a column can be used; ``question`` is the text shown to the user."""
 
     column: str
     key: str
@@ -22,16 +22,16 @@ class OpenQuestion(NamedTuple):
     answer: Answer = "text"
     choices: tuple[str, ...] = ()
     or_key: str | None = None
-    """another key that would do as well"""
+    """Alternative key that would also do."""
 
 
 def open_questions(plan: Plan) -> list[OpenQuestion]:
-    """Everything that is missing, in the order of the columns."""
+    """Return all open questions of a plan, in the order of its columns."""
     return [need for column in plan.columns for need in open_questions_of_column(column, plan)]
 
 
 def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
-    """Open question about one column."""
+    """Return the open questions about one column."""
     if column.ask == NOTHING:
         return []
     name = column.column
@@ -70,14 +70,14 @@ _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](
 
 
 class Proposal(NamedTuple):
-    """A plan, and for each column what it was taken for and why, in words."""
+    """A plan, and notes on how each column was interpreted and why."""
 
     plan: Plan
     notes: dict[str, str]
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
-    """A plan for the table; its gaps are in :func:`~agrotools.build.own_photos.proposal.open_questions`."""
+    """Propose a plan for the table; :func:`open_questions` lists its gaps."""
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:
@@ -107,7 +107,7 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)
-    if rasters * 2 < len(seen.matched):  # heights of a canopy are values of a raster, which a photo has not
+    if rasters * 2 < len(seen.matched):  # Canopy heights are values of a raster, which photos do not have.
         fitting = [measure for measure in fitting if measure.name != "canopy_height"]
     if kind == "number":
         return _number_column(header, texts, fitting[0] if fitting else None)
@@ -132,7 +132,7 @@ _KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or 
 
 
 def kind_of(texts: Sequence[str], header: str = "") -> Kind:
-    """Kind of cells: most are numbers, all are yes or no, few different short texts (names), or anything."""
+    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts) or free text."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
@@ -150,7 +150,7 @@ def _is_number(text: str) -> bool:
 
 
 def measures_for(header: str, kind: Kind) -> list[Measure]:
-    """Measures of that kind whose words occur in the header, longest matching word first."""
+    """Return the measures of that kind whose words occur in the header, the longest matching word first."""
     matches = [
         (max(len(word) for word in measure.words if _holds(header, word)), measure)
         for measure in measures().values()
@@ -194,7 +194,7 @@ def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
 
 
 def _unit_of(header: str, texts: Sequence[str], units: Counter[str | None], measure: Measure) -> str | None:
-    """Unit of numbers written without one: from the header, from all other cells, or (shares) from their size."""
+    """Return the unit of numbers without one: from the header, all other cells, or (shares) from their size."""
     if measure.unit is None:
         return None
     if unit := _unit_in(header):
@@ -237,7 +237,7 @@ def _slug(name: str) -> str:
 
 
 def mixed_units(seen: DetectedTable, column: Column) -> str:
-    """Units of the cells of a column, with rows; empty where all are alike."""
+    """Return the units of a column's cells with row numbers, as text; empty if all cells have the same unit."""
     rows: dict[str, list[int]] = {}
     for row, _, text in seen.cells_of(column.column):
         if number := cells.quantity_or_none(text, column.decimal):

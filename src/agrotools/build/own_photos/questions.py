@@ -1,7 +1,8 @@
-"""Subjects and templates of one column of a table: pictures with their answers, and the questions asked of them.
+"""Subjects and templates of one table column: pictures with their values, and the questions about them.
 
-The templates of ``own.toml`` become those of a column: its words, its tolerances, the place where its tool has the
-answer.
+The templates of ``own.toml`` are adapted to a column: its words, its tolerances, and the field in which its tool
+returns
+the answer.
 """
 
 import json
@@ -34,13 +35,13 @@ _MOST_FACTS = 3
 def templates_for(
     column: Column, place: int, plan: Plan, values: Sequence[float], *, counted_per_area: bool
 ) -> list[Template]:
-    """Templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
+    """Return the templates that suit a column, in the plan's languages; ``of`` is :func:`kind_of_thing`.
 
-    Columns with the same measure share wordings: each gets every n-th, so that no sentence is used twice.
+    Columns with the same kind of measure share wordings: each gets every n-th, so that no sentence is used twice.
 
     Args:
-        place: of the column among those of the plan with the same kind of measure.
-        values: the numbers of the column, from which limits are drawn.
+        place: index of the column among the plan's columns with the same kind of measure.
+        values: numbers of the column, from which limits are derived.
         counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
     """
     measure = measures()[column.ask]
@@ -59,7 +60,7 @@ def templates_for(
 
 
 def kind_of_thing(column: Column) -> str:
-    """Name of a column's subjects."""
+    """Return the kind of a column's subjects."""
     return f"own:{column.column}"
 
 
@@ -83,7 +84,7 @@ def _of_column(
     common = "common_name" if info.named.tool == "identify_weed" else "candidates[0].common_name"
     plain = re.sub(r"@(\d+)\.named\b", lambda found: f"@{found[1]}.{common}", plain)
     if measure.kind == "yes":
-        # What the tool says of a photo with a yes: another word than healthy, or that it is a weed.
+        # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
         plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
     if language == "zh":
         plain = re.sub(r"\{(one_|two_)?(option_\d|called|suspected|sought|offered|names)\}", r"{\1zh_\2}", plain)
@@ -107,7 +108,7 @@ def _of_column(
 
 
 def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
-    """``abs_tol`` and ``rel_tol`` of one value of a column: the plan's, else the measure's. Never both 0."""
+    """Return ``abs_tol`` and ``rel_tol`` of a column: the plan's, or else the measure's. They are never both 0."""
     if column.abs_tol is None and column.rel_tol is None:
         return measure.abs_tol, measure.rel_tol
     absolute, relative = column.abs_tol or 0.0, column.rel_tol or 0.0
@@ -119,14 +120,14 @@ def _yes_of(measure: Measure) -> str:
 
 
 def _with_facts(data: dict[str, Any], count: int) -> Template:
-    """The template for answers of ``count`` key facts; each has every third wording."""
+    """Return the template for answers with ``count`` key facts; each of these templates gets every third wording."""
     slots = [{**slot, "facts": slot["facts"][:count]} for slot in data["slots"]]
     more = {"slots": slots, "clear": [f"{{facts}} == {count}"], "wordings": data["wordings"][count - 1 :: _MOST_FACTS]}
     return Template.model_validate({**data, **more, "template": f"{data['template']}_{count}"})
 
 
 def round_limits(values: Sequence[float]) -> list[float]:
-    """Up to five round numbers between the lower and the upper fifth of the values; none where all are alike."""
+    """Return up to five round numbers between the lower and the upper sixth of the values; empty if all are equal."""
     ordered = sorted(values)
     if len(ordered) < 2 or ordered[0] == ordered[-1]:
         return []
@@ -145,12 +146,12 @@ def _round(value: float) -> float:
 
 _MOST_TOGETHER = 4
 _CLUSTERS = 10
-"""Fewer clusters give no intervals."""
+"""Minimum number of clusters for confidence intervals."""
 _HEALTHY = ("healthy", "no disease", "sound", "none", "健康", "无病", "正常")
 _KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
 _OPTIONS = 4
 _MOST_NAMES = 6
-"""Other names of the column that are offered for one of several pictures."""
+"""Maximum number of other names in the column that are offered as choices for several pictures."""
 _MOST_ALIASES = 6
 
 
@@ -160,15 +161,17 @@ class Pictured(NamedTuple):
     file: SampleFile
     value: Value
     about: str = ""
-    """for advice: the name that it is about"""
+    """Name of the disease, pest or weed that the value is about, for advice."""
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
-    """Hashes of pictures in groups; samples are built from a group, and each group is a separate cluster. A group holds
-    pictures with answers in the same columns, by rank of hash: pairs, or fours if that gives ten or more groups.
+    """Group the hashes of pictures; samples are built from one group each, and each group is a separate cluster.
+
+    A group holds pictures with values in the same columns, in the order of their hashes: two each, or four if there are
+    enough pictures for ten such groups.
 
     Args:
-        columns_of: hash of a picture to the columns that have an answer for it.
+        columns_of: hash of each picture mapped to the columns that have a value for it.
     """
     alike: dict[frozenset[str], list[str]] = {}
     for digest in sorted(columns_of):
@@ -180,14 +183,16 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
 def subjects_of(
     column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]], about: Column | None
 ) -> list[Subject]:
-    """A subject of each group with pictures of this column.
+    """Return one subject for each group that has pictures of this column.
 
-    ``about``: the column of names, for advice.
+    Args:
+        place: number that identifies the column in the subjects' names.
+        about: for advice, the column of names that the advice is about.
     """
     measure = measures()[column.ask]
     names: list[str] = []
     if measure.kind == "name":
-        # Two spellings of one thing are one choice.
+        # Two spellings of one name are a single choice.
         spelt = {id_of(name, column): name for name in sorted({str(each.value) for each in pictured}, reverse=True)}
         names = sorted(spelt.values())
         pictured = [each._replace(value=spelt[id_of(str(each.value), column)]) for each in pictured]
@@ -237,8 +242,12 @@ def _thing(
 
 
 def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
-    """Name to look for among the pictures of a group, and the names to choose from: those of the group and some others
-    of the column. It is drawn at random from the group, so that its position reveals nothing."""
+    """Return words for a name to look for among the pictures of a group, and for the names to choose from.
+
+    The choices are the names of the group and some other names of the column. The name to look for is drawn at random
+    from
+    the group, so that its position reveals nothing.
+    """
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]
     sought = draw.choice(values)
@@ -259,7 +268,7 @@ _THOUGHTS = {
 
 
 def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-    """Arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
+    """Return the arguments of the measuring call: the file, the target, and the plan's facts about the picture."""
     image = "chm" if tool == "estimate_canopy_height" else "image"
     arguments: dict[str, JsonValue] = {image: file.name, **extra}
     if tool == "count_objects":
@@ -278,7 +287,7 @@ def arguments_of(file: SampleFile, tool: str, column: Column, extra: Mapping[str
 
 
 def note_of(column: Column, note: str) -> str | None:
-    """Public knowledge of a picture: the plan's note, and the scale."""
+    """Return the public note on a picture: the plan's note and the scale; None if both are absent."""
     parts = [note.rstrip(". ")] if note.strip() else []
     if column.px_per_cm:
         parts.append(f"{column.px_per_cm:g} pixels are one centimetre in the plane of the plants")
@@ -290,7 +299,7 @@ def note_of(column: Column, note: str) -> str | None:
 
 
 def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
-    """``plants[0].height_cm`` and 12 as ``{"plants": [{"height_cm": 12}]}``."""
+    """Return nested objects for a path: ``plants[0].height_cm`` and 12 give ``{"plants": [{"height_cm": 12}]}``."""
     nested_value: Any = value
     for part in reversed(re.findall(r"\w+|\[0\]", path)):
         nested_value = [nested_value] if part == "[0]" else {part: nested_value}
@@ -319,7 +328,7 @@ def _common_words(column: Column, measure: Measure) -> dict[str, str]:
 
 
 def _chinese_of(quantity: str, measure: Measure) -> str:
-    """The measure's words in Chinese, unless the plan's own words exist in another language only."""
+    """Return the measure's Chinese words, or the plan's own words if these have no Chinese version."""
     return measure.quantity_zh if quantity == measure.quantity else quantity
 
 
@@ -330,17 +339,17 @@ def _area(file: SampleFile) -> dict[str, str]:
 
 
 def entry_of(name: str, column: Column) -> Entry | None:
-    """Entry of a name in the knowledge base; None if it has none of that kind."""
+    """Return the entry of a name in the knowledge base, or None if there is none of that kind."""
     return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
 
 
 def is_healthy(name: str, column: Column) -> bool:
-    """True if this name in a disease column means a healthy plant."""
+    """Return True if this name in a disease column means a healthy plant."""
     return name.casefold() in _HEALTHY and column.ask == "disease"
 
 
 def id_of(name: str, column: Column) -> str:
-    """By what the tool calls it: the id in the knowledge base, else the name itself."""
+    """Return the identifier that the tool uses for a name: the id in the knowledge base, otherwise the name itself."""
     if is_healthy(name, column):
         return f"{column.crop}_healthy" if column.crop else "healthy"
     entry = entry_of(name, column)
@@ -368,7 +377,10 @@ def _yes_truth(yes: bool, measure: Measure) -> dict[str, JsonValue]:
 
 
 def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, str]:
-    """The name among up to three others of the column, in an order by chance; and a suspicion, right half the time."""
+    """Return words for the name among up to three others in random order, and for a suspected name.
+
+    The suspected name is the right one half of the time.
+    """
     correct = str(each.value)
     draw = random.Random(str(each.file.sha256))
     others = [name for name in names if name != correct]
@@ -388,7 +400,7 @@ def _options(each: Pictured, names: Sequence[str], column: Column) -> dict[str, 
 
 
 def _english(name: str, column: Column) -> str:
-    """A name as used in questions: the table's own, or the knowledge base's in place of a Chinese one."""
+    """Return a name as used in questions: the table's own, or the knowledge base's English name for a Chinese one."""
     if is_healthy(name, column):
         return "a healthy leaf"
     entry = entry_of(name, column)
@@ -403,7 +415,7 @@ def _chinese(name: str, column: Column) -> str:
 
 
 def _aliases(own: str, others: Sequence[str], column: Column) -> list[str]:
-    """Aliases of a name that no other choice shares; padded with the name itself."""
+    """Return aliases of a name that no other choice shares, padded with the name itself."""
     excluded = {other.casefold() for name in others for other in _all_names(name, column)}
     spellings = (_english(own, column), _chinese(own, column))
     aliases = [

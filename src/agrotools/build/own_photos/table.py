@@ -1,9 +1,8 @@
-"""Tables as people keep them, and the pictures that their rows name.
+"""Tables of ground truth, and the pictures that their rows name.
 
-A table is a CSV file with any delimiter in one of several encodings, or a sheet of an xlsx file.
-
-Rows are read one by one, so a table of a million rows takes no more memory than one of ten. Rows are numbered as a
-spreadsheet shows them: the header is row 1.
+A table is a CSV file with any delimiter in one of several encodings, or a sheet of an xlsx file. Rows are read one by
+one, so memory use does not grow with the length of the table. Rows are numbered as in a spreadsheet: the header is
+row 1.
 """
 
 import codecs
@@ -25,7 +24,7 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError, install_command
 
 Row = tuple[int, tuple[str, ...]]
-"""Number of the row, and its cells as text without spaces around them, as many as there are columns."""
+"""Number of the row, and its cells as stripped text, one per column."""
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
@@ -39,9 +38,9 @@ _CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
 
 @dataclass(frozen=True)
 class Table:
-    """``columns``: the header, each name once. ``rows()`` reads the rows below it from the start.
+    """A table of ground truth. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it.
 
-    ``encoding`` and ``delimiter`` are those of a CSV file, ``sheet`` that of an xlsx file.
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files.
     """
 
     path: Path
@@ -63,10 +62,10 @@ class Table:
 def open_table(
     path: Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
 ) -> Table:
-    """The table in ``path``; what is not given is found out.
+    """Open the table in ``path``; settings that are None are detected.
 
     Raises:
-        BenchmarkError: no such file, of another kind, empty, without a header, or not in that encoding.
+        BenchmarkError: the file does not exist, is of another type, is empty, has no header or is not in that encoding.
     """
     if not path.is_file():
         raise NoFileError(f"there is no table {path}", hint="--answers names a .csv or .xlsx file")
@@ -102,7 +101,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
     def opened() -> Any:
         try:
             return load_workbook(path, read_only=True, data_only=True)
-        except Exception as error:  # openpyxl lets through what zipfile, its XML parser and itself raise
+        except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
             raise BenchmarkError(
                 f"{path.name} cannot be read as a workbook: {error}", hint="open it and save it again as .xlsx"
             ) from error
@@ -192,9 +191,9 @@ def _cell_text(cell: Any) -> str:
 
 
 def found_encoding(path: Path) -> str:
-    """Encoding: UTF-8 if valid; UTF-16 if marked; GB18030 if that gives mostly Chinese; else Latin-1.
+    """Return the encoding: UTF-8 if valid, UTF-16 if marked, GB18030 if that gives mostly Chinese, otherwise Latin-1.
 
-    Latin-1 decodes every byte, so it never fails: check the names that it gives.
+    Latin-1 decodes any bytes and therefore never fails, so check the resulting names.
     """
     with path.open("rb") as file:
         start = file.read(4)
@@ -211,16 +210,16 @@ def found_encoding(path: Path) -> str:
 
 
 def _common(text: str) -> int:
-    """Number of characters among the 3,755 common ones of GB 2312 or Chinese punctuation.
+    """Return the number of characters among the 3,755 common ones of GB 2312 and Chinese punctuation.
 
-    Two accented letters of Latin-1 side by side also give a Chinese character, but hardly ever a common one.
+    Two adjacent accented letters in Latin-1 also decode to a Chinese character, but hardly ever to a common one.
     """
     codes = [letter.encode("gb2312", errors="ignore") for letter in text]
     return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
 
 
 def _decodes(path: Path, encoding: str) -> str | None:
-    """The first characters beyond ASCII of a file in ``encoding``; None if it is not in that encoding."""
+    """Return the first non-ASCII characters of a file in ``encoding``, or None if it is not valid in that encoding."""
     decoder = codecs.getincrementaldecoder(encoding)()
     letters: list[str] = []
     count = 0
@@ -252,7 +251,7 @@ def _with_mark(encoding: str) -> str:
 
 
 def _found_delimiter(path: Path, encoding: str) -> str:
-    """The delimiter that gives the most columns in the most rows alike."""
+    """Return the delimiter that splits the most rows into the same large number of columns."""
     lines: list[str] = []
     with path.open(newline="", encoding=_with_mark(encoding), errors="replace") as file:
         for line in file:
@@ -278,12 +277,12 @@ _MOST = 1_000_000
 
 
 class Images:
-    """All pictures in a folder and the folders below it, found by path, name, or name without its ending.
+    """All pictures in a folder and its subfolders, found by path, name, or name without suffix.
 
-    Capitals do not count. Links to folders are not followed.
+    Names are matched without regard to case. Links to folders are not followed.
 
     Raises:
-        BenchmarkError: no such folder, one without pictures, or one with over a million.
+        BenchmarkError: the folder does not exist, or holds no pictures or over a million.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -308,11 +307,11 @@ class Images:
         return len(self._by_path)
 
     def some_names(self, most: int = 3) -> list[str]:
-        """The first names, for messages."""
+        """Return the first names, for messages."""
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """The picture that a cell names; None if no picture has that name.
+        """Return the picture that a cell names, or None if no picture has that name.
 
         Raises:
             CellFault: the cell leads out of the folder, or several pictures have that name.
@@ -349,7 +348,7 @@ def _pictures(folder: Path) -> Iterable[Path]:
 
 
 MOST_MATCHED = 200_000
-"""Rows with a picture that are kept; whoever has more does not need them all."""
+"""Maximum number of rows with a picture that are kept; larger benchmarks are not needed."""
 _ENOUGH_TO_KNOW = 50
 _IMAGE_HEADER = re.compile(r"photo|image|picture|file|img|bild|foto|照片|图片|图像|影像|文件", re.IGNORECASE)
 
@@ -364,7 +363,7 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """Rows matched to pictures. ``rows``: number in the table. ``drops``: rows that were not kept."""
+    """Rows matched to pictures. ``rows``: number of rows in the table; ``drops``: rows that were not kept."""
 
     images: Images
     table: Table
@@ -374,7 +373,7 @@ class DetectedTable:
     drops: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Row, picture and text of each cell of a column.
+        """Return row number, picture and text of each cell of a column.
 
         Raises:
             BenchmarkError: there is no such column.
@@ -429,18 +428,18 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
 
 
 def _image_column(images: Images, table: Table) -> str:
-    """Column that names most pictures of the folder; otherwise the one whose header suggests that it names pictures."""
+    """Return the column that names the most pictures of the folder, or else one whose header suggests pictures."""
     hits: Counter[int] = Counter()
     first: dict[int, str] = {}
     for row, cells in table.rows():
         for place, cell in enumerate(cells):
             if cell and place not in first:
                 first[place] = cell
-            # A count of 3 is no picture 3.jpg, unless the header says that pictures are named.
+            # A count of 3 is not picture 3.jpg, unless the header suggests that the column names pictures.
             names = not cell.isdigit() or _IMAGE_HEADER.search(table.columns[place])
             if cell and names and _is_there(images, cell):
                 hits[place] += 1
-        # Many pictures may be missing; but once some are found, a few rows tell.
+        # Many pictures may be missing, but once enough are found the remaining rows are not needed.
         if row > 1000 and hits.total() >= _ENOUGH_TO_KNOW:
             break
     if hits:

@@ -1,1 +1,1 @@
-"""Procedural scenes: pictures drawn from nothing, whose truth is known pixel by pixel."""
+"""Procedural scenes: drawn pictures whose truth is known pixel by pixel."""

@@ -1,5 +1,4 @@
-"""Camera of a landscape of four bands: shifted against an earlier picture, under clouds, as a colour
-picture and as calibrated bands."""
+"""Simulated cameras: pictures of a landscape of four bands, photographs, and infrared and depth frames."""
 
 from typing import Any
 
@@ -13,14 +12,14 @@ Plane = NDArray[np.float32]
 
 
 def cloud_shadow(rng: np.random.Generator, rows: int, columns: int) -> Plane:
-    """Share of the light that is left, (rows, columns), under clouds that cover 8 to 25 % of the scene."""
+    """Return the remaining share of the light, (rows, columns), under clouds over 8 to 25 % of the scene."""
     field = smooth_field(rng, rows, columns, float(rng.uniform(120, 260)))
     soft = 1.0 / (1.0 + np.exp(-7.0 * (field - float(np.quantile(field, rng.uniform(0.75, 0.92))))))
     return np.asarray(1.0 - rng.uniform(0.3, 0.5) * soft, np.float32)
 
 
 def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
-    """The same moved to the right and down by ``shift`` pixels; masks (uint8) keep their values."""
+    """Return the plane moved right and down by ``shift`` pixels; values of masks (uint8) are not interpolated."""
     flags = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
     move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], np.float32)
     size = (plane.shape[1], plane.shape[0])
@@ -30,13 +29,17 @@ def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
 def photographed(
     rng: np.random.Generator, reflectance: NDArray[Any], *, noise: float, haze: float, balance: float
 ) -> tuple[NDArray[np.uint8], NDArray[np.uint16]]:
-    """A satellite's or aircraft's natural-colour picture, uint8 (rows, columns, 3), through JPEG; and calibrated
-    reflectance x 10,000, uint16 (4, rows, columns).
+    """Simulate a satellite or aircraft camera.
 
     Args:
         reflectance: (rows, columns, 4) in the order of :data:`agrotools.build.scenes.countryside.BANDS`.
-        noise: spread of the sensor's noise at full scale; haze: reflectance that air adds to blue; balance: spread of
-            the white-balance gains.
+        noise: standard deviation of the sensor noise at full scale.
+        haze: reflectance that air adds to blue.
+        balance: standard deviation of the white-balance gains.
+
+    Returns:
+        A natural-colour picture after JPEG compression, uint8 (rows, columns, 3), and calibrated reflectance x 10,000,
+            uint16 (4, rows, columns).
     """
     sharp = cv2.GaussianBlur(np.asarray(reflectance, np.float32), (0, 0), float(rng.uniform(0.5, 0.9)))
     grain = rng.standard_normal(sharp.shape, dtype=np.float32)
@@ -56,10 +59,14 @@ Rng = np.random.Generator
 
 
 def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
-    """An 8-bit sRGB photograph, (rows, columns, 3), of linear light (rows, columns, 3 or more; red, green, blue first).
+    """Return an 8-bit sRGB photograph, (rows, columns, 3), of linear light.
 
-    With white balance, vignette, lens blur, photon noise (Poisson; ``electrons`` at full scale: 12,000 a good, 800 a
-    poor sensor) and highlights that burn out where ``exposure * light`` passes 1.
+    White balance, vignette, lens blur and photon noise (Poisson) are simulated; highlights burn out if
+    ``exposure * light`` exceeds 1.
+
+    Args:
+        light: (rows, columns, 3 or more), with red, green and blue first.
+        electrons: electrons at full scale, from 12,000 for a good sensor to 800 for a poor one.
     """
     rows, columns = light.shape[:2]
     linear = light[..., :3] * np.float32(exposure)
@@ -69,20 +76,20 @@ def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electr
     x = np.linspace(-1, 1, columns, dtype=np.float32)[None, :]
     linear *= (1.0 - np.float32(rng.uniform(0.04, 0.16)) * (x * x + y * y))[..., None]
     linear = blurred(linear, 0.6)
-    # Light that is scattered in the lens around what is burnt out.
+    # Light scattered in the lens around burnt-out areas.
     small = resized(np.clip(linear - 0.9, 0.0, 2.0), columns // 8, rows // 8, cv2.INTER_AREA)
     glow = resized(blurred(small, 3.0), columns, rows, cv2.INTER_LINEAR)
     linear += 0.06 * glow
     grain = rng.standard_normal(linear.shape, dtype=np.float32)
     linear += grain * np.sqrt(np.clip(linear, 0.0005, None) / np.float32(electrons))
-    # A soft shoulder, as cameras have it, before the highlights burn out.
+    # A soft shoulder before highlights burn out, as in real cameras.
     linear = np.clip(linear, 0.0, None)
     linear = np.where(linear > 0.7, 0.7 + 0.3 * np.tanh((linear - 0.7) / 0.35), linear)
     return srgb_of(linear)
 
 
 def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: float) -> NDArray[np.uint8]:
-    """The near-infrared camera's 8-bit picture (rows, columns) of linear light, with the same tone curve."""
+    """Return a near-infrared camera's 8-bit picture (rows, columns) of linear light, with a gamma of 2.2."""
     linear = blurred(near_infrared * np.float32(gain), 0.8)
     linear += rng.standard_normal(linear.shape, dtype=np.float32) * np.float32(0.004)
     return np.clip(np.clip(linear, 0.0, 1.0) ** np.float32(1 / 2.2) * 255.0 + 0.5, 0, 255).astype(np.uint8)
@@ -91,13 +98,13 @@ def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: flo
 def depth_frame(
     rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float, farthest_mm: float
 ) -> NDArray[np.uint16]:
-    """Depth along the optical axis in millimetres (rows, columns), 0 where nothing was measured.
+    """Return depth along the optical axis in millimetres (rows, columns), 0 for pixels without a measurement.
 
     Args:
-        distance_mm: true depth; infinite where there is nothing.
-        noise: spread in millimetres at one metre; it grows with the square of the depth.
-        holes: share of the picture that is lost in patches, besides the rims of what stands before something.
-        flying: share of the pixels at such rims that lie between the two.
+        distance_mm: true depth; infinite for empty background.
+        noise: standard deviation in millimetres at one metre; it grows with the square of the depth.
+        holes: share of the picture that is lost in patches, in addition to the rims of objects in front of others.
+        flying: share of the pixels at such rims that get a depth between the two objects.
     """
     rows, columns = distance_mm.shape
     near = np.minimum(distance_mm, np.float32(farthest_mm * 2))
@@ -106,13 +113,13 @@ def depth_frame(
     rim = (back - front) > 40.0
     metres = near / 1000.0
     measured_mm = near + rng.standard_normal(near.shape, dtype=np.float32) * np.float32(noise) * metres * metres
-    # Neighbours share their errors: the sensor matches patches, not pixels.
+    # Neighbouring pixels share errors, because the sensor matches patches.
     measured_mm += np.float32(0.7 * noise) * metres * metres * smooth_field(rng, rows, columns, 5)
     between = rim & (rng.random(near.shape, dtype=np.float32) < flying)
     measured_mm = np.where(between, front + (back - front) * rng.random(near.shape, dtype=np.float32), measured_mm)
     dropouts = smooth_field(rng, rows, columns, 14) + 0.4 * smooth_field(rng, rows, columns, 4)
     gone = dropouts > np.quantile(dropouts[::4, ::4], 1.0 - holes) if holes > 0 else np.zeros(near.shape, np.bool_)
-    # The projector stands beside the camera: what is just left of something near lies in its shadow.
+    # The projector is next to the camera, so pixels just left of a near object are in its shadow.
     shadowed = np.zeros(near.shape, np.bool_)
     shift = 3
     shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0

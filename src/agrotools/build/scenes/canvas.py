@@ -16,13 +16,13 @@ Spectrum = NDArray[np.float32]
 
 
 def spectrum(*values: float) -> Spectrum:
-    """Five reflectances in the order of :data:`BANDS`."""
+    """Return five reflectances in the order of :data:`BANDS`."""
     return np.asarray(values, dtype=np.float32)
 
 
 @dataclass(frozen=True)
 class SoilKind:
-    """Reflectance of the dry soil and of its stones, and how much darker it is when moist."""
+    """Reflectance of dry soil and of its stones; ``moist`` is the factor of brightness when moist."""
 
     dry: Spectrum
     stone: Spectrum
@@ -51,18 +51,18 @@ LEAVES: dict[str, Spectrum] = {
     "grass": spectrum(0.036, 0.124, 0.066, 0.245, 0.430),
 }
 YELLOWED = spectrum(0.050, 0.200, 0.175, 0.340, 0.470)
-"""A leaf that loses its chlorophyll: old leaves, and stress at higher difficulties."""
+"""Reflectance of a leaf that loses its chlorophyll: old leaves, and stress at higher difficulties."""
 
 
 _SUBPIXEL_BITS = 4
 _SUBPIXELS = 1 << _SUBPIXEL_BITS
 _SHADE_BY_BAND = np.array([0.78, 0.88, 0.95, 0.92, 0.80], dtype=np.float32)
-"""Share of a shadow in each band: sky light fills the blue, leaf transmission the near infrared."""
+"""Strength of a shadow in each band: sky light brightens blue, light through leaves the near infrared."""
 
 
 @dataclass(frozen=True)
 class Sun:
-    """Direction that shadows fall (unit vector, image coordinates), shadow length per height, and darkness 0..1."""
+    """Direction of shadows (unit vector, image coordinates), shadow length per height, and darkness 0 to 1."""
 
     dx: float
     dy: float
@@ -72,10 +72,11 @@ class Sun:
 
 @dataclass(frozen=True)
 class Leaf:
-    """A flat leaf: base point, direction, length and half width in pixels, and how it is drawn.
+    """A flat leaf: base point, direction, length and half width in pixels, and its appearance.
 
-    The midrib is a parabola that leaves the straight axis by ``bend * length`` at the tip. ``widths`` is the half
-    width at equal steps from base to tip, relative to ``half_width``, left and right side apart.
+    The midrib is a parabola that leaves the straight axis by ``bend * length`` at the tip. ``widths`` are the half
+    widths of
+    the left and right sides at equal steps from base to tip, relative to ``half_width``.
     """
 
     x: float
@@ -108,7 +109,7 @@ class Leaf:
 
 
 class Canvas:
-    """Reflectance (rows, columns, bands), class per pixel and plant number per pixel (0: none)."""
+    """Reflectance (rows, columns, bands), class of each pixel and plant number of each pixel (0: none)."""
 
     def __init__(self, ground: NDArray[np.float32], sun: Sun, texture: NDArray[np.float32]) -> None:
         self.bands = ground
@@ -118,9 +119,9 @@ class Canvas:
         self._texture = texture
 
     def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int, plant: int) -> None:
-        """Cast the leaf's shadow on what lies below, then lay the leaf over it.
+        """Cast the leaf's shadow on the canvas, then paint the leaf over it.
 
-        A pixel belongs to the leaf where the leaf covers at least half of it.
+        A pixel belongs to the leaf if the leaf covers at least half of it.
         """
         outline = np.round(leaf.outline * _SUBPIXELS).astype(np.int32)
         shift_x = self.sun.dx * self.sun.length * leaf.height
@@ -144,7 +145,7 @@ class Canvas:
         self.plants[y0:y1, x0:x1][inside] = plant
 
     def _box(self, outline: NDArray[np.int32], dx: float, dy: float) -> tuple[int, int, int, int] | None:
-        """The pixels that leaf and shadow may touch; None where that is outside the picture."""
+        """Return the box of pixels that leaf and shadow may touch; None if it is outside the picture."""
         left, top, width, height = (value / _SUBPIXELS for value in cv2.boundingRect(outline))
         rows, columns = self.bands.shape[:2]
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
@@ -175,13 +176,13 @@ class Canvas:
 
 
 _AREA_PX = 480 * 640
-"""Area that the numbers of clods and stones are given for."""
+"""Area for which the numbers of clods and stones are given."""
 
 
 def paint_soil(
     rng: np.random.Generator, rows: int, columns: int, soil: SoilKind, sun: Sun, roughness: float
 ) -> NDArray[np.float32]:
-    """Reflectance of bare soil, (rows, columns, 5). ``roughness`` 0 (rolled seedbed) to 1 (cloddy)."""
+    """Return the reflectance of bare soil, (rows, columns, 5). ``roughness`` is 0 (rolled seedbed) to 1 (cloddy)."""
     height, stones = _surface(rng, rows, columns, roughness)
     light = _lit(height, sun)
     moisture = np.clip(0.35 + 0.35 * fractal_field(rng, rows, columns, 220, 3), 0.0, 1.0)
@@ -219,7 +220,7 @@ def _surface(
         _raise(clods, x, y, size, *shape, size * 0.4)
         centre, axes = (int(x * 16), int(y * 16)), (int(size * 14), int(shape[0] * 14))
         cv2.ellipse(stones, centre, axes, np.degrees(shape[1]), 0, 360, 1.0, -1, cv2.LINE_8, 4)
-    # A clod is no ellipse: pull the whole field about by a few pixels so that edges become ragged.
+    # Clods are not ellipses: warp the whole field by a few pixels so that their edges become ragged.
     dx = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
     dy = 1.3 * fractal_field(rng, rows, columns, 9, 2, 0.7)
     grid_y, grid_x = np.mgrid[0:rows, 0:columns].astype(np.float32)
@@ -246,7 +247,7 @@ def _raise(
 
 
 def _lit(height: NDArray[np.float32], sun: Sun) -> NDArray[np.float32]:
-    """Lambert shading plus the short shadows that clods cast."""
+    """Return Lambert shading combined with the short shadows of clods."""
     gx = cv2.Sobel(height, cv2.CV_32F, 1, 0, ksize=3) / 8.0
     gy = cv2.Sobel(height, cv2.CV_32F, 0, 1, ksize=3) / 8.0
     slope = gx * sun.dx + gy * sun.dy

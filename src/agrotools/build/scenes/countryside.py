@@ -1,7 +1,7 @@
-"""Farmland seen from above at half a metre a pixel, drawn from nothing: parcels, roads, trees, houses, two dates.
+"""Drawn farmland from above at half a metre per pixel: parcels, roads, trees and houses, on two dates.
 
-The ground (who owns what, where the road runs, where trees stand) is drawn once; :func:`paint_date` paints it as it
-looks on one day: crops at some stage, sun from somewhere, soil moist or dry.
+The ground (parcels, roads, positions of trees) is drawn once; :func:`paint_date` paints its appearance on one day: crop
+stages, direction of the sun, dry or moist soil.
 """
 
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ Spectrum = NDArray[np.float32]
 
 
 def spectrum(*values: float) -> Spectrum:
-    """Four reflectances in the order of :data:`BANDS`. Round figures of ours, typical of published libraries."""
+    """Return four reflectances in the order of :data:`BANDS`; rounded estimates, typical of published libraries."""
     return np.asarray(values, dtype=np.float32)
 
 
@@ -53,12 +53,12 @@ TOWN_ROOFS = (
     spectrum(0.080, 0.095, 0.110, 0.140),
     spectrum(0.110, 0.135, 0.160, 0.200),
 )
-"""Those of farms first, then shingles and concrete."""
+"""Roofs of farms first, then shingles and concrete."""
 
 
 @dataclass(frozen=True)
 class Light:
-    """The sun on one day: unit vector along which shadows fall, and their length per height."""
+    """Sunlight on one day: unit vector of the direction of shadows, and their length per height."""
 
     dx: float
     dy: float
@@ -66,12 +66,12 @@ class Light:
 
 
 def light_of(turn: float, length: float) -> Light:
-    """Light whose shadows fall towards ``turn``, radians in the picture."""
+    """Return light whose shadows fall in direction ``turn``, radians in the picture."""
     return Light(float(np.cos(turn)), float(np.sin(turn)), float(length))
 
 
 def value_at(plane: Plane, x: float, y: float) -> float:
-    """Value of the pixel at a place, or of the nearest one in the picture."""
+    """Return the value of the pixel at a position, or of the nearest pixel in the picture."""
     rows, columns = plane.shape
     return float(plane[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)])
 
@@ -88,7 +88,7 @@ class Tree:
 
 @dataclass(frozen=True)
 class House:
-    """Roof: centre, half sides, direction, roof kind; pixels and radians."""
+    """Roof: centre, half sides, direction and roof kind; pixels and radians."""
 
     x: float
     y: float
@@ -100,10 +100,11 @@ class House:
 
 @dataclass(frozen=True, eq=False)
 class Ground:
-    """Landscape that stays between the dates.
+    """The parts of a landscape that are the same on both dates.
 
-    ``parcels``: int32 (rows, columns), a number per field; ``along``: tillage coordinate in pixels, float32;
-    ``border``: distance to the nearest parcel border, pixels; ``road``: 0..1, ``paved``: its surface.
+    ``parcels``: int32 (rows, columns), field numbers; ``along``: tillage coordinate in pixels, float32; ``border``:
+    distance
+    to the nearest parcel border, pixels; ``road``: coverage 0 to 1; ``paved``: True for asphalt.
     """
 
     parcels: NDArray[np.int32]
@@ -121,7 +122,7 @@ class Ground:
 
 @dataclass(frozen=True)
 class Stage:
-    """A field on one day: share of the ground under plants, their colour, tone of the soil, strength of its lines."""
+    """A field on one day: share of ground under plants, their reflectance, soil brightness, strength of its lines."""
 
     cover: float
     plants: Spectrum
@@ -132,7 +133,7 @@ class Stage:
 
 
 def lay_ground(rng: np.random.Generator, rows: int, columns: int, trees: float, houses: int) -> Ground:
-    """Draw the ground. ``trees``: density of trees, 1 as usual; ``houses``: largest number of them."""
+    """Draw the ground. ``trees``: density of trees, 1 is usual; ``houses``: maximum number of houses."""
     angle = float(rng.uniform(-0.6, 0.6))
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32)
     bend = 2.2 * smooth_field(rng, rows, columns, 170)
@@ -182,7 +183,7 @@ def _split(rng: np.random.Generator, box: tuple[float, float, float, float]) -> 
 
 
 def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> None:
-    """Trees alone, along borders and in small groves; never on the road."""
+    """Place trees alone, along borders and in small groves, but never on the road."""
     rows, columns = ground.parcels.shape
     spots = [(rng.uniform(0, columns), rng.uniform(0, rows)) for _ in range(int(12 * amount))]
     on_border = np.argwhere(ground.border < 2.0)
@@ -200,7 +201,7 @@ def _stand_trees(rng: np.random.Generator, ground: Ground, amount: float) -> Non
 
 
 def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
-    """Set ``houses`` houses in loose streets, of all kinds of roofs."""
+    """Place ``houses`` houses with all kinds of roofs along loose streets."""
     rows, columns = ground.parcels.shape
     c, s = np.cos(ground.angle), np.sin(ground.angle)
     for _ in range(houses):
@@ -213,7 +214,7 @@ def build_town(rng: np.random.Generator, ground: Ground, houses: int) -> None:
 
 
 def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[int, Stage]:
-    """A stage for each parcel; ``green``: how likely a field carries green plants on that day."""
+    """Draw a stage for each parcel; ``green``: probability that a field has green plants on that day."""
     stages: dict[int, Stage] = {}
     for number in np.unique(ground.parcels):
         lines = float(rng.uniform(0.0, 0.16)) if rng.uniform() < 0.75 else 0.0
@@ -237,8 +238,10 @@ def draw_stages(rng: np.random.Generator, ground: Ground, green: float) -> dict[
 def second_stages(
     rng: np.random.Generator, ground: Ground, first: dict[int, Stage], green: float, kept: float
 ) -> dict[int, Stage]:
-    """Stages on a second date, as by :func:`draw_stages`; ``kept``: share of fields that look the same on both dates
-    (perennials, the same month of another year)."""
+    """Draw stages on a second date like :func:`draw_stages`.
+
+    ``kept``: share of fields that look the same on both dates (perennials, or the same month of another year).
+    """
     later = draw_stages(rng, ground, green)
     unchanged = {number for number in first if rng.uniform() < kept}
     return {number: first[number] if number in unchanged else later[number] for number in first}
@@ -247,7 +250,7 @@ def second_stages(
 def paint_date(
     rng: np.random.Generator, ground: Ground, stages: dict[int, Stage], sun: Light, wet_season: float
 ) -> Plane:
-    """Reflectance of fields, borders and roads on one day, (rows, columns, 4); what stands on them comes later."""
+    """Return the reflectance of fields, borders and roads on one day, (rows, columns, 4), without trees and houses."""
     rows, columns = ground.parcels.shape
     count = int(ground.parcels.max()) + 1
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
@@ -277,7 +280,7 @@ def paint_date(
 
 
 def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
-    """Houses and trees with their shadows, laid over the ground in place."""
+    """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)
         corners = np.array([(-1, -1), (1, -1), (1, 1), (-1, 1)], np.float32) * (house.half_length, house.half_width)
@@ -317,7 +320,7 @@ def _fill(
     texture: Plane | None = None,
     lit: tuple[Light, Tree] | None = None,
 ) -> None:
-    """Lay a polygon over the picture: a colour, or a shadow that takes ``shade`` of the light."""
+    """Paint a polygon over the picture: a colour, or a shadow that removes the share ``shade`` of the light."""
     rows, columns = bands.shape[:2]
     low, high = np.floor(outline.min(0)).astype(int) - 2, np.ceil(outline.max(0)).astype(int) + 3
     x0, y0, x1, y1 = max(0, low[0]), max(0, low[1]), min(columns, high[0]), min(rows, high[1])

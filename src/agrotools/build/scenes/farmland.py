@@ -1,7 +1,7 @@
-"""Farmland on two dates, drawn from nothing: crops that come and go, and now and then a field that is a field no more.
+"""Drawn farmland on two dates: crops change, and in some pairs cropland is lost.
 
-Marked synthetic wherever it is used. Roads, houses and groves stand there from the first date on, and so may a pond or
-a bare lot; what counts as change is ground that was cropland and became one of :data:`BECOMES`.
+Always marked as synthetic. Roads, houses and groves exist on both dates, and a pond or a bare lot may as well; only
+cropland that became one of :data:`BECOMES` counts as change.
 """
 
 import zlib
@@ -36,7 +36,7 @@ from agrotools.build.scenes.countryside import (
 from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
 
 _BASE_GSD_M = 0.5
-"""Of what is drawn; a satellite's picture is made coarser."""
+"""Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""
 _WATERS = (
     spectrum(0.030, 0.030, 0.022, 0.012),
     spectrum(0.060, 0.058, 0.040, 0.016),
@@ -50,9 +50,12 @@ _TRIES = 60
 
 @dataclass(frozen=True, eq=False)
 class Patch:
-    """``cover``: 0..1, float32 (rows, columns), how much of a pixel was taken; ``inward``: distance from its edge in
-    pixels, positive inside. ``look``: a number in 0..1 that what it looks like follows from; ``faint``: how much of
-    what was there before still shows."""
+    """An area that replaces cropland.
+
+    ``cover``: covered share of each pixel, float32 (rows, columns); ``inward``: distance from its edge in pixels,
+    positive
+    inside; ``look``: number from 0 to 1 that determines its appearance; ``faint``: visibility of the former ground.
+    """
 
     kind: str
     cover: Plane
@@ -66,7 +69,7 @@ class Patch:
 def _lay_patch(
     rng: np.random.Generator, ground: Ground, level: "_Level", kind: str, others: list[Patch]
 ) -> Patch | None:
-    """A lot somewhere on the fields, or a road across them; None where there is no room."""
+    """Return a lot somewhere on the fields, or a road across them; None if there is no room."""
     occupied = _occupied_ground(ground, others)
     look = float(rng.uniform())
     for _ in range(_TRIES):
@@ -79,7 +82,7 @@ def _lay_patch(
         if np.count_nonzero(cover >= 0.5) < 900:
             continue
         patch = Patch(kind, cover, inward, look, level.faint * float(rng.uniform()))
-        # Nothing stands any more, on either date, where a patch lies.
+        # Remove trees in the patch, on both dates.
         ground.trees[:] = [tree for tree in ground.trees if value_at(inward, tree.x, tree.y) < -0.5 * tree.radius]
         if kind == "building":
             patch.houses.extend(_roofs(rng, ground, patch))
@@ -90,7 +93,7 @@ def _lay_patch(
 
 
 def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: Patch, sun: Light) -> None:
-    """Lay the ground of a patch over the fields, in place; its trees and houses are stood up with all others."""
+    """Paint the ground of a patch over the fields, in place; its trees and houses are painted with all others."""
     rows, columns = ground.parcels.shape
     fine = fractal_field(rng, rows, columns, 5, 3, 0.9)
     coarse = fractal_field(rng, rows, columns, 30, 3, 0.7)
@@ -100,12 +103,12 @@ def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: P
         rim = np.exp(-((np.minimum(patch.inward, 0) / 3.0) ** 2)) * (patch.inward < 1)
         bands += (0.6 * rim)[..., None] * (1.2 * ground.soil * tone - bands)
     elif patch.kind == "road":
-        # A little broader than its surface: the shoulders are bare.
+        # The road is slightly wider than its surface, because the shoulders are bare.
         surface = (ASPHALT if patch.look < 0.5 else DIRT_ROAD if patch.look < 0.7 else _CONCRETE) * tone
         shoulder = np.clip((2.2 - patch.inward) / 1.5, 0, 1)[..., None]
         colour = surface + shoulder * (1.1 * ground.soil * tone - surface)
     elif patch.kind == "building":
-        # Concrete or gravel: a yard of plain earth would end nowhere.
+        # Concrete or gravel, because a yard of plain earth would have no visible edge.
         yard = _CONCRETE if patch.look < 0.55 else 0.65 * _CONCRETE + 0.45 * ground.soil
         green = np.clip(0.5 * coarse - 0.2, 0, 0.7)[..., None]
         colour = yard * tone + green * (GRASS_GREEN - yard * tone)
@@ -120,7 +123,7 @@ def _fill_patch(rng: np.random.Generator, bands: Plane, ground: Ground, patch: P
 
 
 def _stripped(rng: np.random.Generator, ground: Ground, patch: Patch, sun: Light, fine: Plane, coarse: Plane) -> Plane:
-    """Subsoil without a plant: heaps and hollows, wheel tracks that go everywhere."""
+    """Return subsoil without plants: heaps, hollows and wheel tracks in all directions."""
     rows, columns = ground.parcels.shape
     relief = cv2.GaussianBlur(1.4 * fractal_field(rng, rows, columns, 16, 3, 0.8), (0, 0), 0.8)
     gy, gx = np.gradient(relief)
@@ -143,7 +146,7 @@ def _occupied_ground(ground: Ground, others: list[Patch]) -> NDArray[np.bool_]:
 
 
 def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[float, float], ragged: float) -> Plane:
-    """Distance inwards of a rounded quadrangle along the fields, or of a blob, its outline warped."""
+    """Return the distance inwards from the edge of a rounded quadrangle along the fields, or of a warped blob."""
     rows, columns = ground.parcels.shape
     long = float(rng.uniform(*half_m)) / _BASE_GSD_M * (1.25 if kind == "forest" else 1.0)
     short = long * float(rng.uniform(0.55, 1.0))
@@ -162,7 +165,7 @@ def _lot(rng: np.random.Generator, ground: Ground, kind: str, half_m: tuple[floa
 
 
 def _road(rng: np.random.Generator, ground: Ground) -> Plane:
-    """Distance inwards of a band that swings across the scene."""
+    """Return the distance from the edge, positive inside, of a winding band across the scene."""
     rows, columns = ground.parcels.shape
     turn = ground.angle + (np.pi / 2 if rng.uniform() < 0.5 else 0.0) + rng.normal(0, 0.25)
     ys, xs = np.mgrid[0:rows, 0:columns].astype(np.float32)
@@ -173,7 +176,7 @@ def _road(rng: np.random.Generator, ground: Ground) -> Plane:
 
 
 def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House]:
-    """Halls or houses on the yard, none on another."""
+    """Return halls or houses on the yard that do not overlap."""
     spots = np.argwhere(patch.inward > 7)
     if not len(spots):
         return []
@@ -197,7 +200,7 @@ def _roofs(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[House
 
 
 def _saplings(rng: np.random.Generator, ground: Ground, patch: Patch) -> list[Tree]:
-    """A plantation in loose lines, or self-sown woodland."""
+    """Return trees of a plantation in loose lines, or of self-sown woodland."""
     ys, xs = np.where(patch.inward > 1.5)
     step = float(rng.uniform(6.5, 9.5))
     planted = rng.uniform() < 0.6
@@ -224,7 +227,7 @@ _DRAWN: tuple[Becomes | Literal["none"], ...] = (
     "building", "building", "building", "building", "building", "road", "road", "road", "water", "water", "bare",
     "bare", "forest", "forest", "none", "none", "none",
 )  # fmt: skip
-"""Frequencies of events: most cropland that is lost is built over."""
+"""Frequencies of events: most lost cropland is built over."""
 
 
 @dataclass(frozen=True)
@@ -234,7 +237,7 @@ class _Camera:
     gsd_m: float
     trees: float
     hamlet: int
-    """Houses of a hamlet there from the first date on, at most."""
+    """Maximum number of houses of a hamlet that exists on both dates."""
 
 
 _CAMERAS: dict[Look, _Camera] = {
@@ -248,12 +251,12 @@ class _Level:
     """Parameters of a difficulty level. Ranges are (from, to)."""
 
     half_m: tuple[float, float]
-    """Half the side of what replaces cropland."""
+    """Half the side of an area that replaces cropland, metres."""
     ragged: float
     faint: float
     """Visibility of the crop through a new forest or bare ground."""
     old: int
-    """Lots of the same kinds that were there before, at most."""
+    """Maximum number of lots of the same kinds that exist on both dates."""
     kept: float
     """Share of fields that look the same on both dates."""
     shift_px: float
@@ -274,18 +277,20 @@ _LEVELS: tuple[_Level, ...] = (
 def make_farmland_pair(
     seed: int, difficulty: Difficulty, look: Look = "aerial", becomes: Becomes | Literal["none"] | None = None
 ) -> Scene:
-    """Draw one pair of pictures. Same arguments, same pair.
+    """Draw a pair of pictures. The same arguments give the same pair.
 
-    ``images``: ``before``, ``after`` uint8, natural colours, (384, 512, 3) at 0.5 m a pixel from the air, (320, 400, 3)
-    at 0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the place in :data:`BECOMES` of what cropland became,
-    in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none), ``sites``: kind and pixels of each;
-    ``shift_px``, to the right and down, of the second picture.
+    ``images``: ``before``, ``after`` uint8, natural colours, (384, 512, 3) at 0.5 m per pixel from the air, (320, 400,
+    3) at
+    0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of cropland,
+    in
+    the frame of the first picture. ``truth``: ``becomes`` (a kind, or none); ``sites``: kind and pixels of each;
+    ``shift_px``: shift of the second picture to the right and down.
 
     Args:
-        becomes: what fields became; None: drawn from the seed. One kind in a pair.
+        becomes: new use of the lost fields, a single one per pair; None: drawn from the seed.
 
     Raises:
-        ValueError: a strange argument.
+        ValueError: an argument is invalid.
     """
     check_arguments(seed, difficulty)
     if becomes is not None and becomes not in (*BECOMES, "none"):
@@ -305,7 +310,7 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
     kinds = [str(rng.choice(["water", "bare", "forest"])) for _ in range(int(rng.integers(0, level.old + 1)))]
     old = _lots(rng, ground, level, kinds, [])
     number = 0 if becomes == "none" else 1 if becomes == "road" else int(rng.integers(1, 6))
-    # Where there are many, they are smaller.
+    # Three or more sites are smaller.
     half_m = (level.half_m[0], level.half_m[1] * (1.0 if number < 3 else 0.75))
     new = _lots(rng, ground, replace(level, half_m=half_m), [becomes] * number, old)
     green = rng.uniform(0.15, 0.7, 2)
@@ -335,7 +340,7 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
 
 
 def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
-    """Houses close together somewhere near a road, as in a village of a few farms."""
+    """Place a cluster of houses near a road, like a village of a few farms."""
     rows, columns = ground.parcels.shape
     spots = np.argwhere(ground.road > 0.5)
     row, column = spots[int(rng.integers(len(spots)))] if len(spots) else (rows // 2, columns // 2)
@@ -348,7 +353,7 @@ def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
 def _lots(
     rng: np.random.Generator, ground: Ground, level: _Level, kinds: list[str], others: list[Patch]
 ) -> list[Patch]:
-    """Patches on cropland, apart from each other, from houses and from roads; those that find no room are left out."""
+    """Return patches on cropland, apart from each other, houses and roads; patches without room are omitted."""
     patches: list[Patch] = []
     for kind in kinds:
         patch = _lay_patch(rng, ground, level, kind, [*others, *patches])
@@ -358,7 +363,7 @@ def _lots(
 
 
 def _lost_cropland(patches: list[Patch], camera: _Camera) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
-    """Cropland that was lost, in pixels of the pictures; a pixel is lost where half of it is."""
+    """Return the mask of lost cropland and its sites; a pixel is lost if at least half of it is."""
     loss_mask = np.zeros((camera.rows, camera.columns), np.uint8)
     sites: list[dict[str, Any]] = []
     for patch in patches:

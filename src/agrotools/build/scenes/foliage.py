@@ -1,7 +1,7 @@
-"""Leaves, twigs and what lies behind them, in perspective: the view in which fruit hangs.
+"""Leaves, twigs and background in perspective: the view in which fruit hangs.
 
-A view holds light (red, green, blue, near infrared), distance and the number of the fruit seen in each pixel. It is
-painted from far to near, so that what comes later hides what was there.
+A view holds light (red, green, blue, near infrared), distance and the number of the visible fruit for each pixel. It is
+painted from far to near, so that later objects hide earlier ones.
 """
 
 import math
@@ -26,7 +26,7 @@ _SPRITES = 8
 
 
 def colour(*values: float) -> Colour:
-    """Four reflectances: red, green, blue, near infrared."""
+    """Return four reflectances: red, green, blue, near infrared."""
     return np.asarray(values, dtype=np.float32)
 
 
@@ -37,7 +37,7 @@ LEAF_GREENS: tuple[Colour, ...] = (
     colour(0.040, 0.070, 0.035, 0.44),
 )
 LEAF_PALE = colour(0.160, 0.190, 0.120, 0.52)
-"""Underside of a leaf."""
+"""Reflectance of the underside of a leaf."""
 LEAF_YELLOW = colour(0.330, 0.270, 0.050, 0.50)
 LEAF_RED = colour(0.260, 0.065, 0.040, 0.46)
 LEAF_BROWN = colour(0.170, 0.100, 0.050, 0.38)
@@ -49,16 +49,24 @@ SKY = colour(1.05, 1.12, 1.25, 0.55)
 
 @dataclass(frozen=True)
 class Sunlight:
-    """``towards``: unit vector to the sun; x to the right, y down, z away from the camera. ``share`` of all light that
-    comes straight from it, the rest from the whole sky."""
+    """Direct and scattered light.
+
+    ``towards``: unit vector to the sun, with x to the right, y down, z away from the camera; ``share``: share of all
+    light
+    that comes directly from the sun, the rest coming from the whole sky.
+    """
 
     towards: tuple[float, float, float]
     share: float
 
 
 class View:
-    """``light`` (rows, columns, 4), ``distance_mm`` (rows, columns; infinite where nothing is), ``ids`` (rows,
-    columns; 0 where no fruit is seen)."""
+    """A picture in progress.
+
+    ``light`` (rows, columns, 4); ``distance_mm`` (rows, columns), infinite for empty background; ``ids`` (rows,
+    columns), 0
+    for pixels without fruit.
+    """
 
     def __init__(self, backdrop: NDArray[np.floating[Any]], backdrop_mm: Plane, sun: Sunlight, dapple: Plane) -> None:
         self.light = np.ascontiguousarray(backdrop, dtype=np.float32)
@@ -67,7 +75,7 @@ class View:
         self.ids = np.zeros((rows, columns), dtype=np.int16)
         self.sun = sun
         self.dapple = dapple
-        """0 in the shade of leaves that are not in the picture, 1 in full sun."""
+        """0 in the shade of leaves outside the picture, 1 in full sun."""
 
     @property
     def size(self) -> tuple[int, int]:
@@ -75,13 +83,13 @@ class View:
         return rows, columns
 
     def halved(self) -> "View":
-        """A view of half the size with the same backdrop, for what is out of focus."""
+        """Return a view of half the size with the same backdrop, for objects that are out of focus."""
         size = (self.ids.shape[1] // 2, self.ids.shape[0] // 2)
         light, dapple = (resized(each, *size, cv2.INTER_AREA) for each in (self.light, self.dapple))
         return View(light, resized(self.distance_mm, *size, cv2.INTER_NEAREST), self.sun, dapple)
 
     def doubled(self, whole: "View") -> "View":
-        """This view, blurred, at the size of ``whole``, whose light falls on what comes before it."""
+        """Return this view, blurred, at the size of ``whole`` and with its pattern of sun and shade."""
         size = (whole.ids.shape[1], whole.ids.shape[0])
         light = resized(blurred(self.light, 0.6), *size, cv2.INTER_LINEAR)
         distance = resized(self.distance_mm, *size, cv2.INTER_NEAREST)
@@ -90,7 +98,7 @@ class View:
     def lay(
         self, alpha: Plane, light: NDArray[np.floating[Any]], distance_mm: Plane | float, x0: int, y0: int, number: int
     ) -> None:
-        """Put a patch at (x0, y0) over what is there; it may reach beyond the view."""
+        """Paint a patch with its corner at (x0, y0) over the view; it may extend beyond the view."""
         rows, columns = self.ids.shape
         height, width = alpha.shape
         left, top = max(0, -x0), max(0, -y0)
@@ -107,14 +115,14 @@ class View:
         self.ids[there][solid] = number
 
     def flecks(self, x0: int, y0: int, side: int) -> Plane:
-        """Sun and shade on a square patch, which may reach beyond the view."""
+        """Return sun and shade on a square patch, which may extend beyond the view."""
         rows, columns = self.ids.shape
         return self.dapple[np.clip(np.arange(y0, y0 + side), 0, rows - 1)][
             :, np.clip(np.arange(x0, x0 + side), 0, columns - 1)
         ]
 
     def shade(self, alpha: Plane, x0: int, y0: int, darkness: float) -> None:
-        """Darken what lies under a patch: the shadow of what is about to be put before it."""
+        """Darken the view under a patch: the shadow of an object that is painted next."""
         rows, columns = self.ids.shape
         height, width = alpha.shape
         left, top = max(0, -x0), max(0, -y0)
@@ -126,9 +134,11 @@ class View:
 
 
 def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[NDArray[np.float32], Plane]:
-    """Background: sky above ``horizon`` (share of the height from the top), the next row of trees, the ground.
+    """Return the background: sky, the next row of trees, and the ground.
 
-    ``sky`` is its brightness (1: as white paper in the sun, more: burnt out in a photograph).
+    Args:
+        sky: its brightness (1 is white paper in the sun; higher values burn out in a photograph).
+        horizon: lower edge of the sky, as a share of the height from the top.
     """
     y = np.linspace(0.0, 1.0, rows, dtype=np.float32)[:, None]
     skyline = horizon + 0.10 * smooth_field(rng, rows, columns, 110) + 0.05 * fractal_field(rng, rows, columns, 34, 3)
@@ -147,7 +157,7 @@ def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> t
 
 
 def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[np.uint8]]:
-    """Leaves lying along x: what is covered, their relief (128 is flat), and which of two halves a pixel is in."""
+    """Return leaves along the x axis, with three channels: cover, relief (128 is flat), and half of the leaf."""
     u = ((np.arange(_SPRITE_LENGTH, dtype=np.float32) - 1.5) / (_SPRITE_LENGTH - 4))[None, :]
     v = ((np.arange(_SPRITE_WIDTH, dtype=np.float32) - _SPRITE_WIDTH / 2 + 0.5) / (_SPRITE_WIDTH / 2))[:, None]
     inside = np.clip(u, 1e-4, 1.0 - 1e-4)
@@ -177,8 +187,10 @@ def leaf_sprites(rng: Rng, slim: float = 1.0, teeth: int = 18) -> list[NDArray[n
 
 @dataclass(frozen=True)
 class LeafAt:
-    """A leaf in the view: its stalk (px), direction, length (px), how far it is turned away (1 flat to the camera, 0.2
-    nearly edge on), distance, colour, and the light on each of its halves."""
+    """A leaf in the view: position of its stalk (px), direction, length (px), distance, colour, and light on each half.
+
+    ``turned``: 1 if it faces the camera, 0.2 if it is almost edge on.
+    """
 
     x: float
     y: float
@@ -193,7 +205,7 @@ class LeafAt:
 
 
 def lay_leaf(view: View, sprite: NDArray[np.uint8], leaf: LeafAt) -> None:
-    """Paint one leaf and, where it has one, its shadow."""
+    """Paint one leaf and its shadow, if it has one."""
     c, s = math.cos(leaf.angle), math.sin(leaf.angle)
     along = leaf.length / _SPRITE_LENGTH
     wide = along * leaf.turned
@@ -229,7 +241,7 @@ def lay_leaf(view: View, sprite: NDArray[np.uint8], leaf: LeafAt) -> None:
 def twig(
     view: View, points: Sequence[tuple[float, float]], widths: Sequence[float], distance_mm: float, tone: float
 ) -> None:
-    """A branch along ``points`` (px), as thick as ``widths`` (px), lit from the side the sun is on."""
+    """Paint a branch along ``points`` (px) with thicknesses ``widths`` (px), lit from the side of the sun."""
     xs, ys = [x for x, _ in points], [y for _, y in points]
     pad = int(max(widths)) + 3
     x0, y0 = int(min(xs)) - pad, int(min(ys)) - pad

@@ -17,8 +17,11 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Skin:
-    """Ground colour and the colour of the blush, how much of the fruit the blush covers (from, to), how streaked it is,
-    and how glossy the skin is."""
+    """Colours of a skin: ground colour and blush.
+
+    ``share``: range of the share of the fruit that the blush covers; ``streaks``: strength of streaks; ``gloss``:
+    glossiness.
+    """
 
     ground: Colour
     blush: Colour
@@ -29,8 +32,11 @@ class Skin:
 
 @dataclass(frozen=True)
 class FruitKind:
-    """``diameter_mm``: across the axis, mean and spread; ``flat``: length along the axis over diameter (from, to);
-    ``lobed``: three bodies side by side."""
+    """A kind of fruit.
+
+    ``diameter_mm``: mean and standard deviation across the axis; ``flat``: range of the length along the axis over the
+    diameter; ``lobed``: True for three bodies side by side.
+    """
 
     name: str
     plural: str
@@ -89,7 +95,12 @@ KINDS: dict[str, FruitKind] = {
 
 @dataclass(frozen=True, eq=False)
 class Fruit:
-    """``centre_px`` x, y; ``distance_mm`` of its centre; ``axis``: unit vector of its stalk; ``blush``: share."""
+    """A fruit in the view.
+
+    ``centre_px``: x, y; ``distance_mm``: distance of its centre; ``axis``: unit vector of its stalk; ``blush``: share
+    of the
+    skin that is blushed, 0 to 1.
+    """
 
     kind: FruitKind
     skin: Skin
@@ -104,14 +115,14 @@ class Fruit:
 
 @dataclass(frozen=True)
 class Seen:
-    """Unoccluded extent of a fruit: number of pixels and box (x0, y0, x1, y1), ends excluded."""
+    """Unoccluded extent of a fruit: number of pixels and box (x0, y0, x1, y1), half-open."""
 
     whole_px: int
     box: tuple[int, int, int, int]
 
 
 def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: float) -> Seen:
-    """Paint one fruit, number ``number``. ``in_sun``: 0 in full shade of leaves, 1 in full sun."""
+    """Paint one fruit with the id ``number``. ``in_sun``: 0 in full shade of leaves, 1 in full sun."""
     scale = focal_px / fruit.distance_mm
     bodies = _bodies(fruit)
     reach = max(float(np.hypot(*(offset[:2]))) + size * max(1.0, flat) for offset, size, flat in bodies) + 3.0 / scale
@@ -135,7 +146,7 @@ def lay_fruit(view: View, fruit: Fruit, number: int, focal_px: float, in_sun: fl
 
 
 def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
-    """Offset from the centre (mm), radius across the axis (mm) and flatness of each ellipsoid."""
+    """Return offset from the centre (mm), radius across the axis (mm) and flatness of each ellipsoid."""
     radius, axis = fruit.diameter_mm / 2, np.asarray(fruit.axis)
     if fruit.kind.lobed:
         rng = np.random.default_rng([fruit.seed, 3])
@@ -153,8 +164,11 @@ def _bodies(fruit: Fruit) -> list[tuple[Vector, float, float]]:
 def _surface(
     bodies: Sequence[tuple[Vector, float, float]], axis: Vector, xs: Plane, ys: Plane, scale: float
 ) -> tuple[Plane, Plane, NDArray[np.float32], Plane]:
-    """Cover, distance before the centre (mm, negative), unit normals (rows, columns, 3), and place along the axis
-    (-1 bottom to 1 stalk) of the nearest surface."""
+    """Return the properties of the nearest surface.
+
+    These are cover, distance relative to the centre (mm, negative in front of it), unit normals (rows, columns, 3), and
+    position along the axis (-1 bottom to 1 stalk).
+    """
     shape = np.broadcast_shapes(xs.shape, ys.shape)
     alpha = np.zeros(shape, np.float32)
     depth = np.full(shape, 1e6, np.float32)
@@ -192,7 +206,7 @@ def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in
     facing = normal @ sun
     mottle = fractal_field(rng, rows, columns, max(4.0, 0.4 * columns), 4, 0.7)
     streak = _streaks(rng, fruit, normal) if fruit.skin.streaks > 0.1 else np.float32(0.0)
-    # The side towards the light colours first: a share of 0.5 reddens the half that faces it.
+    # The side facing the light blushes first: with a share of 0.5, the half facing it is red.
     coloured = 3.2 * (facing * 0.6 - (1.0 - 2.0 * fruit.blush) + 0.35 * mottle + fruit.skin.streaks * streak)
     blush = 1.0 / (1.0 + np.exp(-np.clip(coloured, -8, 8)))
     specks = 1.0 + 0.05 * rng.standard_normal((rows, columns), dtype=np.float32)
@@ -200,7 +214,7 @@ def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in
     cavity = fruit.kind.hollow * np.exp(-(((1.0 - axial) / 0.10) ** 2))
     calyx = 0.5 * fruit.kind.hollow * np.exp(-(((1.0 + axial) / 0.035) ** 2))
     direct = np.clip(facing, 0.0, 1.0) * (np.float32(view.sun.share * 2.2) * in_sun)
-    # The sky is above, leaves and ground throw back a little green from all sides.
+    # The sky is above; leaves and ground reflect a little green light from all sides.
     around = (1.0 - view.sun.share) * (0.62 - 0.38 * normal[..., 1]) + 0.06
     light = (direct + around) * (1.0 - 0.75 * cavity - calyx) * specks
     light *= 0.80 + 0.20 * np.clip(-normal[..., 2], 0.0, 1.0)
@@ -214,14 +228,14 @@ def _lit(view: View, fruit: Fruit, normal: NDArray[np.float32], axial: Plane, in
 
 
 def _across(axis: Vector) -> tuple[Vector, Vector]:
-    """Two unit vectors at right angles to the axis and each other."""
+    """Return two unit vectors perpendicular to the axis and to each other."""
     first = np.cross(axis, [0.31, 0.17, 0.93])
     first /= np.linalg.norm(first)
     return first, np.cross(axis, first)
 
 
 def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
-    """Stripes from stalk to bottom."""
+    """Return stripes from stalk to bottom."""
     first, second = _across(np.asarray(fruit.axis))
     around = np.arctan2(normal @ second.astype(np.float32), normal @ first.astype(np.float32))
     table = np.convolve(rng.standard_normal(128 + 2), [0.3, 0.5, 0.3], "valid").astype(np.float32)
@@ -232,7 +246,7 @@ def _streaks(rng: Rng, fruit: Fruit, normal: NDArray[np.float32]) -> Plane:
 
 
 def _stalk(view: View, fruit: Fruit, scale: float) -> None:
-    """A short stalk; the fruit is painted after it, so only what stands out above is seen."""
+    """Paint a short stalk; the fruit is painted after it, so only the part above it is visible."""
     x, y = fruit.centre_px
     reach = fruit.diameter_mm * scale * 0.62
     thick = max(1, round(2.6 * scale))

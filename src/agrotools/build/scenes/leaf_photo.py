@@ -1,6 +1,6 @@
-"""Leaves with lesions on a board, a cloth or soil: drawn from nothing, the diseased pixels known exactly.
+"""Drawn leaves with lesions on a board, a cloth or soil; the diseased pixels are known exactly.
 
-Marked synthetic wherever it is used.
+Always marked as synthetic.
 """
 
 import zlib
@@ -28,7 +28,7 @@ from agrotools.build.scenes.scene import (
 ROWS_PX, COLUMNS_PX = 480, 640
 BACKGROUND, HEALTHY, LESION = 0, 1, 2
 LEAST_LESION_PX = 12
-"""Smaller patches are no lesions of their own in ``n_lesions``; their pixels count all the same."""
+"""Minimum size of a lesion in ``n_lesions``; pixels of smaller patches still count as diseased."""
 MOST_LEAVES = 3
 
 
@@ -39,15 +39,15 @@ class _Level:
     grounds: tuple[str, ...]
     severity_pct: tuple[float, float]
     healthy: float
-    """Chance of a leaf without any lesion."""
+    """Probability of a leaf without any lesion."""
     kinds: int
-    """Kinds of lesions on one leaf, at most."""
+    """Maximum number of kinds of lesions on one leaf."""
     strength: tuple[float, float]
     curl: float
     gloss: float
     age: tuple[float, float]
     shadow: float
-    """Chance that a shadow falls over part of the leaf."""
+    """Probability of a shadow over part of the leaf."""
     electrons: float
 
 
@@ -63,22 +63,23 @@ def make_leaf_photo(
     seed: int, difficulty: Difficulty = 1, crop: str | None = None, lesion: str | None = None, *,
     leaves: int = 1, severity_pct: float | None = None,
 ) -> Scene:  # fmt: skip
-    """Draw one photograph of 640 x 480 px with one to three leaves of one crop. Same arguments, same scene.
+    """Draw a photograph of 640 x 480 px with one to three leaves of one crop. The same arguments give the same scene.
 
     Args:
         crop: one of :data:`agrotools.build.scenes.lesions.BLADES`; None: drawn.
         lesion: one of :data:`agrotools.build.scenes.lesions.KINDS`; None: drawn, one or two kinds.
-        leaves: how many lie side by side.
-        severity_pct: share of each leaf that is to be diseased, about; None: drawn, at times nothing.
+        leaves: number of leaves side by side.
+        severity_pct: approximate diseased share of each leaf, percent; None: drawn, sometimes 0.
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,
-        2 diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
+            2
+        diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
         ``leaf_area_px``, ``lesion_area_px``, ``severity_pct``, ``n_lesions`` (8-connected, at least 12 px), ``box``,
         ``kinds``; ``crop``, ``ground``.
 
     Raises:
-        ValueError: an argument is not one of those said.
+        ValueError: an argument is invalid.
     """
     check_arguments(seed, difficulty)
     if crop is not None and crop not in BLADES:
@@ -131,7 +132,7 @@ def _draw(
 
 
 def _bright(light: NDArray[np.float32]) -> float:
-    """Grey level that the camera exposes for; on dark ground it does not lift the leaf to white."""
+    """Return the grey level for which the camera exposes; limited so that a leaf on dark ground does not turn white."""
     return max(float(np.quantile(light[::4, ::4, :3].max(axis=2), 0.97)) * 1.05, 0.5)
 
 
@@ -166,7 +167,7 @@ def _infect(
 
 
 def _clip(blade: Blade) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Region of the leaf's patch in the picture, and the part of the patch in it."""
+    """Return the region of the leaf's patch in the picture, and the corresponding part of the patch."""
     rows, columns = blade.cover.shape
     left, top = max(0, -blade.x0), max(0, -blade.y0)
     right, bottom = min(columns, COLUMNS_PX - blade.x0), min(rows, ROWS_PX - blade.y0)
@@ -177,7 +178,7 @@ def _clip(blade: Blade) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
 def _lay(
     rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: _Level
 ) -> None:
-    """Put the leaf on the ground: its shadow, then itself in the light that its relief gives it."""
+    """Paint the leaf's shadow on the ground, then the leaf, lit according to its relief."""
     window, blade_window = _clip(blade)
     raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
     shape = np.maximum(blade.cover, blade.stalk)
@@ -196,7 +197,7 @@ def _lay(
     lambert *= np.sqrt(1.0 + rise * rise) / rise
     shine = (1.0 - sun.darkness) + sun.darkness * lambert
     lit = shine[..., None] * surface
-    # The sky mirrors in the cuticle where the blade tilts half way towards the sun.
+    # The cuticle reflects the sky where the blade tilts half way towards the sun.
     tilt = ((gx + 0.22 * sun.dx) ** 2 + (gy + 0.22 * sun.dy) ** 2) / 0.02
     gloss = blade.kind.gloss * level.gloss * 0.16 * np.exp(-np.clip(tilt, 0.0, 30.0))
     lit += gloss[..., None] * np.array([0.95, 1.0, 1.08, 0.6], np.float32)
@@ -223,7 +224,7 @@ def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
 
 
 def _cloth(rng: Rng) -> NDArray[np.float32]:
-    """Woven cloth, dark or coloured, with a few folds."""
+    """Return woven cloth, dark or coloured, with a few folds."""
     tones = (
         colour(0.045, 0.047, 0.055, 0.2), colour(0.05, 0.09, 0.22, 0.3), colour(0.30, 0.28, 0.25, 0.5),
         colour(0.17, 0.17, 0.18, 0.3), colour(0.42, 0.36, 0.36, 0.55),
@@ -241,7 +242,7 @@ def _cloth(rng: Rng) -> NDArray[np.float32]:
 
 
 def _shadow_over(rng: Rng, light: NDArray[np.float32]) -> None:
-    """The edge of a large shadow: a hand, the photographer."""
+    """Darken one side of an edge, like the shadow of a hand or of the photographer."""
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
     turn = rng.uniform(0, 2 * np.pi)
     side = (x - rng.uniform(0.25, 0.75) * COLUMNS_PX) * np.cos(turn) + (y - rng.uniform(0.3, 0.7) * ROWS_PX) * np.sin(

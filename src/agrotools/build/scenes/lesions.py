@@ -1,7 +1,7 @@
 """Lesions of leaf diseases: spots with halos, blotches, angular spots between veins, rust pustules, mildew.
 
-Each kind marks the pixels that are diseased and paints them. A pixel counts as diseased where the tissue has lost its
-healthy colour, halos included.
+Each kind marks the diseased pixels and paints them. A pixel counts as diseased if its tissue has lost its healthy
+colour, halos included.
 """
 
 import math
@@ -16,14 +16,19 @@ from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
 from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
 
 _NERVE = colour(0.150, 0.185, 0.075, 0.50)
-"""Of the midrib and the larger veins."""
+"""Reflectance of the midrib and the larger veins."""
 
 
 @dataclass(frozen=True)
 class BladeKind:
-    """``slim``: half the width over the length; ``rise``, ``fall``: how fast it widens and narrows; ``teeth``: number
-    along a side and their depth; ``wave``: how wavy the edge is; ``veins``: pairs of side veins; ``basal``: whether the
-    veins start at the base as on bean and cucumber."""
+    """Shape and colour of a crop's leaf.
+
+    ``slim``: range of half the width over the length; ``rise``, ``fall``: exponents of widening and narrowing;
+    ``teeth``:
+    number along a side and their depth; ``wave``: waviness of the edge; ``veins``: pairs of side veins; ``lobes``:
+    depth of
+    lobes.
+    """
 
     slim: tuple[float, float]
     rise: float
@@ -50,9 +55,12 @@ BLADES: dict[str, BladeKind] = {
 
 @dataclass(frozen=True, eq=False)
 class Blade:
-    """A leaf in its own patch of the picture, all (rows, columns): ``cover`` 0..1, ``veins`` 0..1, ``height`` in
-    pixels (its gradient gives the light), ``along`` 0 at the stalk to 1 at the tip, ``across`` -1..1 between its edges,
-    ``stalk`` 0..1. ``x0``, ``y0``: where the patch lies."""
+    """A leaf in its own patch of the picture; all planes are (rows, columns).
+
+    ``cover`` 0 to 1; ``veins`` 0 to 1; ``height`` in pixels (its gradient determines the light); ``along`` 0 at the
+    stalk to
+    1 at the tip; ``across`` -1 to 1 between its edges; ``stalk`` 0 to 1; ``x0``, ``y0``: position of the patch.
+    """
 
     kind: BladeKind
     x0: int
@@ -74,7 +82,7 @@ class Blade:
 def lay_out(
     rng: Rng, kind: BladeKind, centre: tuple[float, float], length_px: float, angle: float, curl: float
 ) -> Blade:
-    """A leaf of that length about ``centre`` (px), its tip towards ``angle``."""
+    """Return a leaf of that length around ``centre`` (px), with its tip in direction ``angle``."""
     slim = float(rng.uniform(*kind.slim))
     reach = int(length_px * max(0.60, slim + 0.12)) + 6
     x0, y0, side = int(centre[0]) - reach, int(centre[1]) - reach, 2 * reach
@@ -114,7 +122,7 @@ def lay_out(
 
 
 def _veins(rng: Rng, kind: BladeKind, u: Plane, v: Plane, across: Plane, length_px: np.float32) -> Plane:
-    """Midrib, side veins that bend towards the tip, and a net of fine ones."""
+    """Return the midrib, side veins that bend towards the tip, and a net of fine veins."""
     rows, columns = u.shape
     aside = np.abs(v)
     rib = np.exp(-((aside * length_px / (0.0065 * length_px * (1.35 - u) + 0.6)) ** 2))
@@ -132,7 +140,7 @@ def _veins(rng: Rng, kind: BladeKind, u: Plane, v: Plane, across: Plane, length_
 
 
 def _relief(rng: Rng, across: Plane, u: Plane, veins: Plane, length_px: float, curl: float) -> Plane:
-    """Height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
+    """Return the height in pixels: the blade bulges between its veins, and curls up or down along its edges."""
     rows, columns = u.shape
     bulge = -0.010 * length_px * (veins**0.7)
     folds = 0.010 * length_px * fractal_field(rng, rows, columns, 0.22 * length_px, 3)
@@ -142,7 +150,7 @@ def _relief(rng: Rng, across: Plane, u: Plane, veins: Plane, length_px: float, c
 
 
 def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
-    """Reflectance (rows, columns, 4) of the healthy leaf; ``age`` 0 young to 1 old and paler."""
+    """Return the reflectance (rows, columns, 4) of the healthy leaf; ``age``: 0 young to 1 old and paler."""
     rows, columns = blade.cover.shape
     tone = blade.kind.tone * rng.normal(1.0, 0.08, 4).clip(0.8, 1.25).astype(np.float32)
     mottle = 1.0 + 0.07 * fractal_field(rng, rows, columns, 0.10 * blade.length_px, 4, 0.75)
@@ -174,7 +182,7 @@ def _spots(
     rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float, radius: tuple[float, float],
     centre: Colour, halo: float, rim: float,
 ) -> Mask:  # fmt: skip
-    """Roundish spots in loose groups: pale or brown middle, dark rim, yellow halo."""
+    """Paint roundish spots in loose groups: pale or brown centre, dark rim, yellow halo."""
     inside = blade.inside
     rows, columns = inside.shape
     marked = np.zeros(inside.shape, np.bool_)
@@ -190,7 +198,7 @@ def _spots(
         if density[int(y), int(x)] + 0.7 * rng.normal() < -0.1:
             continue
         r = float(np.clip(rng.lognormal(np.log(np.sqrt(radius[0] * radius[1])), 0.4), *radius))
-        # The last spot is no larger than what is still missing.
+        # The last spot is limited to the area that is still missing.
         r = min(r, max(1.6, float(np.sqrt(max(goal - counted, 6) / np.pi)) * 1.15))
         reach = int(1.8 * r + 4)
         x0, x1 = max(0, int(x) - reach), min(columns, int(x) + reach + 1)
@@ -221,26 +229,26 @@ def _spots(
 
 
 def ring_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """Spots with a dark rim and a halo, as by Cercospora, Septoria or Alternaria."""
+    """Paint spots with a dark rim and a halo, as caused by Cercospora, Septoria or Alternaria."""
     tone = _CENTRES[int(rng.integers(len(_CENTRES)))]
     top = float(rng.uniform(0.020, 0.050)) * blade.length_px
     return _spots(rng, blade, surface, goal, strength, (0.35 * top, top), tone, float(rng.uniform(0.15, 0.6)), 0.28)
 
 
 def dead_spots(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """Few large brown spots without a halo."""
+    """Paint a few large brown spots without a halo."""
     top = float(rng.uniform(0.05, 0.10)) * blade.length_px
     return _spots(rng, blade, surface, goal, strength, (0.3 * top, top), _BROWN, 0.0, float(rng.choice([0.0, 0.2])))
 
 
 def rust(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """Many small orange pustules, each in a pale yellow ring."""
+    """Paint many small orange pustules, each in a pale yellow ring."""
     top = max(3.0, 0.013 * blade.length_px)
     return _spots(rng, blade, surface, goal, strength, (0.5 * top, top), _RUST, float(rng.uniform(0.5, 0.9)), 0.0)
 
 
 def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """Irregular blotches: what a short-range activator and a long-range inhibitor leave of random beginnings."""
+    """Paint irregular blotches: the pattern of a short-range activator and a long-range inhibitor from random noise."""
     rows, columns = blade.inside.shape
     small = (max(16, columns // 4), max(16, rows // 4))
     state = rng.standard_normal((small[1], small[0])).astype(np.float32)
@@ -265,7 +273,7 @@ def blotches(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: floa
 
 
 def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """Spots that end at the fine veins, so that they have corners."""
+    """Paint spots that end at the fine veins, so that they have corners."""
     rows, columns = blade.inside.shape
     gap = max(5.0, float(rng.uniform(0.018, 0.034)) * blade.length_px)
     seeds = np.full((rows, columns), 255, np.uint8)
@@ -292,7 +300,7 @@ def angular(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float
 
 
 def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float) -> Mask:
-    """White powdery patches with soft edges."""
+    """Paint white powdery patches with soft edges."""
     rows, columns = blade.inside.shape
     field = smooth_field(rng, rows, columns, 0.15 * blade.length_px)
     field += 0.35 * fractal_field(rng, rows, columns, 0.05 * blade.length_px, 4, 0.7)
@@ -304,7 +312,7 @@ def mildew(rng: Rng, blade: Blade, surface: Surface, goal: int, strength: float)
 
 
 def _highest(field: Plane, inside: Mask, goal: int) -> tuple[Mask, float]:
-    """The ``goal`` pixels of the leaf where the field is highest, and its level there."""
+    """Return the mask of the ``goal`` leaf pixels with the highest values of the field, and their lowest value."""
     values = np.sort(field[inside])
     if goal <= 0 or not len(values):
         return np.zeros(inside.shape, np.bool_), float("inf") if not len(values) else float(values[-1]) + 10.0
@@ -320,5 +328,7 @@ KINDS: dict[str, Callable[[Rng, Blade, Surface, int, float], Mask]] = {
     "rust": rust,
     "mildew": mildew,
 }
-"""By name: paints about ``goal`` pixels of the leaf and returns those that are diseased. ``strength``: 0.5 (faint) to
-1."""
+"""Painting functions by name.
+
+Each paints about ``goal`` pixels of the leaf and returns the mask of diseased ones; ``strength``: 0.5 (faint) to 1.
+"""

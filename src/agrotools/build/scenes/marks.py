@@ -1,7 +1,8 @@
-"""Marks that people draw on a photograph to point at something: a box or an ellipse of one pure colour.
+"""Marks that people draw on a photograph to point at something: a box or an ellipse in one pure colour.
 
-Three pens: :func:`marked` draws with a felt pen of a colour near the pure one, :func:`outlined` a smooth red line, and
-:func:`mark_each` marks of exact colours around several things.
+:func:`marked` draws with a felt pen whose colour is close to the pure one, :func:`outlined` draws a smooth red line,
+and
+:func:`mark_each` draws marks in exact colours around several objects.
 """
 
 from collections.abc import Callable, Sequence
@@ -16,14 +17,14 @@ from agrotools.tools.marks.finding import PURE_COLOURS
 
 StrokeColour = Literal["red", "yellow", "magenta", "cyan"]
 STROKE_COLOURS: tuple[StrokeColour, ...] = ("red", "yellow", "magenta", "cyan")
-"""Colours that stand out from fields and trees, and that no roof has."""
+"""Colours that stand out from fields and trees and do not occur on roofs."""
 MarkShape = Literal["box", "ellipse"]
 Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, ends excluded."""
+"""x0, y0, x1, y1 in pixels, half-open."""
 
 
 def draw_colour(rng: np.random.Generator) -> StrokeColour:
-    """One of :data:`STROKE_COLOURS`."""
+    """Return one of :data:`STROKE_COLOURS` at random."""
     return STROKE_COLOURS[int(rng.integers(len(STROKE_COLOURS)))]
 
 
@@ -34,8 +35,14 @@ def random_box(
     suits: Callable[[Box], bool] = lambda _: True,
     tries: int = 1,
 ) -> Box:
-    """A box of ``shares`` (from, to) of each side of a picture of ``shape`` (rows, columns), at least 8 px from its
-    edges: the first of ``tries`` that suits, else the last."""
+    """Return a random box at least 8 px from the edges of a picture.
+
+    Args:
+        shape: rows and columns of the picture.
+        shares: range of the box's sides as shares of the picture's.
+        suits: condition on the box.
+        tries: maximum number of boxes; if none suits, the last is returned.
+    """
     rows, columns = shape
     box = (0, 0, 0, 0)
     for _ in range(tries):
@@ -48,16 +55,16 @@ def random_box(
 
 
 def grown(box: Sequence[int], by_px: int) -> Box:
-    """The box with a margin on all sides."""
+    """Return the box with a margin on all sides."""
     return box[0] - by_px, box[1] - by_px, box[2] + by_px, box[3] + by_px
 
 
 def marked(
     rng: np.random.Generator, pixels: NDArray[np.uint8], inside: Box, shape: MarkShape, colour: StrokeColour
 ) -> tuple[NDArray[np.uint8], dict[str, Any]]:
-    """A copy of a picture with a mark around ``inside``, and what a perfect ``extract_marked_region`` returns of it.
+    """Return a copy of a picture with a mark around ``inside``, and the perfect ``extract_marked_region`` result.
 
-    A box runs along ``inside``; an ellipse goes through its corners, so it needs 0.21 of each side more room.
+    A box runs along ``inside``; an ellipse passes through its corners, so it needs 0.21 of each side more room.
     """
     height, width = pixels.shape[:2]
     stroke = int(rng.integers(3, 6))
@@ -86,7 +93,7 @@ def marked(
 
 
 def outlined(rgb: NDArray[np.uint8], box: Box) -> tuple[NDArray[np.uint8], list[int]]:
-    """A photo with a red outline drawn on it along ``box``; and the bounds inside the stroke."""
+    """Return a photo with a red outline drawn along ``box``, and the bounds inside the stroke."""
     rows, columns = rgb.shape[:2]
     x0, y0, x1, y1 = max(4, box[0]), max(4, box[1]), min(columns - 5, box[2]), min(rows - 5, box[3])
     stroke = np.zeros((rows, columns), np.uint8)
@@ -110,10 +117,11 @@ def mark_each(
     rng: np.random.Generator,
     shapes: Sequence[MarkShape] = ("box", "box", "ellipse"),
 ) -> list[dict[str, Any]]:
-    """Draw a mark around each box for which there is room, each in a colour of its own, in place.
+    """Draw, in place, a mark around each box that has enough room, each in a different colour.
 
     Returns:
-        For each mark ``place`` (which box), ``color``, and ``truth``: result of a perfect ``extract_marked_region``.
+        For each mark: ``place`` (index of the box), ``color``, and ``truth``, the perfect ``extract_marked_region``
+            result.
     """
     stroke = int(rng.integers(3, 5))
     rows, columns = photo.shape[:2]

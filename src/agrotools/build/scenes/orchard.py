@@ -1,7 +1,7 @@
-"""Fruit on the plant, seen by a colour camera with depth: drawn from nothing, every diameter known.
+"""Drawn fruit on a plant, seen by a colour camera with depth; every diameter is known.
 
-Marked synthetic wherever it is used. Fruit hangs among leaves at several distances, of one variety in each picture:
-red, striped, pale or green, so that colour alone does not find it.
+Always marked as synthetic. Fruit hangs among leaves at several distances, of one variety in each picture: red, striped,
+pale or green, so that colour alone does not find it.
 """
 
 import math
@@ -37,7 +37,7 @@ _ODD = {"yellow": LEAF_YELLOW, "red": LEAF_RED, "brown": LEAF_BROWN}
 
 @dataclass(frozen=True)
 class Camera:
-    """Focal length, and how far off the plant is."""
+    """Focal length, and distance of the plant."""
 
     focal_px: float
     near_mm: float
@@ -46,25 +46,25 @@ class Camera:
 
 @dataclass(frozen=True, eq=False)
 class Foliage:
-    """The leaves of one plant: forms, usual colour and length."""
+    """The leaves of one plant: shapes, usual colour and length."""
 
     sprites: list[NDArray[np.uint8]]
     base: Colour
     leaf_mm: float
     odd_leaves: float
-    """Share of leaves of another colour."""
+    """Share of leaves with another colour."""
     odd: tuple[str, ...]
-    """Colours of fruits: yellow, red or brown."""
+    """Colours of these leaves: yellow, red or brown."""
 
 
 def anywhere(rng: Rng, view: View) -> tuple[float, float]:
-    """A place in the picture or just beside it, pixels."""
+    """Return a random position in the picture or just outside it, pixels."""
     rows, columns = view.size
     return float(rng.uniform(-0.04, 1.04) * columns), float(rng.uniform(-0.04, 1.04) * rows)
 
 
 def beside(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float, float]:
-    """Place of a leaf's stalk: beside a fruit with that chance, else anywhere."""
+    """Return the position of a leaf's stalk: near a fruit with probability ``over``, otherwise anywhere."""
     if hung and rng.uniform() < over:
         fruit = hung[int(rng.integers(len(hung)))]
         turn = rng.uniform(0, 2 * np.pi)
@@ -75,7 +75,7 @@ def beside(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float,
 def lay_cluster(
     rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float
 ) -> None:
-    """The leaves of one spur or shoot tip, which spread from about one point."""
+    """Paint the leaves of one spur or shoot tip, which spread from about one point."""
     turn = rng.uniform(0, 2 * np.pi)
     scatter = 0.10 * foliage.leaf_mm * camera.focal_px / distance
     for _ in range(int(rng.integers(4, 9))):
@@ -88,7 +88,10 @@ def lay_one(
     rng: Rng, view: View, foliage: Foliage, at: tuple[float, float], distance: float, camera: Camera, dim: float,
     turn: float | None = None,
 ) -> None:  # fmt: skip
-    """One leaf, its stalk ``at`` a place. ``dim``: how much light reaches it, 1 at the front of the crown."""
+    """Paint one leaf whose stalk is at position ``at``.
+
+    ``dim``: share of light that reaches it, 1 at the front of the crown.
+    """
     (x, y), (rows, columns) = at, view.size
     sunny = float(view.dapple[min(max(int(y), 0), rows - 1), min(max(int(x), 0), columns - 1)]) * (0.3 + 0.7 * dim)
     tone = foliage.base * rng.uniform(0.5, 1.0) + LEAF_GREENS[int(rng.integers(len(LEAF_GREENS)))] * 0.4
@@ -99,7 +102,7 @@ def lay_one(
     elif chance > 0.86:
         tone = tone + (LEAF_PALE - tone) * 0.6
     elif chance > 0.76 and sunny > 0.5:
-        tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # the sun behind it shines through
+        tone = tone * np.array([1.7, 1.75, 0.8, 1.0])  # light from the sun behind it shines through
     sky = (1.0 - view.sun.share) * rng.uniform(0.35, 0.9)
     first, second = (max(0.0, float(rng.normal(0.5, 0.38))) * view.sun.share * 2.4 * sunny for _ in range(2))
     depth = 0.2 + 0.8 * dim
@@ -120,7 +123,7 @@ def lay_one(
 def lay_branches(
     rng: Rng, view: View, distance: float, camera: Camera, count: int, tone: float, step_px: float
 ) -> None:
-    """``count`` branches of pieces ``step_px`` long that rise through the picture."""
+    """Paint ``count`` branches with segments of ``step_px`` that rise through the picture."""
     rows, columns = view.size
     for _ in range(count):
         x, y = float(rng.uniform(0, columns)), float(rows * rng.uniform(0.5, 1.25))
@@ -136,9 +139,9 @@ def lay_branches(
 
 ROWS_PX, COLUMNS_PX = 480, 640
 WELL_SEEN = 0.6
-"""Share of a fruit that must be seen for it to count among those that can be measured."""
+"""Minimum visible share of a fruit that counts as measurable."""
 LEAST_SEEN = 0.15
-"""Share from which a fruit counts as visible at all."""
+"""Minimum visible share of a fruit that counts as visible at all."""
 
 
 @dataclass(frozen=True)
@@ -146,11 +149,11 @@ class _Level:
     """Parameters of a difficulty level. Ranges are (from, to)."""
 
     skins: tuple[str, ...]
-    """Varieties of apple; of other fruit all are drawn at every difficulty."""
+    """Varieties of apple; for other fruit, all varieties are drawn at every difficulty."""
     fruits: tuple[int, int]
     front_leaves: tuple[int, int]
     over_fruit: float
-    """Chance that a front leaf grows over a fruit."""
+    """Probability that a front leaf is near a fruit."""
     odd_leaves: float
     """Share of leaves that are yellow, red or brown."""
     odd: tuple[str, ...]
@@ -181,23 +184,25 @@ def make_orchard(
     seed: int, difficulty: Difficulty = 1, kind: str = "apple", *,
     fruits: int | None = None, skin: str | None = None, mean_mm: float | None = None,
 ) -> Scene:  # fmt: skip
-    """Draw one picture of 640 x 480 px with its depth. Same arguments, same scene.
+    """Draw a picture of 640 x 480 px with its depth. The same arguments give the same scene.
 
     Args:
         kind: one of :data:`agrotools.build.scenes.fruits.KINDS`.
-        fruits: how many to hang; None: drawn. Fewer where no room is found.
+        fruits: number of fruits; None: drawn. There are fewer if there is not enough room.
         skin: variety; None: drawn.
         mean_mm: mean diameter of the fruit on this plant; None: drawn.
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3); ``nir`` uint8 (480, 640); ``depth`` uint16 (480, 640), millimetres
-        along the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 where no fruit is seen. ``truth``:
+            along
+        the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 for pixels without fruit. ``truth``:
         ``fruits``, from near to far, each with ``id``, ``diameter_mm`` (across the axis), ``distance_mm`` (from the
-        camera to the centre), ``centre_px``, ``box`` (of the whole fruit, hidden parts included, clipped to
-        the picture) and ``visibility`` (seen share of its outline); ``skin``. ``sidecar``: intrinsics in pixels.
+            camera
+        to the centre), ``centre_px``, ``box`` (of the whole fruit including hidden parts, clipped to the picture) and
+        ``visibility`` (visible share of its outline); ``skin``; ``kind``. ``sidecar``: intrinsics in pixels.
 
     Raises:
-        ValueError: an argument is not one of those said.
+        ValueError: an argument is invalid.
     """
     check_arguments(seed, difficulty)
     if kind not in KINDS:
@@ -215,7 +220,7 @@ def _draw(
     level = _LEVELS[difficulty]
     varieties = level.skins if kind.name == "apple" else tuple(kind.skins)
     variety = str(rng.choice(varieties)) if skin is None else skin
-    # Small fruit is looked at from nearer, so that it fills as many pixels as its distance allows.
+    # Small fruit is photographed from nearer, to cover enough pixels.
     near = float(rng.uniform(760, 1150)) * (kind.diameter_mm[0] / 74.0) ** 0.75
     camera = Camera(float(rng.uniform(760, 1000)), near)
     low, high = level.fruits
@@ -251,7 +256,7 @@ def _empty(rng: Rng, level: _Level) -> View:
 
 
 def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, mean_mm: float | None) -> list[Fruit]:
-    """Fruits that do not touch each other, singly and in clusters."""
+    """Return fruits that do not touch each other, singly and in clusters."""
     skin = kind.skins[variety]
     drawn = float(rng.normal(kind.diameter_mm[0], 0.6 * kind.diameter_mm[1]))
     mean = drawn if mean_mm is None else mean_mm
@@ -293,7 +298,7 @@ def _hang(rng: Rng, kind: FruitKind, variety: str, wanted: int, camera: Camera, 
 
 
 def _paint(rng: Rng, view: View, level: _Level, camera: Camera, hung: list[Fruit]) -> tuple[View, list[Seen]]:
-    """All of it, far to near. What is far behind is drawn at half the size: it is out of focus."""
+    """Paint everything from far to near. The far background is drawn at half size, because it is out of focus."""
     sprites = leaf_sprites(rng, float(rng.uniform(0.8, 1.1)))
     near = camera.near_mm
     foliage = Foliage(

@@ -1,8 +1,8 @@
-"""Plants seen from above: each species is a function that lays leaves, lowest first.
+"""Plants from above: each species is a function that yields leaves, lowest first.
 
-Shapes follow what the plants look like in the field at the 2 to 8 leaf stage: beet (broad wavy leaves on stalks), bean
-(three leaflets on a stalk), maize (long arched blades), goosefoot and amaranth (opposite pairs, toothed or smooth),
-thistle (lobed rosette), seedlings (two seed leaves) and grass tufts. No two leaves of a plant are equal.
+Shapes follow field plants at the 2 to 8 leaf stage: beet (broad wavy leaves on stalks), bean (three leaflets on a
+stalk), maize (long arched blades), goosefoot and amaranth (opposite pairs, toothed or smooth), thistle (lobed rosette),
+seedlings (two seed leaves) and grass tufts. No two leaves of a plant are equal.
 """
 
 from collections.abc import Callable, Iterator
@@ -34,7 +34,7 @@ class Habit:
 def profile(
     rng: Rng, rise: float, fall: float, ragged: float = 0.03, teeth: int = 0, depth: float = 0.0, lobes: int = 0
 ) -> NDArray[np.float64]:
-    """Half widths (2, points): ``t**rise * (1-t)**fall`` with its peak at 1, roughened, toothed or lobed."""
+    """Return half widths (2, points): ``t**rise * (1-t)**fall`` with a peak of 1, roughened, toothed or lobed."""
     shape = _T**rise * (1.0 - _T) ** fall
     shape = shape / shape.max()
     sides = []
@@ -55,7 +55,7 @@ def stalk_of(x: float, y: float, angle: float, length: float, width: float, heig
 
 
 def tip_of(stalk: Leaf) -> tuple[float, float, float]:
-    """End of a stalk's midrib and its direction there."""
+    """Return the end of a stalk's midrib and its direction there."""
     c, d = np.cos(stalk.angle), np.sin(stalk.angle)
     along, across = stalk.length, stalk.bend * stalk.length
     return stalk.x + along * c - across * d, stalk.y + along * d + across * c, stalk.angle + np.arctan(2 * stalk.bend)
@@ -112,7 +112,7 @@ def _maize(rng: Rng, at: Habit) -> Iterator[Leaf]:
 
 
 def _pairs(rng: Rng, at: Habit, profile: Callable[[], NDArray[np.float64]], slim: float, tint: float) -> Iterator[Leaf]:
-    """Opposite pairs, each pair turned a right angle from the one below and smaller than it."""
+    """Yield opposite pairs of leaves, each at a right angle to the pair below and smaller."""
     pairs = int(rng.integers(2, 5))
     for k in range(pairs):
         young = k / pairs
@@ -183,7 +183,7 @@ def _grass(rng: Rng, at: Habit) -> Iterator[Leaf]:
 
 @dataclass(frozen=True)
 class Species:
-    """A species: how its leaves lie, its spectrum, and its crown radius in metres (from, to)."""
+    """A species: arrangement of its leaves, its spectrum, and range of its crown radius in metres."""
 
     name: str
     leaves: Callable[[Rng, Habit], Iterator[Leaf]]
@@ -211,7 +211,7 @@ WEEDS: dict[str, Species] = {
 def paint_plant(
     rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_id: int, plant: int, yellowing: float
 ) -> None:
-    """Paint one plant. Its spectrum strays from the species' by a few percent in each band, and leaf by leaf."""
+    """Paint one plant; its spectrum varies from the species' by a few percent in each band, and from leaf to leaf."""
     stray = rng.normal(1.0, 0.05, 5)
     reflectance = species.reflectance * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45]) * stray
     for leaf in species.leaves(rng, habit):

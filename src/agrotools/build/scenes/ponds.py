@@ -1,7 +1,7 @@
-"""Farm ponds on two dates, drawn from nothing: pairs of pictures whose water and whose event are known exactly.
+"""Drawn farm ponds on two dates: pairs of pictures with exactly known water and event.
 
-Marked synthetic wherever it is used. A pond is a basin with an embankment: it can be built, filled in, fall dry and
-fill again, while crops around it grow, ripen and are ploughed.
+Always marked as synthetic. A pond is a basin with an embankment: it can be built, be filled in, dry out and fill again,
+while the crops around it grow, ripen and are ploughed in.
 """
 
 import zlib
@@ -44,7 +44,7 @@ WATERS: dict[str, Spectrum] = {
     "turbid": spectrum(0.062, 0.088, 0.096, 0.048),
     "muddy": spectrum(0.085, 0.120, 0.145, 0.070),
 }
-"""Reflectance of water in ponds, in the order of the bands: from clear to loaded with clay or with algae."""
+"""Reflectance of water in ponds, in the order of the bands: from clear to laden with clay or algae."""
 
 
 @dataclass(frozen=True)
@@ -59,20 +59,20 @@ class _Level:
     fill: tuple[float, float]
     irregular: float
     others: int
-    """Largest number of further ponds, which do not change."""
+    """Maximum number of further ponds, which do not change."""
     trees: float
     houses: int
     scar: tuple[float, float]
     """Visibility of a filled-in pond in the field, as a share of the soil's brightness."""
     refill: float
-    """Largest change of the water level of ponds that stay, as a share of the slope."""
+    """Largest change of the water level of unchanged ponds, as a share of the slope."""
     shift_px: float
     balance: float
-    """Spread of the white-balance gains."""
+    """Standard deviation of the white-balance gains."""
     haze: float
     noise: float
     cloud: float
-    """Chance of a cloud's shadow on either date."""
+    """Probability of a cloud's shadow on either date."""
 
 
 _LEVELS: tuple[_Level, ...] = (
@@ -89,7 +89,7 @@ _LEVELS: tuple[_Level, ...] = (
 
 @dataclass(frozen=True, eq=False)
 class _Basin:
-    """``inward``: signed distance to the rim in pixels, positive inside. Sizes in pixels."""
+    """A basin. ``inward``: signed distance to the rim in pixels, positive inside; other sizes are in pixels too."""
 
     inward: Plane
     bank_px: float
@@ -102,27 +102,29 @@ class _Basin:
 
 @dataclass(frozen=True)
 class _State:
-    """A basin on one date: dry where ``water`` is None; ``fill`` is the water level, 1 up to the rim."""
+    """A basin on one date: dry if ``water`` is None; ``fill`` is the water level, 1 at the rim."""
 
     fill: float
     water: str | None
 
 
 def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
-    """Draw one pair of pictures, 512 x 384 px. Same arguments, same pair.
+    """Draw a pair of pictures, 512 x 384 px. The same arguments give the same pair.
 
     Args:
-        event: what happens to the pond; None: drawn from the seed.
+        event: event of the pond; None: drawn from the seed.
 
     Returns:
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
         (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
-        ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 the inside of a pond's
-        embankment, wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels
-        and their change in percent (None without water before), the shift of the second picture, the waters drawn.
+        ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
+            wet
+        or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and their change
+            in
+        percent (None without water before), the shift of the second picture, the kinds of water.
 
     Raises:
-        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is no event.
+        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is not an event.
     """
     check_arguments(seed, difficulty)
     if event is not None and event not in EVENTS:
@@ -134,9 +136,10 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
 
 
 def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
-    """A settlement among fields, without any pond: roofs, roads and yards that must not be taken for water.
+    """Draw a settlement among fields without ponds; its roofs, roads and yards must not be mistaken for water.
 
-    uint8 (384, 512, 3), natural colours.
+    Returns:
+        uint8 (384, 512, 3), natural colours.
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
     level = _LEVELS[difficulty]
@@ -199,7 +202,7 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
 def _place_basins(
     rng: np.random.Generator, ground: Ground, level: _Level, event: PondEvent, gsd_m: float
 ) -> tuple[list[_Basin], list[tuple[_State | None, _State | None]]]:
-    """The pond that the event is about, and others that stay as they are; nothing else stands where they lie."""
+    """Place the pond of the event and other, unchanged ones; trees and houses at these places are removed."""
     free = cv2.dilate((ground.road > 0).astype(np.uint8), np.ones((9, 9), np.uint8)) == 0
     basins: list[_Basin] = []
     states: list[tuple[_State | None, _State | None]] = []
@@ -210,7 +213,7 @@ def _place_basins(
         if basin is None and number:
             continue
         if basin is None:
-            # The roads leave no room for the pond.
+            # The roads leave no room for the pond, so it is placed on a ground without roads.
             return _place_basins(rng, replace(ground, road=np.zeros_like(ground.road)), level, event, gsd_m)
         wet = _wet(rng, level, None)
         pair: tuple[_State | None, _State | None]
@@ -227,7 +230,7 @@ def _place_basins(
         basins.append(basin)
         states.append(pair)
         free &= basin.inward < -2.5 * basin.bank_px - 6
-        # Nothing stands in a basin or on its bank's crest; trees at its foot stay.
+        # Trees and houses in a basin or on its bank are removed; trees outside the bank stay.
         inward, bank = basin.inward, basin.bank_px
         ground.trees[:] = [one for one in ground.trees if value_at(inward, one.x, one.y) < -(bank + 0.6 * one.radius)]
         ground.houses[:] = [one for one in ground.houses if value_at(inward, one.x, one.y) < -(2 * bank + 18)]
@@ -238,7 +241,10 @@ _DRY = _State(0.0, None)
 
 
 def _wet(rng: np.random.Generator, level: _Level, earlier: _State | None) -> _State:
-    """A filled basin; with ``earlier``, the same pond on another date: another level, mostly the same water."""
+    """Return a filled basin, or with ``earlier`` the same pond on another date.
+
+    The level differs, and the water is mostly of the same kind.
+    """
     water = str(rng.choice(level.waters))
     if earlier is None:
         return _State(float(rng.uniform(*level.fill)), water)
@@ -264,7 +270,7 @@ def _find_place(
 def _shape_basin(
     rng: np.random.Generator, x: float, y: float, long: float, short: float, angle: float, level: _Level, gsd_m: float
 ) -> _Basin:
-    """A dug pond: between a rounded rectangle and an ellipse, its outline more or less regular."""
+    """Return a dug pond: between a rounded rectangle and an ellipse, with a more or less regular outline."""
     turn = angle + rng.normal(0, 0.08) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0)
     power = float(rng.choice([2.0, 3.0, 5.0, 8.0], p=[0.3, 0.2, 0.25, 0.25]))
     ys, xs = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)
@@ -290,7 +296,7 @@ def _shape_basin(
 def _paint_basin(
     rng: np.random.Generator, bands: Plane, ground: Ground, basin: _Basin, state: _State, sun: Light, wet_season: float
 ) -> NDArray[np.bool_]:
-    """Embankment, slopes, floor and water in place; returns where the water is."""
+    """Paint embankment, slopes, floor and water in place, and return the mask of water."""
     inward = basin.inward
     outward = np.maximum(-inward, 0.0)
     if not (inward > 0).any():
@@ -332,7 +338,7 @@ def _paint_basin(
 
 
 def _scar(rng: np.random.Generator, basin: _Basin, level: _Level) -> Plane:
-    """Earth that filled the basin is another earth: a soft patch of another brightness."""
+    """Return the brightness of a filled-in basin, a soft patch that differs because the earth comes from elsewhere."""
     soft = cv2.GaussianBlur((basin.inward > -basin.bank_px).astype(np.float32), (0, 0), 7.0)
     strength = float(rng.uniform(*level.scar)) * (1 if rng.uniform() < 0.5 else -1)
     return np.asarray(1.0 + strength * soft * (1 + 0.4 * basin.wobble), np.float32)

@@ -1,8 +1,8 @@
-"""A weed in a pot from the side, with a disc and a ruler of known size beside it: its height is known in centimetres.
+"""Drawn side views of a potted weed, with a disc and a ruler of known size: its height in centimetres is known.
 
-Plants are grown like a simple L-system: a stem of nodes, each with its leaves, that stretches and gains nodes with age
-along a logistic curve. The camera stands a little too high or too low (up to 5 degrees), so that what is measured in
-the picture is not quite what it was.
+Plants grow like a simple L-system: a stem of nodes with leaves that stretches and gains nodes with age along a logistic
+curve. The camera is tilted up or down by up to 5 degrees, so that measurements in the picture differ slightly from the
+truth.
 """
 
 import math
@@ -34,7 +34,7 @@ _DISC_PX = 58.0
 _TILT = (0.5, 2.0, 3.5, MOST_TILT_DEG)
 _POTS: tuple[Colour, ...] = ((150, 84, 58), (52, 50, 52), (176, 168, 158))
 _LIGHT = -1.9
-"""Direction that light comes from, radians in the picture."""
+"""Direction of the light source, radians in the picture."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,10 @@ _NUISANCES = (
 
 @dataclass(frozen=True)
 class Growth:
-    """A plant's course: ``final_cm`` that it nears, ``rate`` per week, ``middle`` week at which it is half as high."""
+    """Growth curve of a plant.
+
+    ``final_cm``: limit of its height; ``rate``: per week; ``middle``: week in which it has half that height.
+    """
 
     final_cm: float
     rate: float
@@ -69,8 +72,12 @@ class Growth:
 
 @dataclass(frozen=True)
 class _Form:
-    """``leaves`` at a node, ``slim``: width of a leaf over its length, ``long``: length over the plant's height,
-    ``rise``: angle of leaves above the ground, radians, ``toothed`` edges, or grass ``blades`` from the foot."""
+    """Form of a species.
+
+    ``leaves`` per node; ``slim``: width of a leaf over its length; ``long``: its length over the plant's height;
+    ``rise``:
+    angle of leaves above the ground, radians; ``toothed``: toothed edges; ``blades``: grass blades from the foot.
+    """
 
     leaves: int
     slim: float
@@ -89,14 +96,14 @@ FORMS: Mapping[str, _Form] = {
     "barnyardgrass": _Form(1, 0.060, 0.70, 0.95, False, True, (92, 152, 60)),
     "giant foxtail": _Form(1, 0.045, 0.80, 1.05, False, True, (112, 164, 66)),
 }
-"""By the common name of the weed."""
+"""Forms by the common name of the weed."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Brush:
     """Paints a plant in centimetres from its foot, which is at pixel ``x``, ``y`` of ``picture``.
 
-    ``cover`` (rows, columns) collects how much of each pixel the plant covers; ``scale``: pixels per centimetre.
+    ``cover`` (rows, columns) accumulates the covered share of each pixel; ``scale`` is in pixels per centimetre.
     """
 
     picture: Picture
@@ -106,7 +113,7 @@ class _Brush:
     scale: float
 
     def part(self, points: Points, colour: Colour, shade: float, edge: float) -> None:
-        """A closed part (n, 2), lit as something round; ``edge``: how much darker its rim is."""
+        """Paint a closed part (n, 2), shaded like a round body; ``edge``: darkening of its rim."""
         placed = np.stack([self.x + self.scale * points[:, 0], self.y - self.scale * points[:, 1]], axis=1)
         rows, columns = self.cover.shape
         (left, top), (right, bottom) = placed.min(axis=0), placed.max(axis=0)
@@ -128,7 +135,7 @@ class _Brush:
         np.maximum(seen, share, out=seen)
 
     def line(self, points: Sequence[tuple[float, float]], width: float, colour: Colour, taper: float = 0.6) -> None:
-        """A stem or stalk through these points, at its end ``taper`` times as wide, never under about a pixel."""
+        """Paint a stem through these points; its end is ``taper`` times as wide, and at least about a pixel."""
         bones = _smooth(np.array(points, np.float64))
         half = max(width, 0.7 / self.scale) / 2 * np.linspace(1.0, taper, len(bones))[:, None]
         across = _normals(bones)
@@ -136,15 +143,18 @@ class _Brush:
 
 
 def draw_growth(rng: Rng) -> Growth:
-    """The course of one plant."""
+    """Draw the growth curve of one plant."""
     return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
 
 
 def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, marked: float | None = None) -> Scene:
-    """One pot, or with ``marked`` two: the plant of ``height_cm`` in a red box, beside one of ``marked`` cm.
+    """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
-    ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``solidity`` of the plant as grown, ``disc_cm``, ``cm_px``;
-    with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant``, as the camera sees it.
+    ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the
+    camera
+    tilt, ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant``
+    as
+    seen by the camera.
 
     Raises:
         KeyError: no such species is drawn.
@@ -177,7 +187,7 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
 
 
 def _wall(rng: Rng, difficulty: Difficulty) -> Picture:
-    """A plain wall and the bench before it."""
+    """Paint a plain wall and the bench in front of it."""
     wall = np.array([rng.uniform(150, 205)] * 3, np.float32) * np.array([1.0, 1.0, rng.uniform(0.94, 1.04)], np.float32)
     picture = np.empty((ROWS_PX, COLUMNS_PX, 3), np.float32)
     picture[:] = wall
@@ -204,7 +214,7 @@ def _pot(rng: Rng, picture: Picture, x: float, half: float) -> None:
 
 
 def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Difficulty) -> None:
-    """The plant, in centimetres from its foot."""
+    """Paint the plant, in centimetres from its foot."""
     yellow = 0.10 * difficulty
 
     def green(young: float) -> Colour:
@@ -237,7 +247,7 @@ def _grow(rng: Rng, brush: _Brush, form: _Form, height_cm: float, difficulty: Di
 def _leaf(
     brush: _Brush, x: float, y: float, side: int, rise: float, length: float, form: _Form, colour: Colour
 ) -> None:
-    """A leaf on a short stalk, its tip bent down, never below the foot of the plant."""
+    """Paint a leaf on a short stalk, with its tip bent down but never below the foot of the plant."""
     droop = 0.28
     along = np.linspace(0.0, 1.0, 13)
     up = length * (math.sin(rise) * along - droop * along**2)
@@ -254,7 +264,7 @@ def _leaf(
 
 
 def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
-    """Blades that rise from the foot, the inner ones steeper; the tallest ends at the plant's height."""
+    """Paint blades that rise from the foot, the inner ones steeper; the longest reaches the plant's height."""
     count = int(np.clip(4 + height_cm / 5, 5, 12))
     for k in range(count):
         young = k / count
@@ -275,7 +285,7 @@ def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callabl
 
 
 def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
-    """A ruler at one side, with a line for each centimetre, and a disc on a stick at the other."""
+    """Paint a ruler on one side, with a line for each centimetre, and a disc on a stick on the other."""
     on_left = rng.uniform() < 0.5
     x = COLUMNS_PX - 26 if on_left else 10
     length = int(min(_FOOT_PX - 30, 30 * scale))
@@ -292,7 +302,7 @@ def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float) -> None:
 
 
 def _tilted(rng: Rng, difficulty: Difficulty) -> NDArray[np.float64]:
-    """Homography, (3, 3), of the plane of the plant for a camera tilted up or down by a few degrees."""
+    """Return the homography, (3, 3), of the plant's plane for a camera tilted up or down by a few degrees."""
     angle = math.radians(rng.uniform(0.3, 1.0) * _TILT[difficulty]) * (1 if rng.uniform() < 0.5 else -1)
     focal = _DISTANCE * ROWS_PX
     c, s = math.cos(angle), math.sin(angle)
@@ -323,12 +333,12 @@ def _around(mask: NDArray[np.bool_]) -> Box:
 
 
 def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
-    """Blend a colour in where ``mask`` says so, 0 to 255: OpenCV smooths edges in 8-bit pictures only."""
+    """Blend in a colour by ``mask``, 0 to 255; masks are 8-bit because OpenCV smooths edges in 8-bit pictures only."""
     picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
 
 
 def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray[np.uint8]:
-    """The picture under uneven and dim light, blurred and with noise."""
+    """Return the picture under uneven and dim light, with blur and noise."""
     nuisance = _NUISANCES[difficulty]
     rows, columns = picture.shape[:2]
     light = 1.0 + nuisance.light * np.clip(smooth_field(rng, rows, columns, 700), -1.3, 1.3)
@@ -341,7 +351,7 @@ def _photographed(rng: Rng, picture: Picture, difficulty: Difficulty) -> NDArray
 
 
 def _tone(placed: Points, box: Box, shade: float) -> NDArray[np.float32]:
-    """Brighter towards the light, darkest opposite, with a soft spot of gloss between middle and rim."""
+    """Return brightness: higher towards the light, lowest on the opposite side, with a soft highlight in between."""
     x0, y0, x1, y1 = box
     if not shade:
         return np.ones((y1 - y0, x1 - x0), np.float32)
@@ -354,19 +364,19 @@ def _tone(placed: Points, box: Box, shade: float) -> NDArray[np.float32]:
 
 
 def _normals(line: Points) -> Points:
-    """Unit vectors across a line of points (n, 2)."""
+    """Return unit vectors perpendicular to a line of points (n, 2)."""
     along = np.gradient(line, axis=0)
     along /= np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
     return np.stack([-along[:, 1], along[:, 0]], axis=1)
 
 
 def _smooth_outline(points: Sequence[tuple[float, float]]) -> Points:
-    """A closed smooth outline through corners."""
+    """Return a closed smooth outline through corners."""
     return _smooth(np.array([*points, points[0]], np.float64))
 
 
 def _smooth(points: Points) -> Points:
-    """Two rounds of corner cutting (Chaikin 1974); the ends stay."""
+    """Apply two rounds of corner cutting (Chaikin 1974); the end points stay."""
     for _ in range(2):
         first, second = points[:-1], points[1:]
         cut = np.stack([0.75 * first + 0.25 * second, 0.25 * first + 0.75 * second], axis=1).reshape(-1, 2)

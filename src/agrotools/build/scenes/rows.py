@@ -1,7 +1,8 @@
-"""Crop rows with weeds, drawn from nothing: a scene whose class of every pixel is known exactly.
+"""Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly.
 
-Marked synthetic wherever it is used. Not a stand-in for photographs: it tests whether an agent uses its tools well on
-inputs that nobody can have seen in training.
+Always marked as synthetic. It does not replace photographs: it tests whether an agent uses its tools well on inputs
+that
+cannot have been in any training data.
 """
 
 import zlib
@@ -27,9 +28,9 @@ _BLUE, _GREEN, _RED, _EDGE = 0, 1, 2, 3
 
 
 def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: float) -> NDArray[np.uint8]:
-    """An 8-bit sRGB picture (rows, columns, 3) in natural colours, with vignette, lens blur and sensor noise.
+    """Return an 8-bit sRGB picture (rows, columns, 3) in natural colours, with vignette, lens blur and sensor noise.
 
-    ``noise`` is the spread of the sensor noise at full scale (0.004 a good, 0.02 a poor camera).
+    ``noise``: standard deviation of the sensor noise at full scale (0.004 for a good camera, 0.02 for a poor one).
     """
     red = 0.92 * bands[..., _RED] + 0.06 * bands[..., _EDGE]
     green = 0.90 * bands[..., _GREEN] + 0.08 * bands[..., _RED]
@@ -55,9 +56,9 @@ def colour_photo(rng: np.random.Generator, bands: NDArray[np.float32], noise: fl
 def band_raster(
     rng: np.random.Generator, bands: NDArray[np.float32], noise: float, shift_px: float
 ) -> NDArray[np.uint16]:
-    """Calibrated reflectance times 10,000, (bands, rows, columns).
+    """Return calibrated reflectance times 10,000, (bands, rows, columns).
 
-    Each band but the green is moved by up to ``shift_px`` pixels, as the lenses of a multi-camera do.
+    Each band except green is shifted by up to ``shift_px`` pixels, as by the lenses of a multi-camera.
     """
     count = bands.shape[2]
     raster = np.empty((count, *bands.shape[:2]), dtype=np.uint16)
@@ -88,9 +89,9 @@ class _Level:
 
     weed_pct: tuple[float, float]
     in_row: float
-    """Share of weeds that stand in the rows instead of between them."""
+    """Share of weeds in the rows instead of between them."""
     weed_growth: tuple[float, float]
-    """Weed crown radius within its species' range, 0..1."""
+    """Weed crown radius within its species' range, 0 to 1."""
     gaps: float
     wander_m: float
     tilt: float
@@ -130,7 +131,7 @@ class _Field:
         return self.centre[0] + along * c - across * s, self.centre[1] + along * s + across * c
 
     def across(self, x: float, y: float) -> float:
-        """Distance to the nearest row line, in row spacings (0 on it, 0.5 midway)."""
+        """Return the distance to the nearest row line, in row spacings (0 on it, 0.5 midway)."""
         c, s = np.cos(self.angle), np.sin(self.angle)
         d = ((y - self.centre[1]) * c - (x - self.centre[0]) * s - self.offset) / self.spacing
         return abs(d - round(d))
@@ -142,14 +143,14 @@ def make_scene(
     size: tuple[int, int] = (ROWS_PX, COLUMNS_PX),
     weed_pct: float | None = None,
 ) -> Scene:
-    """Draw one scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm a pixel). Same arguments, same scene.
+    """Draw a scene, by default of 640 x 480 px (1.9 x 1.4 m at 3 mm per pixel). The same arguments give the same scene.
 
     Args:
         seed: 0 or more.
         difficulty: 0 to 3.
-        size: rows and columns in pixels. A scene of another size is another scene, not a part of the first; plants,
-            clods and straw are as dense in it.
-        weed_pct: share of the ground that weeds are to cover, about; None: drawn, 1 to 12 by difficulty.
+        size: rows and columns in pixels. A scene of another size is a different scene, not a part of the first; plants,
+            clods and straw have the same density.
+        weed_pct: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
@@ -182,7 +183,7 @@ def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: 
     crop = CROPS[str(rng.choice(list(CROPS)))]
     drawn_pct = float(rng.uniform(*level.weed_pct))
     weed_pct = drawn_pct if wanted_pct is None else wanted_pct
-    # Weeds that came up before the crop stand below its leaves, the later ones above them.
+    # Weeds that emerged before the crop are below its leaves, later ones above them.
     early = _plant_weeds(rng, canvas, field, level, 0.5 * weed_pct, gsd_m, first=1)
     crops = _plant_crop(rng, canvas, field, crop, level, gsd_m, first=1 + early)
     late = _plant_weeds(rng, canvas, field, level, weed_pct, gsd_m, first=1 + early + crops)
@@ -203,7 +204,7 @@ def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: 
 
 
 def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
-    """Pixel counts of soil, crop and weed in a class mask, and their percentages of all pixels."""
+    """Return pixel counts of soil, crop and weed in a class mask, and their percentages of all pixels."""
     total = classes.size
     soil, crop, weed = (int(n) for n in np.bincount(classes.ravel(), minlength=3)[:3])
     return {
@@ -217,7 +218,7 @@ def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
-    """Straw and dead leaves of the previous crop; ``straws`` on the area of a scene of the usual size."""
+    """Paint straw and dead leaves of the previous crop; ``straws``: number on the area of a scene of default size."""
     rows, columns = canvas.bands.shape[:2]
     area = canvas.classes.size / (ROWS_PX * COLUMNS_PX)
     taper = np.tile(np.interp(np.linspace(0, 1, 12), [0, 0.1, 0.7, 1], [0.7, 1.0, 0.9, 0.4]), (2, 1))
@@ -242,7 +243,7 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
 def _plant_crop(
     rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float, first: int
 ) -> int:
-    """Sow the rows and return how many plants touch the picture; they are numbered from ``first``."""
+    """Sow the rows and return the number of plants that touch the picture; they are numbered from ``first``."""
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
@@ -281,7 +282,7 @@ def _plant_weeds(
     gsd_m: float,
     first: int,
 ) -> int:
-    """Set weeds in loose patches until they cover ``weed_pct`` percent of the picture; numbered from ``first``."""
+    """Place weeds in loose patches until they cover ``weed_pct`` percent; return their number (ids from ``first``)."""
     rows, columns = canvas.bands.shape[:2]
     patches = smooth_field(rng, rows, columns, 170)
     names = list(WEEDS)
@@ -308,7 +309,7 @@ def _plant_weeds(
 
 
 def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:
-    """Thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
+    """Apply thin cloud and, in half of the uneven scenes, the edge of a large shadow (a tractor, a tree)."""
     rows, columns = canvas.bands.shape[:2]
     light = 1.0 + 0.5 * strength * np.clip(smooth_field(rng, rows, columns, 300), -1.2, 1.2)
     if strength > 0.15 and rng.uniform() < 0.5:

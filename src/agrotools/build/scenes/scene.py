@@ -11,16 +11,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 Difficulty = Literal[0, 1, 2, 3]
-"""Set by the scene alone: occlusion, light, noise, look-alikes. Never by whether a tool gets it right."""
+"""Level of occlusion, light, noise and look-alikes; set by the scene alone, never by the results of a tool."""
 
 
 @dataclass(frozen=True, eq=False)
 class Scene:
     """A drawn scene.
 
-    ``images``: arrays as a camera or sensor gives them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
-    (bands, rows, columns) reflectance x 10,000, ``depth`` uint16. ``sidecar``: what is known of them besides (gsd_m,
-    bands, intrinsics). ``truth``: numbers and labels. ``masks``: truth per pixel, e.g. ``classes`` uint8.
+    Attributes:
+        images: arrays as a camera or sensor delivers them, e.g. ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16
+            (bands, rows, columns) reflectance x 10,000, ``depth`` uint16.
+        sidecar: metadata of the images (gsd_m, bands, intrinsics).
+        truth: numbers and labels.
+        masks: truth per pixel, e.g. ``classes`` uint8.
     """
 
     images: Mapping[str, NDArray[Any]]
@@ -30,7 +33,7 @@ class Scene:
 
 
 def check_arguments(seed: int, difficulty: int) -> None:
-    """Raises ValueError: no such difficulty, or a negative seed."""
+    """Raise ValueError if there is no such difficulty or the seed is negative."""
     if difficulty not in (0, 1, 2, 3):
         raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
     if seed < 0:
@@ -38,25 +41,25 @@ def check_arguments(seed: int, difficulty: int) -> None:
 
 
 def bounds(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
-    """Smallest box around the pixels of a mask: x0, y0, x1, y1, ends excluded."""
+    """Return the smallest box around the pixels of a mask: x0, y0, x1, y1, half-open."""
     rows, columns = np.flatnonzero(mask.any(axis=1)), np.flatnonzero(mask.any(axis=0))
     return int(columns[0]), int(rows[0]), int(columns[-1]) + 1, int(rows[-1]) + 1
 
 
 def srgb_of(linear: NDArray[np.floating[Any]]) -> NDArray[np.uint8]:
-    """8-bit sRGB values of linear light, 0 to 1."""
+    """Convert linear light, 0 to 1, to 8-bit sRGB values."""
     srgb = np.where(linear <= 0.0031308, 12.92 * linear, 1.055 * np.maximum(linear, 1e-6) ** (1 / 2.4) - 0.055)
     return np.clip(srgb * 255 + 0.5, 0, 255).astype(np.uint8)
 
 
 def jpeg_of(pixels: NDArray[np.uint8], quality: int) -> NDArray[np.uint8]:
-    """A picture (rows, columns, 3) after it was stored as a JPEG."""
+    """Return a picture (rows, columns, 3) after JPEG compression."""
     coded = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     return np.ascontiguousarray(np.asarray(cv2.imdecode(coded, cv2.IMREAD_COLOR), np.uint8)[..., ::-1])
 
 
 def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float) -> NDArray[np.float32]:
-    """A random field of mean about 0 and spread about 1 that varies over ``cell`` pixels."""
+    """Return a random field with mean about 0 and standard deviation about 1 that varies over ``cell`` pixels."""
     small = rng.standard_normal((max(2, round(rows / cell) + 2), max(2, round(columns / cell) + 2))).astype(np.float32)
     return np.asarray(cv2.resize(small, (columns, rows), interpolation=cv2.INTER_CUBIC), dtype=np.float32)
 
@@ -64,7 +67,10 @@ def smooth_field(rng: np.random.Generator, rows: int, columns: int, cell: float)
 def fractal_field(
     rng: np.random.Generator, rows: int, columns: int, largest: float, octaves: int, fall: float = 0.55
 ) -> NDArray[np.float32]:
-    """Sum of ``octaves`` smooth fields, each half as coarse and ``fall`` times as strong; spread about 1."""
+    """Return the sum of ``octaves`` smooth fields, each with half the cell size and ``fall`` times the weight.
+
+    The standard deviation of the sum is about 1.
+    """
     total = np.zeros((rows, columns), dtype=np.float32)
     weight, power, cell = 1.0, 0.0, largest
     for _ in range(octaves):
@@ -79,18 +85,18 @@ Floats = NDArray[np.float32]
 
 
 def blurred(plane: NDArray[np.floating[Any]], sigma: float) -> Floats:
-    """A plane or stack (rows, columns[, bands]) smoothed by a Gaussian of that spread in pixels."""
+    """Smooth a plane or stack (rows, columns[, bands]) by a Gaussian with standard deviation ``sigma``, pixels."""
     return np.asarray(cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32)
 
 
 def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int = cv2.INTER_LINEAR) -> Floats:
-    """A plane or stack at another size; ``how`` is one of the interpolations of cv2."""
+    """Resize a plane or stack; ``how`` is one of the interpolations of cv2."""
     return np.asarray(cv2.resize(np.asarray(plane, np.float32), (columns, rows), interpolation=how), dtype=np.float32)
 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Thousands of tiny drawing operations: handing each to several threads costs more than it gains."""
+    """Limit cv2 to one thread: with thousands of tiny drawing operations, threading costs more than it gains."""
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:
@@ -100,6 +106,6 @@ def one_thread() -> Iterator[None]:
 
 
 def save_picture(path: Path, pixels: NDArray[np.uint8], quality: int = 92) -> None:
-    """``pixels``, uint8 (rows, columns, 3), as a JPEG with colours at half resolution, as most are."""
+    """Save ``pixels``, uint8 (rows, columns, 3), as a JPEG with colours at half resolution, as is usual."""
     content = cv2.imencode(".jpg", pixels[..., ::-1], [cv2.IMWRITE_JPEG_QUALITY, quality])[1]
     path.write_bytes(content.tobytes())

@@ -1,7 +1,7 @@
-"""Stands of trees: forests with gamma heights and allometric crowns, orchards on a turned grid with gaps.
+"""Stands of trees: forests with gamma-distributed heights and allometric crowns, orchards on a rotated grid with gaps.
 
-All lengths are metres, in the frame of the picture: x to the right, y down, 0 at its upper left corner. Trees stand in
-a margin around it as well, so that crowns and shadows reach in.
+All lengths are metres, in the frame of the picture: x to the right, y down, origin at its upper left corner. There are
+also trees in a margin around it, so that their crowns and shadows extend into the picture.
 """
 
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ from numpy.typing import NDArray
 Kind = Literal["conifer", "broadleaf", "fruit", "shrub"]
 
 LEAST_TREE_M = 3.0
-"""No tree is lower, and no shrub higher than :data:`TALLEST_SHRUB_M`: a height break of 2 m parts them."""
+"""Minimum height of trees; shrubs are at most :data:`TALLEST_SHRUB_M`, so a height break of 2 m separates them."""
 TALLEST_SHRUB_M = 1.7
 MARGIN_M = 12.0
 
 
 @dataclass(frozen=True)
 class Lobe:
-    """A part of a crown with an apex of its own: offset of the apex, its height and radius as shares of the tree's."""
+    """A part of a crown with a separate apex: offset of the apex, height and radius, as shares of the tree's."""
 
     dx: float
     dy: float
@@ -30,8 +30,12 @@ class Lobe:
 
 @dataclass(frozen=True)
 class Tree:
-    """``lobes``: the first is the leader; ``power``: 1 a cone, 2 and more a dome; ``skirt``: height of the crown's rim
-    as a share of the top; ``tone`` and ``hue``: how its colour differs from its kind's."""
+    """A tree.
+
+    ``lobes``: parts of the crown, the leader first; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height
+    of the
+    crown's rim as a share of the top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
+    """
 
     x: float
     y: float
@@ -47,9 +51,14 @@ class Tree:
 
 @dataclass(frozen=True)
 class Stand:
-    """Forest of a stand: mean height and its spread (of a gamma distribution), how close crowns stand
-    (1: side by side, below: overlapping), share of conifers, share of crowns with several apexes, share of dead or
-    discoloured trees."""
+    """Parameters of a forest stand.
+
+    ``height_m``: mean height; ``spread``: relative standard deviation of heights (gamma distribution); ``closeness``: 1
+    if
+    crowns touch, less if they overlap; ``conifers``, ``several``, ``discoloured``: shares of conifers, of crowns with
+    several
+    apexes, and of dead or discoloured trees.
+    """
 
     height_m: float
     spread: float
@@ -62,10 +71,10 @@ class Stand:
 def plant_forest(
     rng: np.random.Generator, width_m: float, height_m: float, stand: Stand, area: NDArray[np.bool_] | None = None
 ) -> list[Tree]:
-    """Trees thrown one by one, each kept where its crown finds room.
+    """Place trees at random one by one, keeping those whose crowns have room.
 
     Args:
-        area: where the stand is, bool (rows, columns) over the picture; None: everywhere, the margin included.
+        area: mask of the stand, bool (rows, columns) over the picture; None: everywhere, including the margin.
     """
     room = (width_m + 2 * MARGIN_M) * (height_m + 2 * MARGIN_M)
     typical = 0.8 + 0.62 * stand.height_m**0.62
@@ -88,7 +97,7 @@ def plant_forest(
 
 @dataclass(frozen=True)
 class Rows:
-    """An orchard's grid: turn in radians, metres between rows and along them, positions (with those left empty)."""
+    """An orchard's grid: rotation in radians, metres between and along rows, number of positions including gaps."""
 
     angle: float
     between_m: float
@@ -99,7 +108,10 @@ class Rows:
 def plant_orchard(
     rng: np.random.Generator, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
 ) -> tuple[list[Tree], Rows]:
-    """Trees of one age on a turned grid, ``gaps`` of the places empty. ``planted`` counts places inside the picture."""
+    """Return trees of one age on a rotated grid, and the grid.
+
+    ``gaps``: share of empty positions. ``planted`` of the grid counts positions inside the picture.
+    """
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
     along = float(rng.uniform(4.5, 8.0))
     between = along * float(rng.uniform(1.0, 1.45))
@@ -116,7 +128,7 @@ def plant_orchard(
     trees: list[Tree] = []
     standing = rng.uniform(size=x.size) >= gaps
     for number in np.flatnonzero(standing):
-        # A tree whose stem lies on the picture's edge is neither in nor out: no tree stands there.
+        # A stem on the picture's edge is neither inside nor outside, so no tree is placed there.
         if not planted[number] and -edge <= x[number] <= width_m + edge and -edge <= y[number] <= height_m + edge:
             continue
         young = 0.72 if rng.uniform() < 0.4 * gaps + 0.02 else 1.0
@@ -130,7 +142,7 @@ def plant_orchard(
 def scatter_shrubs(
     rng: np.random.Generator, width_m: float, height_m: float, number: int, area: NDArray[np.bool_] | None = None
 ) -> list[Tree]:
-    """Understorey: bushes under :data:`TALLEST_SHRUB_M`, which are no trees."""
+    """Return understorey shrubs below :data:`TALLEST_SHRUB_M`, which do not count as trees."""
     places = rng.uniform((0, 0), (width_m, height_m), (number, 2))
     inside = np.ones(number, bool) if area is None else _inside(area, places, width_m, height_m)
     shrubs: list[Tree] = []
@@ -141,7 +153,7 @@ def scatter_shrubs(
 
 
 def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float, height_m: float) -> NDArray[np.bool_]:
-    """Area of each place; those in the margin belong to what is next to them in the picture."""
+    """Return True for positions in the area; the margin takes the values of the nearest pixels in the picture."""
     rows, columns = area.shape
     column = np.clip((places[:, 0] / width_m * columns).astype(int), 0, columns - 1)
     row = np.clip((places[:, 1] / height_m * rows).astype(int), 0, rows - 1)
@@ -149,7 +161,7 @@ def _inside(area: NDArray[np.bool_], places: NDArray[np.float64], width_m: float
 
 
 def _with_room(places: NDArray[np.float64], radii: NDArray[np.float64], inside: NDArray[np.bool_]) -> list[int]:
-    """Greedy: a tree is kept where no earlier one stands closer than both radii together."""
+    """Return the trees kept by a greedy rule: no earlier one is nearer than the sum of both radii."""
     spaced: list[int] = []
     px, py, pr = np.empty(len(places)), np.empty(len(places)), np.empty(len(places))
     count = 0

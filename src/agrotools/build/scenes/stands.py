@@ -1,8 +1,9 @@
-"""Forests and orchards from the air, drawn from nothing: a picture, a canopy height model, and every tree known.
+"""Drawn forests and orchards from the air: a picture, a canopy height model, and the truth about every tree.
 
-Marked synthetic wherever it is used. Two scenes: a block of 128 x 112 m at 25 cm (:func:`make_block`), whose trees can
-be counted one by one, and a tract of several hectares at 0.5 or 1 m (:func:`make_tract`), where stands of different age
-lie beside open ground.
+Always marked as synthetic. There are two scenes: a block of 128 x 112 m at 25 cm (:func:`make_block`), whose trees can
+be counted individually, and a tract of several hectares at 0.5 or 1 m (:func:`make_tract`), with stands of different
+age
+and open ground.
 """
 
 import zlib
@@ -33,8 +34,11 @@ NOBODY = -1
 
 @dataclass(frozen=True, eq=False)
 class Surface:
-    """``heights``: metres above ground, float32 (rows, columns); ``owner``: number of the tree whose crown is
-    uppermost, int16, :data:`NOBODY` where there is none."""
+    """Surface of trees over ground.
+
+    ``heights``: metres above ground, float32 (rows, columns); ``owner``: number of the tree with the uppermost crown,
+    int16, :data:`NOBODY` on open ground.
+    """
 
     heights: Plane
     owner: NDArray[np.int16]
@@ -42,7 +46,7 @@ class Surface:
 
 
 def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
-    """The surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
+    """Return the surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
     owner = np.full((rows, columns), NOBODY, np.int16)
     surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
     clumps = fractal_field(rng, rows, columns, max(1.6, 1.3 / gsd_m), 2, 0.8)
@@ -52,7 +56,7 @@ def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: in
 
 
 def _seen_from_above(surface: Surface, trees: Sequence[Tree]) -> list[Tree]:
-    """The trees whose highest point lies in the picture and under no other crown: what anybody could count."""
+    """Return the trees whose highest point is in the picture and under no other crown, so that it can be counted."""
     rows, columns = surface.heights.shape
     visible: list[Tree] = []
     for number, tree in enumerate(trees):
@@ -64,15 +68,18 @@ def _seen_from_above(surface: Surface, trees: Sequence[Tree]) -> list[Tree]:
 
 
 def _on_grid(heights: Plane, factor: int) -> Plane:
-    """Heights in cells ``factor`` times as wide: the highest point of each, as height models are made."""
+    """Return the highest point in each cell of ``factor`` pixels, as in height models."""
     rows, columns = (side // factor for side in heights.shape)
     cells = heights[: rows * factor, : columns * factor].reshape(rows, factor, columns, factor)
     return np.ascontiguousarray(cells.max(axis=(1, 3)))
 
 
 def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: "_Level") -> Plane:
-    """Height model of an airborne laser: noise, pits where pulses went through crowns, and the error of the
-    terrain model below it, which varies over tens of metres. Never below 0."""
+    """Return the height model of an airborne laser scan; it is never below 0.
+
+    Errors: noise, pits from pulses that penetrate crowns, and the error of the terrain model, which varies over tens of
+    metres.
+    """
     rows, columns = heights.shape
     out = heights + rng.normal(0, level.noise_m, heights.shape).astype(np.float32) * (0.3 + (heights > 0.3))
     if level.terrain_m:
@@ -83,7 +90,7 @@ def _scanned(rng: np.random.Generator, heights: Plane, gsd_m: float, level: "_Le
 
 
 def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: int, tree: Tree) -> None:
-    """Raise the crown of a tree over what is there."""
+    """Raise the crown of a tree over the surface."""
     heights, gsd_m = surface.heights, surface.gsd_m
     rows, columns = heights.shape
     reach = 1.35 * tree.radius
@@ -126,15 +133,14 @@ _LEAVES = {
     "fruit": _rgb(0.046, 0.076, 0.032),
     "shrub": _rgb(0.060, 0.080, 0.036),
 }
-"""Round figures of ours for red, green and blue, as in published libraries."""
+"""Red, green and blue reflectances, rounded estimates in the range of published libraries."""
 _TURNED = _rgb(0.150, 0.115, 0.055)
-"""A tree that is dying, or has its autumn colours."""
+"""Reflectance of a tree that is dying or in autumn colours."""
 
 
 @dataclass(frozen=True)
 class Sun:
-    """Direction of shadows (unit vector in the picture), tangent of the sun's height, share of the light that is
-    scattered."""
+    """Direction of shadows (unit vector in the picture), tangent of the sun's elevation, share of scattered light."""
 
     dx: float
     dy: float
@@ -143,13 +149,13 @@ class Sun:
 
 
 def _draw_sun(rng: np.random.Generator, tangent: tuple[float, float]) -> Sun:
-    """A sun from anywhere; ``tangent``: range of the tangent of its height (0.8 low, 2 high)."""
+    """Return a sun in a random direction; ``tangent``: range of the tangent of its elevation (0.8 low, 2 high)."""
     turn = float(rng.uniform(0, 2 * np.pi))
     return Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*tangent)), float(rng.uniform(0.22, 0.38)))
 
 
 def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
-    """Light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
+    """Return the light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
     colours = ground + 0.0
     if trees:
@@ -160,13 +166,13 @@ def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree],
         edge = blurred(crowns.astype(np.float32), 0.6)[..., None]
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
-    # What is lit by the sky alone is bluish.
+    # Areas lit only by the sky are bluish.
     lit = light[0][..., None] + light[1][..., None] * _rgb(0.86, 0.97, 1.22)
     return np.asarray(colours * lit, np.float32)
 
 
 def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m: float, grass: float) -> Plane:
-    """Reflectance of the ground of a forest or a meadow, (rows, columns, 3): ``grass`` 0 (bare) to 1 (closed)."""
+    """Return the reflectance of the ground of a forest or meadow, (rows, columns, 3); ``grass``: 0 bare to 1 closed."""
     soil = _soil(rng, rows, columns, gsd_m)
     patch = fractal_field(rng, rows, columns, 14.0 / gsd_m, 4, 0.7)
     cover = np.clip(grass + 0.45 * patch, 0, 1)[..., None]
@@ -174,7 +180,7 @@ def paint_forest_floor(rng: np.random.Generator, rows: int, columns: int, gsd_m:
 
 
 def paint_orchard_floor(rng: np.random.Generator, shape: tuple[int, int], gsd_m: float, grid: Rows) -> Plane:
-    """Grass or soil between the rows, strips kept bare along them, wheel tracks."""
+    """Return the reflectance of an orchard's ground: grass or soil between rows, bare strips, wheel tracks."""
     rows, columns = shape
     y, x = np.mgrid[0:rows, 0:columns].astype(np.float32) * np.float32(gsd_m)
     x, y = x - columns * gsd_m / 2, y - rows * gsd_m / 2
@@ -212,23 +218,23 @@ def _colour(tree: Tree) -> Plane:
 
 
 def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
-    """Direct and scattered light on each spot of the surface."""
+    """Return direct and scattered light on each point of the surface."""
     smooth = blurred(heights, 0.8)
     gy, gx = np.gradient(smooth, np.float32(gsd_m))
-    # Rims of crowns are cliffs of some metres in a pixel: leaves there do not shine like a wall.
+    # Crown rims are steps of some metres within a pixel, but their leaves are not as bright as a wall would be.
     gx, gy = 1.6 * np.tanh(gx / 1.6), 1.6 * np.tanh(gy / 1.6)
     cosine = 1 / np.sqrt(1 + sun.tangent**2)
     sine = sun.tangent * cosine
     direct = np.clip((gx * sun.dx + gy * sun.dy) * cosine + sine, 0, None) / np.sqrt(1 + gx * gx + gy * gy)
     direct = direct / sine * (1 - _shadow(smooth, gsd_m, sun))
-    # Deep between crowns, less of the sky is seen.
+    # Less of the sky is visible deep between crowns.
     around = blurred(heights, 2.5 / gsd_m)
     depth = np.clip((around - heights) / 7.0, 0, 1)
     return ((1 - sun.sky) * direct).astype(np.float32), (sun.sky * (1 - 0.55 * depth)).astype(np.float32)
 
 
 def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
-    """0..1, by marching towards the sun in steps of about a pixel near by and more further off."""
+    """Return shadow, 0 to 1, by marching towards the sun in steps of about a pixel, which grow with the distance."""
     rows, columns = heights.shape
     longest = int(float(heights.max()) / sun.tangent / gsd_m) + 1
     cast = np.zeros_like(heights)
@@ -249,7 +255,7 @@ def _shadow(heights: Plane, gsd_m: float, sun: Sun) -> Plane:
 def _photographed(
     rng: np.random.Generator, radiance: Plane, level: "_Level", blur_px: float, quality: int
 ) -> NDArray[np.uint8]:
-    """The picture, uint8 (rows, columns, 3), after it was stored as a JPEG."""
+    """Return the picture, uint8 (rows, columns, 3), after JPEG compression."""
     linear = blurred(radiance, blur_px) + level.haze * _rgb(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
@@ -263,7 +269,7 @@ ROWS_PX, COLUMNS_PX = 448, 512
 BLOCK_GSD_M = 0.25
 TRACT_PX = 256
 OPEN, YOUNG, OLD = 0, 1, 2
-"""Parts of a tract, as in its mask ``parts``."""
+"""Values of a tract's mask ``parts``."""
 
 
 @dataclass(frozen=True)
@@ -271,7 +277,7 @@ class _Level:
     """Parameters of a difficulty level. Ranges are (from, to)."""
 
     chm_factor: int
-    """Pixels of the height model of a block, in pixels of its picture."""
+    """Size of a pixel of a block's height model, in pixels of its picture."""
     tract_gsd_m: float
     several: float
     """Share of crowns with several apexes."""
@@ -283,9 +289,9 @@ class _Level:
     pits: float
     noise_m: float
     terrain_m: float
-    """Spread of the terrain model's error."""
+    """Standard deviation of the terrain model's error, metres."""
     sun: tuple[float, float]
-    """Tangent of the sun's height."""
+    """Range of the tangent of the sun's elevation."""
     noise: float
     haze: float
     blur_px: tuple[float, float]
@@ -305,19 +311,22 @@ _LEVELS: tuple[_Level, ...] = (
 
 
 def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None) -> Scene:
-    """A block of trees. Same arguments, same scene.
+    """Draw a block of trees. The same arguments give the same scene.
 
     ``images``: ``rgb`` uint8 (448, 512, 3); ``chm`` float32, metres above ground, of the same extent in pixels of 0.25,
-    0.5 or 1 m. ``masks``: ``heights`` float32, those of the surface without the faults of the model; ``crowns`` int16
-    (448, 512), number of the tree whose crown is seen there, from 1, shrubs and trees outside included.
-    ``truth``: ``kind``; ``trees``, a list of [x, y, height, radius] in pixels of the picture and metres, of the trees
-    whose tops can be seen; ``planted``: places of the grid (None for a forest).
+    0.5
+    or 1 m. ``masks``: ``heights`` float32, heights without the errors of the model; ``crowns`` int16 (448, 512), number
+    of
+    the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``: ``kind``;
+    ``trees``,
+    a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops; ``planted``: number of
+    positions in the grid (None for a forest).
 
     Args:
-        kind: None: drawn from the seed.
+        kind: forest or orchard; None: drawn from the seed.
 
     Raises:
-        ValueError: a strange argument.
+        ValueError: an argument is invalid.
     """
     rng, level = _start(seed, difficulty, b"block")
     kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
@@ -326,14 +335,16 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
 
 
 def make_tract(seed: int, difficulty: Difficulty) -> Scene:
-    """A tract of land, 256 x 256 px of 0.5 or 1 m: old and young stands, open ground between. Same arguments, same
-    scene.
+    """Draw a tract of 256 x 256 px at 0.5 or 1 m with old and young stands and open ground.
 
-    ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256). ``masks``: ``heights`` as for a block;
-    ``parts`` uint8 (256, 256), :data:`OPEN`, :data:`YOUNG` or :data:`OLD`. ``truth``: ``trees`` as for a block.
+    The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
+    ``masks``:
+    ``heights`` as for a block; ``parts`` uint8 (256, 256), :data:`OPEN`, :data:`YOUNG` or :data:`OLD`. ``truth``:
+    ``trees``
+    as for a block.
 
     Raises:
-        ValueError: a strange argument.
+        ValueError: an argument is invalid.
     """
     rng, level = _start(seed, difficulty, b"tract")
     with one_thread():

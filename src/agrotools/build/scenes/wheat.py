@@ -1,7 +1,8 @@
-"""Wheat ears seen from above: drawn from nothing, the number and place of every ear known.
+"""Drawn wheat ears from above; the number and position of every ear are known.
 
-Marked synthetic wherever it is used. Ears stand upright, lean and lie; they cross each other and hide under leaves;
-awns, ripeness and light differ from picture to picture.
+Always marked as synthetic. Ears are upright, leaning or lying, cross each other and are hidden by leaves; awns,
+ripeness
+and light differ between pictures.
 """
 
 import math
@@ -18,7 +19,7 @@ from agrotools.build.scenes.scene import Difficulty, Scene, blurred, check_argum
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25
-"""Share of an ear that must be seen for it to count."""
+"""Minimum visible share of an ear for it to count."""
 
 _EAR_GREEN, _EAR_RIPE = colour(0.20, 0.26, 0.11, 0.48), colour(0.50, 0.38, 0.19, 0.55)
 _BLADE_GREEN, _BLADE_RIPE = colour(0.060, 0.110, 0.032, 0.50), colour(0.36, 0.29, 0.14, 0.46)
@@ -32,9 +33,9 @@ class _Level:
     ears: tuple[int, int]
     ripe: tuple[float, float]
     lean: float
-    """Lean of ears: 0 upright to 1 lying."""
+    """Lean of ears, 0 upright to 1 lying."""
     over: int
-    """Blades of leaves above the ears."""
+    """Number of leaf blades above the ears."""
     sun: tuple[float, float]
     exposure: tuple[float, float]
     electrons: float
@@ -50,15 +51,17 @@ _LEVELS: tuple[_Level, ...] = (
 
 
 def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -> Scene:
-    """Draw one picture of 512 x 512 px, about 0.7 x 0.7 m of ground. Same arguments, same scene.
+    """Draw a picture of 512 x 512 px, about 0.22 to 0.33 m wide. The same arguments give the same scene.
 
     Args:
-        ears: how many stand in the picture; None: drawn.
+        ears: number of ears; None: drawn.
 
     Returns:
-        ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 where
-        no ear is seen. ``truth``: ``heads``, each with ``id``, ``box`` (of what is seen) and ``visibility``; ``count``,
-        those of which at least a quarter is seen; ``area_m2`` of ground. ``sidecar``: ``gsd_m``.
+        ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 for
+            pixels
+        without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
+            ``count``,
+        the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``: ``gsd_m``.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.
@@ -115,7 +118,7 @@ def _draw(seed: int, difficulty: Difficulty, ears: int | None) -> Scene:
 
 
 def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
-    """Places of ears: in rows, not on top of each other."""
+    """Return positions of ears, in rows and not on top of each other."""
     spacing, angle = 88.0 * scale, rng.uniform(0, np.pi)
     c, s = math.cos(angle), math.sin(angle)
     shift = rng.uniform(0, spacing)
@@ -135,7 +138,7 @@ def _places(rng: Rng, wanted: int, scale: float) -> list[tuple[float, float]]:
 def _blade(
     rng: Rng, view: View, tone: Colour, scale: float, lit: float, near: tuple[float, float] | None = None
 ) -> None:
-    """A leaf or stem of wheat: a long arched strip."""
+    """Paint a leaf or stem of wheat: a long arched strip."""
     if near is None:
         x, y = float(rng.uniform(-30, COLUMNS_PX + 30)), float(rng.uniform(-30, ROWS_PX + 30))
     else:
@@ -178,7 +181,7 @@ def _fill(view: View, outline: NDArray[np.float64], tone: Colour, bright: float,
 def _ear(
     rng: Rng, view: View, at: tuple[float, float], number: int, ripe: float, level: _Level, scale: float, awned: float
 ) -> int:
-    """One ear, made of two or three files of spikelets, and its awns. Returns its pixels before anything hides it."""
+    """Paint an ear of alternating spikelets with its awns, and return its number of pixels before anything hides it."""
     lean = level.lean * float(rng.uniform(0.25, 1.0))
     long = scale * (26 + 62 * lean) * float(rng.uniform(0.85, 1.15))
     wide = scale * float(rng.uniform(14, 19.5))

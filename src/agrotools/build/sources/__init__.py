@@ -1,4 +1,4 @@
-"""Sources: one adapter per data set, each turning a folder of the user's into a benchmark."""
+"""Sources of benchmarks: one adapter per data set, which turns a folder of the user into a benchmark."""
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -21,7 +21,8 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
 )
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 
-``hf`` and ``gta`` read benchmarks in the layouts that :mod:`agrotools.build.export` writes, ``gta`` also others'.
+``hf`` and ``gta`` read benchmarks in the layouts that :mod:`agrotools.build.export` writes; ``gta`` also reads those of
+other authors.
 """
 
 for _name in DATASETS:
@@ -29,11 +30,10 @@ for _name in DATASETS:
 
 
 def build_source(source: str, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Build the benchmark that ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) describes into ``out``, completely or
-    not at all.
+    """Build the benchmark from ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
 
     Raises:
-        UsageError: not of the form ``NAME=DIR``, or no such source (with the closest names).
+        UsageError: ``source`` is not of the form ``NAME=DIR``, or there is no such source (with the closest names).
         BenchmarkError: the data set is incomplete, or ``out`` holds something other than a benchmark.
     """
     name, folder = _source_folder(source)
@@ -44,11 +44,13 @@ def build_source(source: str, out: Path, progress: Progress = no_progress) -> Be
 def build_sources(
     sources: Sequence[str], out: Path, progress: Progress = no_progress, queries: int | None = None
 ) -> BenchmarkHeader:
-    """Build one benchmark of several public data sets, each ``NAME=DIR``, in the shares that they have of the published
-    benchmark, or of ``queries`` samples in all.
+    """Build one benchmark from several public data sets, each given as ``NAME=DIR``.
+
+    The data sets contribute in proportion to their shares of the published benchmark, or of ``queries`` samples in
+    total.
 
     Raises:
-        UsageError: as :func:`build_source`; a source that is no public data set, or that is named twice.
+        UsageError: as :func:`build_source`; also if a source is not a public data set or is named twice.
         BenchmarkError: as :func:`build_source`.
     """
     if len(sources) == 1 and queries is None:

@@ -1,10 +1,10 @@
 """Any data set that AgML distributes, from a local copy in its layout: ``agml:NAME``.
 
-AgML lays a data set out by its task: folders named after classes; ``images`` and ``annotations`` (masks whose values
-are the numbers of classes, from 1); ``images`` and ``annotations.json`` (COCO boxes). What can be asked follows from
-what it is about: boxed fruit, flowers, plants and leaves are counted, diseases of leaves and weeds are named, crop and
-weeds are measured. What its classes are called is in ``data/agml.toml``, so the package ``agml`` is not needed; with it
-a data set is fetched by ``agml.data.AgMLDataLoader(NAME)``.
+The layout depends on the task: folders named after classes; ``images`` and ``annotations`` (masks with class numbers
+from 1); or ``images`` and ``annotations.json`` (COCO boxes). The questions depend on the subject: boxed fruit, flowers,
+plants and leaves are counted, leaf diseases and weeds are named, areas of crop and weeds are measured. Class names are
+in ``data/agml.toml``, so the package ``agml`` is only needed to fetch a data set:
+``agml.data.AgMLDataLoader(NAME)``.
 """
 
 import tempfile
@@ -52,8 +52,13 @@ _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
 
 @dataclass(frozen=True)
 class Described:
-    """A data set of AgML; ``classes`` by their numbers, from 1. ``crop`` of leaves of one crop; ``nouns``:
-    what a box of each class holds, empty where that cannot be counted."""
+    """A data set of AgML.
+
+    Attributes:
+        classes: classes in the order of their numbers, from 1.
+        crop: crop of the leaves, if they are of a single crop.
+        nouns: name of the object in a box of each class; empty if it cannot be counted.
+    """
 
     name: str
     task: str
@@ -66,7 +71,7 @@ class Described:
 
     @property
     def listing(self) -> Listing:
-        """As of a data set of ``sources.toml``."""
+        """Listing as for a data set of ``sources.toml``."""
         source = SourceNote(
             name=f"{self.name} (AgML)",
             licence=self.licence or "not stated by AgML; see the data set's own page",
@@ -89,7 +94,7 @@ _LAYOUT = {
 
 @cache
 def described() -> Mapping[str, Described]:
-    """AgML's data sets, by name."""
+    """Return AgML's data sets by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
     return {
         name: Described(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
@@ -99,7 +104,7 @@ def described() -> Mapping[str, Described]:
 
 @cache
 def diseases_of(of: Described) -> dict[str, Disease]:
-    """The classes that are diseases which the knowledge base has, by name of the folder."""
+    """Return the diseases of the knowledge base among the classes, by name of the folder; empty if fewer than two."""
     diseases: dict[str, Disease] = {}
     for name in of.classes:
         crop, disease = of.crop, _noun(name)
@@ -117,17 +122,17 @@ def diseases_of(of: Described) -> dict[str, Disease]:
 
 
 def are_known_weeds(of: Described) -> bool:
-    """True if every class is one of the weeds whose questions name them, or ``negative``."""
+    """Return True if every class is a weed that questions can name, or ``negative``."""
     return all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
 
 
 def is_healthy(name: str) -> bool:
-    """True if a class is of plants without a disease."""
+    """Return True if a class is of plants without a disease."""
     return any(word in _noun(name) for word in _HEALTHY)
 
 
 def _noun(name: str) -> str:
-    """``Wheat Head`` as ``wheat head``, ``green_cabbage`` as ``green cabbage``."""
+    """Return a class name as lower-case words: ``green_cabbage`` gives ``green cabbage``."""
     return " ".join(name.replace("_", " ").replace("-", " ").lower().split())
 
 
@@ -141,10 +146,10 @@ _SEED = 21
 
 
 def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
-    """The builder of a benchmark from ``agml:NAME``.
+    """Return the builder of a benchmark from ``agml:NAME``.
 
     Raises:
-        UsageError: AgML has no such data set, or it is about something that no question can be asked of.
+        UsageError: AgML has no such data set, or there are no questions about its subject.
     """
     name = source.removeprefix(PREFIX)
     if name not in described():
@@ -174,10 +179,10 @@ def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
 
 
 def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
-    """The data set in ``folder`` as a part of at most ``samples`` samples.
+    """Read the data set in ``folder`` as a part of at most ``samples`` samples.
 
     Raises:
-        BenchmarkError: it is not there, incomplete, or not in AgML's layout.
+        BenchmarkError: the data set is missing, incomplete, or not in AgML's layout.
     """
     of = described()[name]
     reader = _reader(of)
@@ -222,10 +227,10 @@ def _counted(of: Described, data: DataSet) -> Part:
 
 
 def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counter[str]]:
-    """Number of boxes of each noun in every picture, by file name.
+    """Return the number of boxes of each noun in every picture, by file name.
 
     Raises:
-        BenchmarkError: it is no COCO file, or has other classes.
+        BenchmarkError: the file is not in COCO format, or has other classes.
     """
     pictures, categories, boxes = _read_coco(path)
     holds = dict(zip(of.classes, of.nouns, strict=True))
@@ -243,11 +248,12 @@ def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counte
 
 
 def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[Any, Any, tuple[float, ...]]]]:
-    """Of a COCO file the names of pictures by id, the names of categories by id, and the boxes: id of the picture, id
-    of the category, x, y, width and height; a box written twice is there once.
+    """Read picture names by id, category names by id, and boxes from a COCO file.
+
+    A box is (picture id, category id, (x, y, width, height)); duplicates are dropped.
 
     Raises:
-        BenchmarkError: it is no COCO file.
+        BenchmarkError: the file is not in COCO format.
     """
     try:
         coco = cast("dict[str, Any]", read_json(path))

@@ -35,10 +35,11 @@ def assembled(
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all.
 
-    ``shares``: shares of parts that are absent.
+    Args:
+        shares: entries for the absent parts in the metadata ``shares``.
 
     Returns:
-        The header, whose licence names the terms of every data set that was used.
+        The header; its licence lists the terms of every data set used.
 
     Raises:
         BenchmarkError: ``out`` holds something other than a benchmark, or most chains of calls break.
@@ -90,7 +91,7 @@ def assembled(
 
 
 def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
-    """Samples wanted of a part, samples made, and the reason for a shortfall."""
+    """Return the number of samples wanted of a part, the number made, and the reason for a shortfall."""
     reasons: list[str] = []
     if chosen < part.samples:
         subjects = len(part.subjects)

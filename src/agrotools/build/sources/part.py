@@ -1,4 +1,4 @@
-"""A part of a benchmark: what one data set contributes."""
+"""Parts of a benchmark: the contribution of one data set, and helpers to read it."""
 
 import hashlib
 import tomllib
@@ -25,18 +25,18 @@ T = TypeVar("T")
 
 
 def first_few(names: Sequence[str | Path], most: int = 3) -> str:
-    """``a, b, c and 4 more``."""
+    """Return the first names, and the number of the others: ``a, b, c and 4 more``."""
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return f"{', '.join(map(str, names[:most]))}{more}"
 
 
 def reasons(dropped: Counter[str]) -> str:
-    """``7 empty, 2 unreadable``, the most frequent first; empty where nothing was dropped."""
+    """Return the counts as text (``7 empty, 2 unreadable``), the most frequent first; empty if nothing was dropped."""
     return ", ".join(f"{count} {reason}" for reason, count in dropped.most_common())
 
 
 class Listing(FrozenModel):
-    """A table of ``sources.toml``: the source, where to get it, and for ``field`` the part that it becomes."""
+    """A table of ``sources.toml``: the source, instructions for getting it, and the part that is made from it."""
 
     source: SourceNote
     get_it: str = "fetch the data set again, with all its folders"
@@ -46,7 +46,7 @@ class Listing(FrozenModel):
 
 @cache
 def listing_of(name: str) -> Listing:
-    """Listing of a data set; of those of ``field`` the name begins with ``field.``."""
+    """Return the listing of a data set; names of those that ``field`` reads begin with ``field.``."""
     section: dict[str, Any] = tomllib.loads(
         files("agrotools.build.sources").joinpath("sources.toml").read_text("utf-8")
     )
@@ -60,11 +60,14 @@ def listing_of(name: str) -> Listing:
 
 @dataclass(frozen=True)
 class Part:
-    """``name`` begins the ids of its samples, of which there are at most ``samples``; ``files`` are copied as they are
-    where a sample shows them: name in the benchmark to the original.
+    """The contribution of one data set to a benchmark.
 
-    ``dropped`` says how many items of the data set were left out, by reason; ``described`` says more of the finished
-    samples for the benchmark's metadata.
+    Attributes:
+        name: prefix of the ids of its samples.
+        samples: maximum number of samples.
+        files: originals by their path in the benchmark; those that a sample shows are copied unchanged.
+        described: returns further metadata for the benchmark, given the finished samples.
+        dropped: number of items of the data set that were left out, by reason.
     """
 
     name: str
@@ -79,9 +82,9 @@ class Part:
 
 
 class Originals:
-    """The files of a part: each kept under a name made of its content, so that a name tells nothing.
+    """The files of a part, each stored under a name made from its content, so that names reveal nothing.
 
-    ``scratch``: where files go that are made from the data set's own, such as windows cut from large rasters.
+    ``scratch`` is the folder for derived files, such as windows cut from large rasters.
     """
 
     def __init__(self, scratch: Path | None = None) -> None:
@@ -89,14 +92,14 @@ class Originals:
         self._scratch = scratch
 
     def made(self, content: bytes, suffix: str, **more: Any) -> SampleFile:
-        """As :meth:`file`, of a file with that content, made here."""
+        """Write a file with that content to the scratch folder and return its entry, like :meth:`file`."""
         assert self._scratch is not None
         path = self._scratch / f"{hashlib.sha256(content).hexdigest()}{suffix}"
         path.write_bytes(content)
         return self.file(path, **more)
 
     def file(self, path: Path, **more: Any) -> SampleFile:
-        """Entry of a file in a sample: hash, size in pixels where it is a picture, and ``more``; not named yet."""
+        """Return the entry of a file in a sample, without its final name: hash, size of pictures, and ``more``."""
         digest, size = _facts(path)
         stored = f"{FILES_FOLDER}/{digest[:16]}{path.suffix.lower()}"
         self.files[stored] = path
@@ -107,26 +110,26 @@ class Originals:
     def raster(
         self, path: Path, size: Sequence[int], bands: tuple[str, ...], note: str, gsd_m: float | None = None
     ) -> SampleFile:
-        """As :meth:`file`, of a raster; ``size``: columns and rows."""
+        """Return the entry of a raster, like :meth:`file`; ``size``: columns and rows."""
         width, height = size
         return self.file(path, kind="raster", bands=bands, gsd_m=gsd_m, width_px=width, height_px=height, note=note)
 
     def heights(self, path: Path, size: Sequence[int], gsd_m: float | None, note: str) -> SampleFile:
-        """As :meth:`raster`, of heights in metres."""
+        """Return the entry of a raster of heights in metres, like :meth:`raster`."""
         return self.raster(path, size, ("height",), note, gsd_m)
 
 
 def named(file: SampleFile, stem: str, number: int) -> SampleFile:
-    """The file under the name by which a sample shows it: ``image_1.jpg``."""
+    """Return the file with the name that a sample uses for it: ``image_1.jpg``."""
     return file.model_copy(update={"name": f"{stem}_{number}{Path(file.path).suffix}"})
 
 
 Photo = tuple[SampleFile, T]
-"""A picture, not named yet, with what is known of it."""
+"""A picture without its final name, and the facts known about it."""
 
 
 def pairs_of(photos: Iterable[Photo[T]]) -> list[list[Photo[T]]]:
-    """Different pictures two by two by rank of their hashes; one left over is a pair of its own."""
+    """Group different pictures into pairs in the order of their hashes; a last single picture forms a group alone."""
     by_hash = {str(photo[0].sha256): photo for photo in photos}
     return [[by_hash[member] for member in pair] for pair in pairs_by_hash(by_hash)]
 
@@ -140,7 +143,7 @@ def photo_thing(
     before: tuple[PlannedCall, ...] = (),
     **arguments: Any,
 ) -> Thing:
-    """A picture that one call with these further ``arguments`` measures, after the calls ``before``."""
+    """Return a picture that one call with these further ``arguments`` measures, after the calls ``before``."""
     plain = {"image": file.name, **arguments}
     return Thing((file,), tool, plain, truth, file.name, thought, words or {}, before=before)
 
@@ -152,8 +155,11 @@ def photo_subject(
     metadata: dict[str, JsonValue],
     of: str,
 ) -> Subject:
-    """Pictures of which ``thing`` makes one thing each: given the named file, what is known of it, and its place in the
-    sample, from 1."""
+    """Return a subject with one thing per picture.
+
+    Args:
+        thing: makes a thing from the named file, the facts known about it, and its place in the sample, from 1.
+    """
 
     def shown(index: int, place: int) -> Thing:
         file, known = photos[index]
@@ -169,15 +175,15 @@ def photo_pairs(
     metadata: Mapping[str, JsonValue],
     of: str,
 ) -> list[Subject]:
-    """As :func:`photo_subject`, of every pair of :func:`pairs_of`."""
+    """Return a subject, as made by :func:`photo_subject`, for every pair of :func:`pairs_of`."""
     pairs = enumerate(pairs_of(photos))
     return [photo_subject(f"{name}-{number}", pair, thing, {"pair": number, **metadata}, of) for number, pair in pairs]
 
 
 class DataSet:
-    """A data set while it is read: ``originals`` holds the files to show, ``dropped`` counts what is left out.
+    """A data set while it is read. ``originals`` holds the files to show, ``dropped`` counts the items left out.
 
-    ``wanted``: pictures that give enough questions to choose from.
+    ``wanted`` is the number of pictures that gives a sufficient choice of questions.
     """
 
     def __init__(self, folder: Path, listing: Listing, samples: int, scratch: Path | None = None) -> None:
@@ -193,7 +199,7 @@ class DataSet:
         metadata: Mapping[str, JsonValue] | None = None,
         described: Callable[[Sequence[Sample]], dict[str, JsonValue]] = lambda _: {},
     ) -> Part:
-        """The finished part; ``questions``: themselves, or names of files of templates."""
+        """Return the finished part; ``questions`` are templates or names of template files."""
         templates = [one for item in questions for one in (load_templates(item) if isinstance(item, str) else (item,))]
         name, source, shown = self.listing.part, self.listing.source, self.originals.files
         return Part(name, source, subjects, templates, self.samples, shown, metadata or {}, described, self.dropped)
@@ -201,16 +207,19 @@ class DataSet:
 
 @dataclass(frozen=True)
 class Adapter:
-    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint where to get the data set."""
+    """Reader of the data set ``name`` of ``sources.toml``. Its errors carry a hint on how to get the data set."""
 
     name: str
     read: Callable[[DataSet], Part]
 
     def __call__(self, folder: Path, scratch: Path | None = None, samples: int | None = None) -> Part:
-        """The data set in ``folder`` as a part of at most ``samples`` samples; ``scratch`` takes files made from it.
+        """Read the data set in ``folder`` as a part of at most ``samples`` samples.
+
+        Args:
+            scratch: folder for derived files.
 
         Raises:
-            BenchmarkError: it is not there, incomplete, or not as its authors describe it.
+            BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
         """
         listing = listing_of(self.name)
         with hinted(listing.get_it):
@@ -218,13 +227,13 @@ class Adapter:
 
 
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
-    """Make a function the adapter of a data set."""
+    """Return a decorator that makes a function the adapter of a data set."""
     return partial(Adapter, name)
 
 
 @contextmanager
 def hinted(get_it: str) -> Iterator[None]:
-    """Add where to get a data set to errors that have no hint of their own."""
+    """Add instructions for getting a data set to errors that have no hint."""
     try:
         yield
     except BenchmarkError as error:

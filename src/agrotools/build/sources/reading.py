@@ -1,6 +1,6 @@
 """Readers that all adapters share: folders, lists, tables, JSON, pictures, rasters and masks.
 
-Errors name the file; where to get the data set is added by :class:`agrotools.build.sources.part.Adapter`.
+Errors name the file; :class:`agrotools.build.sources.part.Adapter` adds instructions for getting the data set.
 """
 
 import csv
@@ -35,10 +35,12 @@ _HALF_OF_GREY = 128
 
 
 def find_root(folder: Path, markers: Sequence[str]) -> Path:
-    """The folder at or below ``folder`` (to three levels) that holds all of ``markers``; archives often nest one.
+    """Return the folder at or up to three levels below ``folder`` that holds all of ``markers``.
+
+    Archives often contain nested folders.
 
     Raises:
-        BenchmarkError: there is none.
+        BenchmarkError: there is no such folder.
     """
     level = [folder] if folder.is_dir() else []
     for _ in range(_DEPTH + 1):
@@ -50,10 +52,10 @@ def find_root(folder: Path, markers: Sequence[str]) -> Path:
 
 
 def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
-    """The first of ``names`` that is in ``root``; ``what`` they are, for the message.
+    """Return the first of ``names`` that exists in ``root``; ``what`` describes them in the error message.
 
     Raises:
-        BenchmarkError: none is.
+        BenchmarkError: none of them exists.
     """
     for name in names:
         if (root / name).exists():
@@ -62,9 +64,12 @@ def first_of(root: Path, names: Sequence[str], what: str = "") -> Path:
 
 
 def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> list[Path]:
-    """Files with these suffixes by name, also in folders below if ``deep``; none where the folder is absent.
+    """Return the files with these suffixes, sorted by name; empty if the folder does not exist.
 
-    Hidden files are left out: archives made on a Mac have one beside each picture, with its suffix.
+    Hidden files are skipped, because archives made on a Mac have one for each picture, with the same suffix.
+
+    Args:
+        deep: also search subfolders.
     """
     if not place.is_dir():
         return []
@@ -74,7 +79,7 @@ def files_in(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> lis
 
 
 def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict[str, Path]:
-    """Files by name without suffix; of several with one name, that with the first of the suffixes."""
+    """Return files by name without suffix; if several share a name, the one with the first of the suffixes."""
     some = files_in(place, suffixes, deep=deep)
     best: dict[str, Path] = {}
     for suffix in reversed(suffixes):
@@ -83,7 +88,7 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
 
 
 def refuse_missing(root: Path, names: Iterable[str]) -> None:
-    """Refuse a folder that lacks files.
+    """Raise an error if files are missing.
 
     Raises:
         BenchmarkError: some of ``names`` are not in ``root``.
@@ -98,20 +103,20 @@ def _visible(place: Path) -> list[Path]:
 
 
 def read_lines(path: Path, most_bytes: int = _LARGEST_JSON) -> list[tuple[int, str]]:
-    """The lines of a text that are not empty, with their numbers from 1.
+    """Return the lines of a text that are not empty, with their numbers from 1.
 
     Raises:
-        BenchmarkError: it cannot be read, is too large, or is no UTF-8.
+        BenchmarkError: the file cannot be read, is too large, or is not UTF-8.
     """
     lines = enumerate(_content(path, most_bytes).decode("utf-8-sig").splitlines(), start=1)
     return [(number, line.strip()) for number, line in lines if line.strip()]
 
 
 def read_json(path: Path, most_bytes: int = _LARGEST_JSON) -> Any:
-    """The content of a JSON file.
+    """Return the content of a JSON file.
 
     Raises:
-        BenchmarkError: it cannot be read, is too large, or is no JSON.
+        BenchmarkError: the file cannot be read, is too large, or is not JSON.
     """
     try:
         return orjson.loads(_content(path, most_bytes))
@@ -131,10 +136,10 @@ def _content(path: Path, most_bytes: int) -> bytes:
 
 
 def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
-    """The rows of a CSV file with a header that has at least ``columns``.
+    """Return the rows of a CSV file with a header that has at least ``columns``.
 
     Raises:
-        BenchmarkError: it cannot be read, is no UTF-8, lacks a column, or has over two million rows.
+        BenchmarkError: the file cannot be read, is not UTF-8, lacks a column, or has over two million rows.
     """
     try:
         with path.open(newline="", encoding="utf-8-sig") as file:
@@ -153,14 +158,14 @@ def read_table(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
 
 
 def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The items of a prepared data set, from its ``truth.json``.
+    """Return the items of a prepared data set, from its ``truth.json``.
 
     Args:
         needed: keys that every item must have.
-        files: those of the keys whose values are names of files in the folder.
+        files: keys that every item must have and whose values are names of files in the folder.
 
     Raises:
-        BenchmarkError: no ``truth.json``, not of that form, or the files that are missing or lead out of the folder.
+        BenchmarkError: ``truth.json`` is missing or invalid, or a file is missing or outside the folder.
     """
     path = folder / TRUTH_FILE
     content = read_json(path)
@@ -179,13 +184,13 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
 
 
 def is_outside(path: str) -> bool:
-    """True if a path in a list leads out of the folder that it belongs to."""
+    """Return True if a path in a list leads out of the folder that it belongs to."""
     return ".." in Path(path).parts or Path(path).is_absolute()
 
 
 @contextmanager
 def refused(path: Path) -> Iterator[None]:
-    """Error of a tool's reader, as an error of the data set."""
+    """Raise errors of a tool's reader as errors of the data set."""
     try:
         yield
     except ToolError as error:
@@ -193,11 +198,13 @@ def refused(path: Path) -> Iterator[None]:
 
 
 def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
-    """A picture as tools and people see it, turned as its EXIF orientation says; ``shape``: rows and columns of its
-    mask.
+    """Return a picture as tools and people see it, rotated according to its EXIF orientation.
+
+    Args:
+        shape: rows and columns of its mask.
 
     Raises:
-        BenchmarkError: it is missing, cut short or no picture, or not of its mask's size.
+        BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
     """
     with refused(path):
         picture = read_image(path, shown_as=str(path))
@@ -207,27 +214,31 @@ def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
 
 
 def photo_file(path: Path, data: DataSet, **more: Any) -> SampleFile:
-    """Entry of a picture that can be opened, as :meth:`agrotools.build.sources.part.Originals.file`."""
+    """Return the entry of a picture (see :meth:`agrotools.build.sources.part.Originals.file`) that can be opened."""
     read_photo(path)
     return data.originals.file(path, **more)
 
 
 def refuse_other_size(path: Path, size: tuple[int, int], shape: tuple[int, int]) -> None:
-    """Refuse a picture of ``size`` whose mask has another ``shape``, both rows and columns.
+    """Raise an error if a picture and its mask differ in size; both sizes are (rows, columns).
 
     Raises:
-        BenchmarkError: it has.
+        BenchmarkError: ``size`` differs from ``shape``.
     """
     if size != shape:
         raise BenchmarkError(f"{path} has {size[1]} x {size[0]} pixels, its mask {shape[1]} x {shape[0]}")
 
 
 def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np.int32]:
-    """The values of a mask, rows x columns. Of a JPEG, whose compression blurs them, 0 and 255 for below and above the
-    middle. ``codings``: sets of values, one of which must hold all.
+    """Return the values of a mask, rows x columns.
+
+    Values of a JPEG, which compression blurs, become 0 below the middle of the range and 255 above it.
+
+    Args:
+        codings: sets of values; all values must be in one of them.
 
     Raises:
-        BenchmarkError: it cannot be read, its channels differ, or it has values of no coding.
+        BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.
     """
     with refused(path):
         kind = file_format(path)
@@ -235,7 +246,7 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
             values = np.where(read_image(path).pixels[..., 0] >= _HALF_OF_GREY, 255, 0).astype(np.int32)
         elif kind != "tiff":
             values = read_labels(path).classes
-        else:  # What a TIFF declares as "no data", often its 0, is a value like others here.
+        else:  # The "no data" value that a TIFF declares, often 0, is an ordinary value here.
             bands = read_bands(path)
             values = bands[0].astype(np.int32)
             if not (bands == values).all():
@@ -249,10 +260,10 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
 
 
 def read_bands(path: Path) -> NDArray[Any]:
-    """All bands of a GeoTIFF, bands x rows x columns, whatever it declares as alpha or without data.
+    """Return all bands of a GeoTIFF, bands x rows x columns, ignoring declared alpha bands and "no data" values.
 
     Raises:
-        BenchmarkError: it cannot be read, or is too large.
+        BenchmarkError: the file cannot be read, or is too large.
     """
     with refused(path), open_raster(path) as raster:
         if raster.width * raster.height > MAX_PIXELS:
@@ -261,17 +272,17 @@ def read_bands(path: Path) -> NDArray[Any]:
             return raster.dataset.read()
         except MemoryError:
             raise
-        except Exception as error:  # GDAL raises whatever a damaged file leads it to.
+        except Exception as error:  # GDAL raises exceptions of many types for damaged files.
             raise damaged(raster.name, raster.argument, error) from error
 
 
 def is_blank(pixels: NDArray[np.uint8]) -> bool:
-    """True if a picture is one colour everywhere."""
+    """Return True if a picture has a single colour."""
     return bool((pixels == pixels[:1, :1]).all())
 
 
 def png_of(pixels: NDArray[np.uint8]) -> bytes:
-    """The content of a PNG file with these pixels."""
+    """Return the content of a PNG file with these pixels."""
     from PIL import Image
 
     buffer = BytesIO()
@@ -282,7 +293,7 @@ def png_of(pixels: NDArray[np.uint8]) -> bytes:
 def geotiff_of(
     bands: NDArray[Any], names: Sequence[str], unit: str | None = None, scale: float | None = None, **profile: Any
 ) -> bytes:
-    """The content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
+    """Return the content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
     from rasterio.errors import NotGeoreferencedWarning
     from rasterio.io import MemoryFile
 
@@ -302,7 +313,7 @@ def geotiff_of(
 
 
 def spread(items: Iterable[T], kind: Callable[[T], Hashable], count: int, seed: int) -> list[T]:
-    """At most ``count`` items drawn so that every kind has as many as the others, while it has any."""
+    """Draw at most ``count`` items at random, taking turns between the kinds while they last."""
     by_kind: dict[Hashable, list[T]] = {}
     for item in items:
         by_kind.setdefault(kind(item), []).append(item)

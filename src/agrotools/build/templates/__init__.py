@@ -1,4 +1,4 @@
-"""Question templates, and the measured things that they apply to."""
+"""Question templates, and the measured things to which they apply."""
 
 from agrotools.build.templates.template import Template, load_templates
 from agrotools.build.templates.thing import Thing

@@ -15,24 +15,25 @@ from agrotools.core import Arguments, SampleFile
 
 MEASURE = "measure_crop_weed_area"
 TEMPLATES = ("field", "field_pairs", "field_charts")
-"""Files of templates, those about one picture first."""
+"""Template files, with those about a single picture first."""
 
 _ROUND_AREAS_HA = (1.4, 2.5, 3.6, 4.2, 5.5, 6.8, 7.5, 8.4, 12.5, 16.0)
-"""Sizes of fields as people say them."""
+"""Typical field sizes in hectares."""
 _CLASS_EDGES = ((1, 3), (2, 5), (2, 7), (3, 8), (4, 10), (5, 12), (6, 15), (8, 20), (12, 25))
-"""Covers of weeds in percent from which on they are moderate, and heavy."""
+"""Weed covers in percent from which weeds count as moderate and as heavy."""
 
 
 def field_templates(language: Language = "en") -> tuple[Template, ...]:
-    """Templates for pictures of fields in a language."""
+    """Return the templates for pictures of fields in a language."""
     return tuple(template for file in TEMPLATES for template in load_templates(file, language))
 
 
 @dataclass(frozen=True)
 class FieldPicture(Thing):
-    """A picture whose areas of crop, weeds and soil are known, as a whole and in every part.
+    """A picture with known areas of crop, weeds and soil, in total and in any region.
 
-    ``width`` and ``height`` in pixels; ``area`` counts its truth.
+    ``width`` and ``height`` are in pixels; ``area`` returns the true counts of a region, or of the whole picture for
+    None.
     """
 
     width: int = 0
@@ -40,7 +41,7 @@ class FieldPicture(Thing):
     area: Callable[[Region | None], AreaTruth] = field(kw_only=True)
 
     def part(self, region: Region) -> "FieldPicture":
-        """The same picture with only ``region`` measured."""
+        """Return the same picture with only ``region`` measured."""
         return replace(
             self,
             arguments={**self.arguments, "region": list(region)},
@@ -58,13 +59,14 @@ def field_picture(
     noun: str = "photo",
     remarks: tuple[str, ...] = (),
 ) -> FieldPicture:
-    """A picture for questions about crop, weeds and soil.
+    """Return a picture for questions about crop, weeds and soil.
 
     Args:
-        files: the picture first.
-        arguments: arguments of the measuring tool for it.
-        noun: what the person asking calls it.
-        remarks: sentences that the person might add ("The class map is in {files}.").
+        files: the files shown, the picture first.
+        arguments: arguments of the measuring tool.
+        area: returns the true counts of a region, or of the whole picture for None.
+        noun: word for the picture in questions.
+        remarks: sentences that may be appended to a question ("The class map is in {files}.").
     """
     name = files[0].name
     return FieldPicture(
@@ -88,15 +90,16 @@ def _counts(area: AreaTruth, gsd_m: float | None) -> dict[str, Any]:
 
 
 DrawnPart = tuple[tuple[Thing, ...], Mapping[str, Any]]
-"""Things to measure and values of words."""
+"""Things to measure, and values of words."""
 
 
 def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.random.Generator) -> DrawnPart | None:
-    """Parts or values that suit what is measured, drawn according to the list ``drawn`` of a template; None if none do.
+    """Draw parts or values that suit the measured pictures, by the list ``drawn`` of a template; None if none do.
 
-    ``["halves"]``, ``["quarters"]``, ``["box", field, least]``: parts of the pictures, a box with at least so much of
-    a measured field; ``["limit", field, low, high]``: a whole number clear of the field; ``["classes", field]``: two
-    edges of classes; ``["hectares", word...]``: sizes of fields.
+    Accepted lists: ``["halves"]`` and ``["quarters"]`` (parts of the pictures), ``["box", field, least]`` (a box with
+    at
+    least that much of a measured field), ``["limit", field, low, high]`` (a whole number at a distance from the field's
+    values), ``["classes", field]`` (two class edges), ``["hectares", word...]`` (field sizes).
     """
     pictures = cast("Sequence[FieldPicture]", shown)
     kind, *more = what
@@ -127,7 +130,7 @@ def _values(pictures: Iterable[Thing], name: str) -> list[float]:
 
 
 def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> DrawnPart:
-    """The left and right halves of all pictures, or the upper and lower ones."""
+    """Return the left and right halves of all pictures, or the upper and lower halves."""
     upright = rng.uniform() < 0.5
     halves = [area_truth.halves(picture.width, picture.height)[not upright] for picture in pictures]
     parts = tuple(picture.part(region) for picture, of_it in zip(pictures, halves, strict=True) for _, region in of_it)
@@ -139,7 +142,7 @@ def _halves(pictures: Sequence[FieldPicture], rng: np.random.Generator) -> Drawn
 
 
 def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generator) -> DrawnPart | None:
-    """A box of a third to two thirds of each side, at multiples of 20 px."""
+    """Return a box with sides of 35 to 65 % of the picture's, at multiples of 20 px."""
     for _ in range(20):
         width = round(picture.width * rng.uniform(0.35, 0.65) / 20) * 20
         height = round(picture.height * rng.uniform(0.35, 0.65) / 20) * 20
@@ -152,9 +155,9 @@ def _box(picture: FieldPicture, name: str, least: float, rng: np.random.Generato
 
 
 def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: Iterable[int]) -> int | None:
-    """A limit (percent) at least one point from every cover, below or above the largest at random.
+    """Return a limit (percent) at least one point from every cover, at random below or above the largest cover.
 
-    ``limits`` are to be near the middle of usual covers, so that their size does not reveal which.
+    ``limits`` should be near the middle of usual covers, so that a limit does not reveal on which side the cover is.
     """
     clear = [limit for limit in limits if all(abs(limit - cover) >= 1.0 for cover in covers)]
     low = [limit for limit in clear if limit < max(covers)]
@@ -167,7 +170,7 @@ def _limit_clear_of(rng: np.random.Generator, covers: Sequence[float], limits: I
 
 
 def _class_edges(cover: float, rng: np.random.Generator) -> tuple[int, int] | None:
-    """Edges half a point apart from the cover. Its class is drawn before them, so that none is the usual one."""
+    """Return class edges at least half a point from the cover; its class is drawn first, so that none is typical."""
     edges = [_CLASS_EDGES[int(k)] for k in rng.permutation(len(_CLASS_EDGES))]
     clear = [pair for pair in edges if all(abs(cover - edge) >= 0.5 for edge in pair)]
     wanted = int(rng.integers(3))

@@ -1,14 +1,15 @@
 """Key facts of open answers, from the knowledge base.
 
-A file of facts (``build/templates/facts/*.toml``) holds, by entry and topic, facts with short phrasings of each;
-``not`` are phrasings that contradict it. A phrasing is found in other words as well, by the ideas of
-``data/open_text/lexicon.toml``, so it takes few::
+A file of facts (``build/templates/facts/*.toml``) lists facts by entry and topic, each with short phrasings; ``not``
+lists phrasings that contradict it. Synonyms of a phrasing are recognised by the ideas of
+``data/open_text/lexicon.toml``, so a few phrasings are enough::
 
     ["pest.soybean_aphid"]
     thresholds = [["250 aphids per plant"], { phrases = ["natural enemies"], not = ["spray weekly"] }]
 
-Facts only repeat what the entry says on that topic, so that whoever reads the entry can state all of them. Facts that
-many entries share weigh less, and what the advice of another entry would earn is the floor of the score.
+Facts only repeat what the entry says on that topic, so anyone who reads the entry can state all of them. Facts shared
+by
+many entries weigh less, and the floor of the score is what the advice of another entry would earn.
 """
 
 import math
@@ -23,21 +24,22 @@ from agrotools.knowledge.entries import Claim, load
 from agrotools.text.claims import Reply
 
 HIGHEST_FLOOR = 0.6
-"""Above it the facts of an entry are those of another as well: its slots are in no headline."""
+"""Highest floor of a slot that counts in headlines; above it the facts fit another entry almost as well."""
 
 FEWEST_PEERS = 6
-"""With fewer entries of its kind that have facts on the topic, a guess is right too often for a headline."""
+"""Minimum number of other entries of the same kind with facts on the topic; with fewer, guesses are right too often."""
 
 _AGENTS = ("water mould", "fungus", "bacterium", "virus")
-"""Kinds of causes of a disease: one that its entry does not name contradicts it, but a water mould may be called a
-fungus."""
+"""Kinds of causes of a disease. A kind that the entry does not name contradicts it, except that a water mould may be
+called a fungus.
+"""
 
 _ONE_ALONE = frozenset({("disease", "causes"), ("pest", "thresholds"), ("disease", "thresholds")})
-"""Kinds and topics of which one thing alone is right: to name another entry's as well contradicts it."""
+"""Kinds and topics with a single right answer: naming that of another entry as well is a contradiction."""
 
 
 class OpenGold(NamedTuple):
-    """Gold of an open answer: the fields of an :class:`~agrotools.core.OpenTextSlot` that are scored by."""
+    """Gold of an open answer: the fields of an :class:`~agrotools.core.OpenTextSlot` that are used in scoring."""
 
     facts: tuple[Fact, ...]
     others: tuple[tuple[str, ...], ...] = ()
@@ -62,17 +64,17 @@ def _facts() -> dict[str, dict[str, tuple[Fact, ...]]]:
 
 
 def facts_about(entry: str, topic: str) -> tuple[Fact, ...]:
-    """Key facts of an entry's topic; none where nobody has written them down."""
+    """Return the key facts of an entry on a topic; empty if none are recorded."""
     return _facts().get(entry, {}).get(topic, ())
 
 
 def topics_with_facts() -> tuple[tuple[str, str], ...]:
-    """Every (entry, topic) that has key facts."""
+    """Return every (entry, topic) that has key facts."""
     return tuple((entry, topic) for entry, topics in _facts().items() for topic in topics)
 
 
 def entry_text(entry: str) -> str:
-    """Text of an entry of the knowledge base; empty if there is no such entry."""
+    """Return the text of an entry of the knowledge base; empty if there is no such entry."""
     return "\n".join(claim.text for claim in _claims().get(entry, ()))
 
 
@@ -83,10 +85,13 @@ def _claims() -> dict[str, tuple[Claim, ...]]:
 
 @lru_cache(maxsize=1024)
 def open_gold(entry: str, topic: str) -> OpenGold | None:
-    """Gold of an open answer on an entry's topic; None if no facts are recorded.
+    """Return the gold of an open answer on an entry's topic, or None if no facts are recorded.
 
-    A fact weighs the logarithm of the share of entries of its kind that it tells apart, the facts of the most similar
-    entry set the floor, and facts on the same topic that no text of the entry states are those of others.
+    The weight of a fact is the logarithm of the factor by which it narrows down the entries of its kind. The facts of
+    the
+    most similar entry set the floor. Facts of other entries on the same topic that no text of this entry states are
+    listed
+    in ``others``.
     """
     topic_facts = facts_about(entry, topic)
     if not topic_facts:
@@ -115,7 +120,7 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
 
 
 def _other_agents(text: Reply) -> list[str]:
-    """Kinds of causes that are wrong because a text names another; empty if it names none."""
+    """Return the kinds of causes that contradict a text because it names others; empty if it names none."""
     agents = [agent for agent in _AGENTS if text.find(agent)]
     if not agents:
         return []
@@ -123,7 +128,7 @@ def _other_agents(text: Reply) -> list[str]:
 
 
 def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
-    """Facts that a text does not state."""
+    """Return the facts that a text does not state."""
     return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
 
 
@@ -133,7 +138,7 @@ def _entries_on(topic: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=1024)
 def _full_answer(entry: str, topic: str) -> Reply:
-    """Full answer on an entry's topic: its facts, one a sentence."""
+    """Return a full answer on an entry's topic: its facts, one sentence each."""
     return Reply(_sentences(facts_about(entry, topic)))
 
 

@@ -30,21 +30,25 @@ from agrotools.text.expressions import evaluate_from
 from agrotools.text.normalise import CJK
 
 JOINED = " | "
-"""Between several names in one word of a template."""
+"""Separator of several names in one word of a template."""
 PLOT_MARGIN = 0.05
-"""A point of a chart is right within 5 %; so far must the truth be known."""
+"""Relative tolerance of the points of a chart (5 %); the truth must be known at least this precisely."""
 
 
 class SlotDraft(FrozenModel):
-    """Slot of a template before its value is known; in labels, options and expressions words stand for what they mean.
+    """Slot of a template before its value is known. Labels, options and expressions may contain words in braces.
 
-    ``options``: all members of the label set of an exact slot or a choice set, ``aliases``: other names of some of
-    them; a word may hold several names, " | " between them. ``value``: an expression for a number that ``from`` gives
-    but for rounding. ``tolerance``: one of :data:`~agrotools.build.area_truth.TOLERANCES` and its arguments
-    (``["share", "@0.weed_pct", "@0.crop_pct"]``) instead of ``abs_tol`` and ``rel_tol``. A number below
-    ``least_margins`` of its own tolerance is not asked for. An open answer is scored by ``facts`` (phrasings of each)
-    or by the key facts on ``topic`` of the knowledge base's ``entry``; a ``topic`` with references (``@1.value``) is
-    what they give.
+    Attributes:
+        value: expression for a number that differs from that of ``from`` only by rounding.
+        tolerance: one of :data:`~agrotools.build.area_truth.TOLERANCES` and its arguments (``["share", "@0.weed_pct",
+            "@0.crop_pct"]``), instead of ``abs_tol`` and ``rel_tol``.
+        least_margins: a number smaller than this multiple of its own tolerance is not asked for.
+        options: all members of the label set of an exact slot or a choice set; a word may hold several names, separated
+            by " | ".
+        aliases: other names of some of the options.
+        facts: phrasings of each key fact of an open answer, used for scoring instead of ``entry`` and ``topic``.
+        entry: entry of the knowledge base whose key facts on ``topic`` score an open answer.
+        topic: topic of ``entry``; references (``@1.value``) are replaced by their values.
     """
 
     type: Literal["tolerance", "exact", "boolean", "file", "plot", "choice_set", "open_text"]
@@ -65,11 +69,11 @@ class SlotDraft(FrozenModel):
     topic: str = ""
 
     def slot(self, words: Words, results: Results, things: Sequence[Thing], said: Language) -> Slot:
-        """The slot with the value that follows from ``results``.
+        """Return the slot with the value that follows from ``results``.
 
         Raises:
-            UnresolvedRef: the results leave it open, or no key fact is held.
-            ValueError: the value is none of the options.
+            UnresolvedRef: the results leave the value open, or no key facts are recorded.
+            ValueError: the value is not one of the options.
         """
         from_ = references_written_out(filled(self.from_, words))
         value: Any = evaluated(self.value or self.from_, words, results)
@@ -108,11 +112,11 @@ class SlotDraft(FrozenModel):
                     if (names := self._other_names(label, words, said))
                 }
                 slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
-                # Options that stand in braces are called what the question calls them.
+                # Options in braces keep the names that the question uses.
                 return in_one_language(slot, said, translate=not any("{" in option for option in self.options))
 
     def is_large_enough(self, slot: Slot) -> bool:
-        """True unless the value of a number is below :attr:`least_margins` of its tolerance."""
+        """Return True unless the value of a number is below :attr:`least_margins` times its tolerance."""
         if not self.least_margins or not isinstance(slot, ToleranceSlot):
             return True
         return slot.value >= self.least_margins * slot.margin
@@ -124,7 +128,7 @@ class SlotDraft(FrozenModel):
         return TOLERANCES[kind](*(evaluated(each, words, results) for each in parents))._asdict()
 
     def _other_names(self, value: str, words: Words, language: Language) -> tuple[str, ...]:
-        """Other names of a label, each once: its aliases, and its names in the other language."""
+        """Return other names of a label, each once: its aliases, and its names in the other language."""
         alias_names = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
         candidates = [
             *(one for name in alias_names for one in _several(filled(name, words))),
@@ -145,12 +149,12 @@ class SlotDraft(FrozenModel):
 
 
 def evaluated(expression: str, words: Words, results: Results) -> Any:
-    """Value of an expression in words and references (``@0.weed_pct > {limit}``)."""
+    """Return the value of an expression with words and references (``@0.weed_pct > {limit}``)."""
     return evaluate_from(references_written_out(filled(expression, words)), results)
 
 
 def same_answer(slot: Slot, other: Slot) -> bool:
-    """True if ``other`` is right by ``slot``: a number within its tolerance, the points of a chart within 5 %."""
+    """Return True if ``other`` is right by ``slot``: a number within its tolerance, points of a chart within 5 %."""
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
     if isinstance(slot, PlotSlot) and isinstance(other, PlotSlot):
@@ -169,10 +173,12 @@ _Labelled = TypeVar("_Labelled", ExactSlot, ChoiceSetSlot)
 
 
 def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> _Labelled:
-    """``slot`` with choices that are all written in one language, and names that belong to one choice alone.
+    """Return ``slot`` with choices that are all in one language, and with aliases that belong to one choice only.
 
-    Every choice is called by its first name in ``language`` (if ``translate``) or else in Latin letters, if all choices
-    have such a name; the names that they had before become aliases. Which choice is right plays no part in it.
+    Each choice takes its first name in ``language`` (if ``translate``) or otherwise its first name in Latin letters,
+    provided that all choices have such a name; the previous names become aliases. The procedure does not depend on
+    which
+    choice is right.
     """
     names = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
     primary = {choice: choice for choice in names}

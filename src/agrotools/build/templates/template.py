@@ -1,14 +1,14 @@
 """Question templates: question, answer and wordings for measured things, as data.
 
-A file of templates is TOML, a table per template::
+A template file is TOML with one table per template::
 
     [worse_leaf]
     task_type = "lesion_severity"
-    of = "leaf"                       # the kind of thing it is asked of
-    things = 2                        # how many; each is measured by one call
+    of = "leaf"                       # the kind of thing that the question is about
+    things = 2                        # number of things; each is measured by one call
     answer_type = "exact"
-    given = { limit = [5, 10, 15] }   # drawn by chance; {limit} in wordings, labels, expressions and arguments
-    clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]   # what must hold of what is measured, or it is not asked
+    given = { limit = [5, 10, 15] }   # drawn at random; {limit} in wordings, labels, expressions and arguments
+    clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]   # conditions on measured values; else it is not asked
     wordings = ["[Which|What] leaf is worse off, {one} or {two}?"]   # every combination of alternatives
     wordings_zh = ["{one}和{two}，哪片叶子[更严重|病情更重]？"]
 
@@ -24,15 +24,17 @@ A file of templates is TOML, a table per template::
     label_zh = "受害面积占比较大的叶片"
     from = "'{one}' if @0.severity_pct > @1.severity_pct else '{two}'"
 
-``@N.field`` is field ``field`` of what step N returned; a string in ``arguments`` that is nothing else is a reference.
-Steps are counted as they stand in the chain: what comes before the measurements of all things, the measurements, what
-looks closer, ``steps``. ``{one}``, ``{two}``... are what the things are called, in Chinese where it has a word for it.
-Every answer follows from the truth by the slot's own ``from``, so a template cannot disagree with itself.
+``@N.field`` is field ``field`` of the result of step N; a string in ``arguments`` that consists of nothing else is a
+reference. Steps are numbered in the order of the chain: calls before the measurements (of all things), the
+measurements, closer inspections, ``steps``. ``{one}``, ``{two}``... are the names of the things, in Chinese if a
+translation is known. Every answer follows from the truth by the slot's own ``from``, so a template cannot contradict
+itself.
 
-Answers are to be worth nothing when guessed: ask for a value beside a yes or no and beside a choice of two, keep
-thresholds near the middle of usual values (a yes is then as likely as a no at each of them), and set ``shuffled`` where
-the order of several things says nothing. A word that is an option is given (``given = { small = ["small"] }``): it has
-a name in each language.
+Guessed answers should score nothing: ask for a value as well as for a yes or no or a choice of two, keep thresholds
+near the middle of usual values (so that yes and no are equally likely at each of them), and set ``shuffled`` if the
+order of several things carries no meaning. Put words that are options into ``given`` (``given = { small = ["small"]
+}``):
+they then have a name in each language.
 """
 
 import tomllib
@@ -74,13 +76,15 @@ from agrotools.text.expressions import evaluate
 from agrotools.tools.result import round_significant
 
 _DIGITS = 6
-"""Tools round what they return to six significant digits."""
+"""Significant digits to which tools round their results."""
 
 
 def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = False) -> dict[str, JsonValue]:
-    """Result of ``calculate``, ``plot`` or ``lookup_agronomy`` for these arguments: the fields that questions need.
+    """Return the fields that questions need from the result of ``calculate``, ``plot`` or ``lookup_agronomy``.
 
-    ``unrounded``: so are the values in ``arguments``; a result of ``calculate`` stays so, a chart's points are rounded.
+    Args:
+        unrounded: True if the values in ``arguments`` are unrounded; a result of ``calculate`` then stays unrounded,
+            and the points of a chart are rounded.
     """
     if tool == "calculate":
         value = evaluate(arguments["expression"], arguments.get("variables") or {})
@@ -111,7 +115,7 @@ def _looked_up(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
 
 @lru_cache(maxsize=1024)
 def _hits(arguments: bytes) -> str:
-    """The same entries are asked about of many pictures."""
+    """Look up entries; cached because many pictures lead to the same query."""
     from agrotools.tools import lookup_agronomy
 
     return lookup_agronomy(**orjson.loads(arguments)).model_dump_json()
@@ -125,7 +129,7 @@ Choices = Annotated[list[int | float | str], Field(min_length=1)]
 
 
 class StepDraft(FrozenModel):
-    """A call after the measurements, of a tool that is exact itself."""
+    """A call after the measurements, of a tool whose result is exact."""
 
     tool: Literal["calculate", "plot", "lookup_agronomy"]
     arguments: dict[str, JsonValue]
@@ -133,21 +137,28 @@ class StepDraft(FrozenModel):
 
 
 class Template(FrozenModel):
-    """A kind of question; see the module's text. ``wordings`` are all combinations, in the template's language."""
+    """A kind of question; the format is described in the module docstring.
+
+    ``wordings`` holds all combinations of alternatives, in the template's language.
+    """
 
     template: str
     task_type: str
     of: str
     things: Annotated[int, Field(ge=1, le=len(PLACES))] = 1
     shuffled: bool = False
-    """True if more than two things come in any order, not in their own (dates, quarters): which is the largest of them
-    must not follow from the place."""
+    """True if more than two things are shown in random order instead of their own (dates, quarters).
+
+    Set it if the place of a thing must not reveal which is the largest.
+    """
     answer_type: AnswerType
     given: dict[str, Choices] = {}
     drawn: tuple[str | int, ...] = ()
-    """Parts or values that suit what is measured (:func:`~agrotools.build.templates.field.drawn_parts`)."""
+    """Kind and arguments of parts or values that suit the measured things; see
+    :func:`~agrotools.build.templates.field.drawn_parts`.
+    """
     needs: tuple[str, ...] = ()
-    """Rules that are checked before anything is drawn, of what is measured as its source reads it."""
+    """Conditions on the unrounded values of the source, checked before anything is drawn."""
     clear: tuple[str, ...] = ()
     steps: tuple[StepDraft, ...] = ()
     slots: Annotated[tuple[SlotDraft, ...], Field(min_length=1)]
@@ -161,7 +172,7 @@ class Template(FrozenModel):
         return expanded(wordings)
 
     def instantiate(self, shown: Sequence[Thing], rng: np.random.Generator) -> QuestionInstance | None:
-        """Question about these things; None if no drawn values make it clear.
+        """Return the question about these things, or None if no drawn values give it an unambiguous answer.
 
         Raises:
             ValueError: the template refers to an unknown name.
@@ -177,8 +188,9 @@ class Template(FrozenModel):
             parts, values = drawn
             return self._filled_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
         draws = _draws(self.given, rng)
-        # Which answer of those offered should come out is drawn first, as far as drawn values allow: a yes is then no
-        # likelier than a no, nor one class than another.
+        # The desired option is drawn first and values that lead to it are preferred, so that yes is as likely as no and
+        # all
+        # classes are about equally likely.
         leading = next(
             (slot for slot in self.slots if slot.type == "boolean" or (slot.type == "exact" and slot.options)), None
         )
@@ -196,8 +208,12 @@ class Template(FrozenModel):
         return otherwise
 
     def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
-        """Question with these drawn values; None if they do not make it clear, readings of the truth do not
-        agree on its answer, or no slot of it would count."""
+        """Return the question with these drawn values.
+
+        Returns:
+            None if the values leave the answer unclear, if the readings of the truth disagree on it, or if no slot
+                would count.
+        """
         spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
         words = {name: said_in(self.language, word) for name, word in spoken.items()}
         measured = calls_on(things)
@@ -225,10 +241,11 @@ class Template(FrozenModel):
     def _answer(
         self, things: tuple[Thing, ...], words: Words, results: list[dict[str, JsonValue] | None]
     ) -> tuple[Slot, ...] | None:
-        """Slots that follow from the results of the measurements; None if these leave them open."""
+        """Return the slots that follow from the measured results, or None if these leave the answer open."""
         unrounded = bool(things[0].readings)
         try:
-            # Rules about the things alone come first: a drawn value need not be charted to be refused.
+            # Conditions on the things alone come first, so that unsuitable values are rejected without computing a
+            # chart.
             if not self._holds(self.clear, words, results):
                 return None
             for step in self.steps:
@@ -246,14 +263,14 @@ class Template(FrozenModel):
             return bool(self._left_open(error))
 
     def _left_open(self, error: UnresolvedRef) -> None:
-        """Raises ValueError: the template names what is not there, rather than what the truth leaves open."""
+        """Raise ValueError if the template names an unknown field, rather than a value that the truth leaves open."""
         if "is null" not in str(error) and "no value to calculate" not in str(error):
             raise ValueError(f"template {self.template}: {error}") from error
 
 
 @cache
 def load_templates(file: str, language: Language = "en") -> tuple[Template, ...]:
-    """Templates of ``build/templates/<file>.toml`` in that language."""
+    """Load the templates of ``build/templates/<file>.toml`` in a language."""
     text = files("agrotools.build.templates").joinpath(f"{file}.toml").read_text("utf-8")
     written = [Template.model_validate({"template": name, **body}) for name, body in tomllib.loads(text).items()]
     if language == "en":
@@ -271,7 +288,7 @@ def _planned(step: StepDraft, words: Words) -> PlannedCall:
 
 
 def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list[dict[str, Any]]:
-    """Combinations of given values in random order, :data:`_MOST_DRAWS` at most."""
+    """Return combinations of given values in random order, at most :data:`_MOST_DRAWS`."""
     every = list(product(*given.values()))
     return [
         dict(zip(given, every[number], strict=True)) for number in rng.permutation(len(every))[:_MOST_DRAWS].tolist()
@@ -279,7 +296,7 @@ def _draws(given: Mapping[str, Sequence[Any]], rng: np.random.Generator) -> list
 
 
 def _is_option(slot: Slot, draft: SlotDraft, place: int, words: Words) -> bool:
-    """True if the slot's value is the one at ``place`` of those that its draft offers (of yes and no: no first)."""
+    """Return True if the slot's value is the option at index ``place`` of its draft (no is 0, yes is 1)."""
     if isinstance(slot, BooleanSlot):
         return slot.value == bool(place)
     return getattr(slot, "value", None) == filled(draft.options[place], words)

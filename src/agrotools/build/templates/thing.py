@@ -1,4 +1,4 @@
-"""Subjects and things of questions (files, measuring call, truth), and filled-in questions."""
+"""Subjects and things of questions (files, measuring call, truth), and questions with their values filled in."""
 
 import re
 import zlib
@@ -18,10 +18,10 @@ _GIVEN = re.compile(r"\{(\w+)\}")
 
 
 def filled(text: str, words: Words) -> str:
-    """Text with ``{limit}`` and other words replaced by their values.
+    """Return the text with ``{limit}`` and other words replaced by their values.
 
     Raises:
-        ValueError: an unknown word.
+        ValueError: a word is unknown.
     """
 
     def word(match: re.Match[str]) -> str:
@@ -33,12 +33,12 @@ def filled(text: str, words: Words) -> str:
 
 
 def references_written_out(text: str) -> str:
-    """``@0.severity_pct`` as ``steps[0].observation.severity_pct``."""
+    """Expand ``@0.severity_pct`` to ``steps[0].observation.severity_pct``."""
     return _REF.sub(lambda match: f"steps[{match[1]}].observation{match[2]}", text)
 
 
 def filled_arguments(value: JsonValue, words: Words) -> JsonValue:
-    """Arguments of a step with words and references in place; a word alone that is a number becomes one."""
+    """Return arguments of a step with words and references filled in; a lone numeric word becomes a number."""
     if isinstance(value, dict):
         return {filled(key, words): filled_arguments(item, words) for key, item in value.items()}
     if isinstance(value, list):
@@ -67,14 +67,16 @@ _STEP = re.compile(r"steps\[(\d+)\]")
 class Thing:
     """Something that one call measures: a leaf in a photo, a tile of canopy heights, a pair of dates.
 
-    ``truth`` is what a perfect tool returns, as far as the source knows it, in the tool's own form. ``called`` is how
-    a question names it: the name of a file ("image_1.jpg"), or a part of one ("left half"). ``words`` are more words
-    for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample). ``before`` are calls
-    before the measurement (a marked region is found, then measured); where they or the measurement refer to steps,
-    these are counted within the thing. ``closer`` are calls that look closer at what the measurement returned, by the
-    sample's own count of steps; only made where one thing is asked of. ``readings`` are the unrounded truth as the
-    source reads it, and other ways to read it: what they do not agree on is not asked. A thing that has them is
-    measured by its one call.
+    Attributes:
+        truth: result of a perfect tool, in the tool's own format, as far as the source knows it.
+        called: name used in the question: a file ("image_1.jpg") or a part of one ("left half").
+        words: further words for wordings (``{one_...}``, ``{two_...}``: prefixed by the thing's place in the sample).
+        before: calls before the measurement (a marked region is found, then measured). References in them or in the
+            measurement number the steps within the thing.
+        closer: calls that inspect the result of the measurement further, with references in the sample's step numbers;
+            only made for questions about a single thing.
+        readings: the unrounded truth as the source reads it, followed by alternative readings; a question is not asked
+            if they disagree on its answer. A thing with readings is measured by a single call.
     """
 
     files: tuple[SampleFile, ...]
@@ -91,23 +93,26 @@ class Thing:
 
     @property
     def as_read(self) -> dict[str, JsonValue]:
-        """The truth as the source reads it."""
+        """The unrounded truth as the source reads it, or the rounded truth if there are no readings."""
         return self.readings[0] if self.readings else dict(self.truth)
 
     @property
     def measured(self) -> PlannedCall:
-        """The measurement."""
+        """The measuring call with its true result."""
         return PlannedCall(self.tool, self.arguments, dict(self.truth), thought=self.thought)
 
 
 def distinct_files(things: Sequence[Thing]) -> tuple[SampleFile, ...]:
-    """The files of these things; parts of one file bring it once."""
+    """Return the files of these things, each file once."""
     return tuple({file.name: file for thing in things for file in thing.files}.values())
 
 
 def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
-    """The calls on these things: what comes before, of one thing after the other, then all measurements, then what
-    looks closer. Of several things, the first calls of all are one group, the second another."""
+    """Return the calls on these things in order.
+
+    The calls before the measurements come first, level by level for all things, then all measurements, then closer
+    inspections. With several things, the first calls of all things form one group, their second calls the next.
+    """
     chains = [(*thing.before, thing.measured) for thing in things]
     many = len(chains) > 1
     placed = [
@@ -119,12 +124,12 @@ def calls_on(things: Sequence[Thing]) -> tuple[PlannedCall, ...]:
         for level, calls in enumerate(zip(*chains, strict=True))
         for number, call in enumerate(calls)
     ]
-    # Calls of a group do not build on each other, so several things are not looked at closer.
+    # Calls of a group do not depend on each other, so there are no closer inspections with several things.
     return (*placed, *(() if many else things[0].closer))
 
 
 def _moved(value: JsonValue, number: int, things: int) -> JsonValue:
-    """References to steps within thing ``number``, as steps of the sample."""
+    """Renumber references to steps within thing ``number`` as steps of the sample."""
     if isinstance(value, dict):
         if isinstance(target := value.get("$ref"), str):
             moved = _STEP.sub(lambda match: f"steps[{int(match[1]) * things + number}]", target, count=1)
@@ -137,11 +142,12 @@ def _moved(value: JsonValue, number: int, things: int) -> JsonValue:
 
 @dataclass(frozen=True)
 class Subject:
-    """One or more things that samples are made of; samples of one subject share files, so it is one cluster.
+    """One or more things from which samples are made. Samples of a subject share files, so a subject is one cluster.
 
-    ``shown(index, number)`` is thing ``index`` of the subject as the ``number``-th of a sample (its files are named
-    after the number, so that a name tells nothing). ``of`` is the kind of thing; only questions about that kind are
-    asked.
+    ``shown(index, number)`` returns thing ``index`` of the subject as the ``number``-th thing of a sample; its files
+    are
+    named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about this
+    kind are asked.
     """
 
     name: str
@@ -153,9 +159,9 @@ class Subject:
 
 @dataclass(frozen=True)
 class QuestionInstance:
-    """A question about given things, with its answer: everything that a sample needs except the observations.
+    """A question about given things with its answer: everything that a sample needs except the observations.
 
-    ``words`` fill the wording; one of ``remarks`` is added if there are any.
+    ``words`` fill the wording; one of ``remarks``, if there are any, is appended.
     """
 
     files: tuple[SampleFile, ...]
@@ -166,7 +172,7 @@ class QuestionInstance:
     remarks: tuple[str, ...] = ()
 
     def query(self, wording: str) -> str:
-        """The question as a person asks it."""
+        """Return the question as the user asks it."""
         text = wording.format(**self.words)
         if not self.remarks:
             return text

@@ -16,20 +16,20 @@ from typing import Literal
 Language = Literal["en", "zh"]
 
 MOST_OF_ONE = 96
-"""Combinations of one wording that are kept, spread over all."""
+"""Maximum number of combinations kept per wording, spread over all of them."""
 
 _ALTERNATIVES = re.compile(r"\[([^\[\]]*\|[^\[\]]*)\]")
 
 
 def expanded(wordings: Iterable[str]) -> tuple[str, ...]:
-    """All ways to ask, each once: those of different wordings in turn, neighbours of one wording far apart."""
+    """Return all ways to ask, each once; wordings alternate, and similar combinations of one wording are far apart."""
     ways = [_combinations(wording) for wording in wordings]
     longest = max((len(each) for each in ways), default=0)
     return tuple(dict.fromkeys(each[k] for k in range(longest) for each in ways if k < len(each)))
 
 
 def _combinations(wording: str) -> list[str]:
-    # Odd parts are what stands between brackets.
+    # Parts with odd indices are the contents of brackets.
     parts = _ALTERNATIVES.split(wording)
     choices = [part.split("|") if k % 2 else [part] for k, part in enumerate(parts)]
     every = ["".join(chosen) for chosen in product(*choices)]
@@ -38,7 +38,7 @@ def _combinations(wording: str) -> list[str]:
 
 
 def _coprime(near: int, count: int) -> int:
-    """First number from ``near`` on that is coprime to ``count``, so that its multiples reach every number."""
+    """Return the first number >= ``near`` that is coprime to ``count``, so that its multiples reach every index."""
     step = max(near, 1)
     while math.gcd(step, count) > 1:
         step += 1
@@ -58,23 +58,23 @@ def _chinese() -> dict[str, str]:
 
 
 def said_in(language: Language, word: str) -> str:
-    """``word`` in that language if it is known; file names and numbers are returned unchanged."""
+    """Return ``word`` in that language if a translation is known; file names and numbers are returned unchanged."""
     return _chinese().get(word, word) if language == "zh" else word
 
 
 def english_names(word: str) -> tuple[str, ...]:
-    """The English words that are ``word`` in Chinese."""
+    """Return the English words whose Chinese translation is ``word``."""
     return tuple(english for english, chinese in _chinese().items() if chinese == word)
 
 
 _SENTENCE = re.compile(r"[^.!?。！？；;\n]+(?:\.(?=\w)[^.!?。！？；;\n]*)*")
-# Names of files stand in Chinese text without spaces around them.
+# File names in Chinese text have no spaces around them.
 _VARIABLE = re.compile(
     r"(?<![A-Za-z0-9_-])[A-Za-z0-9_-]+\.(?:jpe?g|png|tiff?|csv|npy|bmp)(?![A-Za-z0-9_])|\d+(?:[.,]\d+)*"
 )
 
 
 def sentences(query: str) -> tuple[str, ...]:
-    """The sentences of a question without what differs between any two: names of files, numbers, capitals."""
+    """Return the sentences of a question without the parts that vary: names of files, numbers and capitals."""
     plain = _VARIABLE.sub("#", query)
     return tuple(text for each in _SENTENCE.findall(plain) if len(text := " ".join(each.casefold().split())) > 1)

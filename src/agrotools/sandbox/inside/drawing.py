@@ -79,8 +79,10 @@ class Drawing:
 
 
 def figure_in(value: Any) -> Any:
-    """Return the figure of a result (a figure, an artist in a figure, or pyplot or None for the current one),
-    or None."""
+    """Return the figure of a result, or None.
+
+    The result may be a figure, an artist in one, or pyplot or None for the current figure.
+    """
     figures = sys.modules.get("matplotlib.figure")
     if figures is None:
         return None

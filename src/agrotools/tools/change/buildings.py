@@ -26,10 +26,10 @@ _WORKING_M = 0.5
 class TextureRule:
     """Thresholds of settlement texture.
 
-    ``sigma_m``, ``sigma_px``: width of the window in metres, and in pixels if the scale is unknown. ``rise``: least
-    increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of L* (0 to 100).
-    ``rise_both``: least increase of the contrasts of lightness and of yellow-blue together, used if both gain and loss
-    are measured: the lightness contrast of fields varies with the season, their colour contrast less so.
+    ``sigma_m``, ``sigma_px``: standard deviation of the window in metres, and in pixels if the scale is unknown.
+    ``rise``: least increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of
+    L* (0 to 100). ``rise_both``: least increase of the contrasts of lightness and of yellow-blue together, used if both
+    gain and loss are measured: the lightness contrast of fields varies with the season, their colour contrast less so.
     """
 
     sigma_m: float = 18.0
@@ -43,8 +43,8 @@ class TextureRule:
 class RoofRule:
     """Criteria for a roof, and for the same roof on both dates.
 
-    ``blue``: least difference to the scene's median on the yellow-blue axis, units of b*. ``green``: largest greenness
-    above grey and above the scene's median, units of a*. ``sigma_m``: smoothing of the colours, metres.
+    ``blue``: least amount by which it is less yellow than the scene's median, units of b*. ``green``: largest amount by
+    which it is greener than both grey and the scene's median, units of a*. ``sigma_m``: smoothing of colours, metres.
     ``half_width_m``: radius of the disc that must fit in the roof, metres (streets are narrower). ``lasting``: least
     correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates.
     """

@@ -216,7 +216,7 @@ def label_change(
 
 
 def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
-    """Return the water areas in two masks of water; the event is None unless they are equal, as masks show no cause."""
+    """Return the water areas of two water masks; if they differ, the event is None, because masks show no cause."""
     if counts is None or len(counts.classes) != 2:
         return None
     before, after = int(counts.px[1].sum()), int(counts.px[:, 1].sum())

@@ -158,7 +158,7 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
     """Return the result of PCA and k-means with two clusters on blocks of the difference (Celik 2009, IEEE GRSL 6).
 
     The magnitude is the position on the axis between the two cluster means: 0 at the unchanged one, 1 at the changed
-    one, and unbounded. A pixel above 0.5 has changed.
+    one. It can be outside this range. A pixel above 0.5 has changed.
     """
     # Basis functions of the principal components are filters, so the feature vectors need not be built in memory.
     difference = np.where(valid, change_vectors(before, after, valid).magnitude, 0).astype(np.float32)
@@ -340,7 +340,7 @@ def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInpu
 
 
 def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
-    """Find standing water on each date and its change (:func:`agrotools.tools.change.ponds.pond_change`)."""
+    """Find standing water on each date and its change, see :func:`agrotools.tools.change.ponds.pond_change`."""
     from agrotools.tools.change.ponds import pond_change
 
     least = None if request.min_area_px is request.min_area_m2 is None else request.least_px(pictures.gsd_m, 1)

@@ -51,8 +51,8 @@ class Evidence:
     """Logistic regression on standardised features, their squares and their products.
 
     Features are standardised by ``mean`` and ``scale`` and clipped to -4 to 4. ``products``: weights of the product of
-    each feature with each later one, in order; empty if products are not used. ``low``, ``high``: range of each feature
-    in the positive training examples; outside this range the probability is 0 whatever the weights.
+    each feature with each later one, in order; empty if products are not used. ``low``, ``high``: widened range of
+    each feature in the positive training examples; outside it the probability is 0 whatever the weights.
     """
 
     bias: float

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
-"""The back-end that finds fruit by colour, without the net."""
+"""Back-end that finds fruit by colour, without the net."""
 _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 
@@ -61,7 +61,7 @@ class ObjectCount(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """The detector, what the target means to it, and the file that it looks at."""
+    """Resolve the detector, the target in its terms, and the file that it uses."""
     from agrotools.tools.counting.count_objects import detector_target, mode_for
 
     if known.result.get("mode") in ("vlm", "learned"):
@@ -75,13 +75,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         return drop_arguments(call, "chm", *_OF_CROWNS_IN_HEIGHTS)
     heights = image if chm is None else chm
     call = drop_arguments({**call, "chm": heights}, "expected_size_px")
-    # Places and sizes are in pixels of the image, which are those of the height model where both have one size.
+    # Positions and sizes are in pixels of the image, which equal those of a height model of the same size.
     size = known.size(image)
     return drop_arguments(call, "image") if image == heights or (size and size == known.size(heights)) else call
 
 
 def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
-    """Evidence for heights without opening the file: band names of the sample, and the reference's result."""
+    """Return True if the band names of the sample or the reference's result show that an image holds heights."""
     file, reference = known.file(image), known.reference
     counted_in = reference.get("chm") or reference.get("image")
     if known.result.get("mode") == "crown_chm" and image == counted_in:
@@ -228,7 +228,7 @@ def count_objects(
 
 
 def _in_heights(image: Path, chm: Path | None, mode: str) -> bool:
-    """True if a call is about a height model, which no model for pictures can see."""
+    """Return True if a call is about a height model, which vision models cannot read."""
     return mode == "crown_chm" or (mode == "auto" and (chm is not None or _is_heights(image)))
 
 
@@ -300,7 +300,7 @@ def _count_in_heights(
 
 
 def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
-    """Pixels of the image per pixel of the height model; 1 with a flag where they do not show the same extent."""
+    """Return pixels of the image per pixel of the height model; 1 and a flag if their extents differ."""
     if chm is None or chm == image:
         return 1.0, ()
     across, down = _size(image)
@@ -318,7 +318,7 @@ def _scale_objects(objects: "CountedObjects", factor: float) -> "CountedObjects"
 
 
 def _is_heights(image: Path) -> bool:
-    """True if a file is a raster of one band that is no grey picture."""
+    """Return True if a file is a raster of one band and not a grey picture."""
     from agrotools.vision.rasters import open_raster
 
     name = shown_name(image)
@@ -350,7 +350,7 @@ def _size(image: Path) -> tuple[int, int]:
 
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
-    """Say so where a detector was asked for that is not the one for such things."""
+    """Return a note if the requested detector is not the one for the target."""
     from agrotools.tools.counting.count_objects import mode_for
 
     try:
@@ -363,7 +363,7 @@ def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
 
 
 FruitName = Literal["apple", "pear", "cherry", "tomato"]
-"""Fruit that the shipped net knows."""
+"""Kinds of fruit that the shipped net was trained on."""
 DETECTORS: dict[Mode, str] = {
     "crown_chm": "tree crowns in a canopy height model",
     "crown_rgb": "tree crowns in a colour picture from above",
@@ -381,14 +381,14 @@ _TOWARDS: dict[str, tuple[float, float]] = {
     "orange": (0.75, 0.65), "citrus": (0.75, 0.65), "mandarin": (0.75, 0.65), "peach": (0.9, 0.4),
     "nectarine": (0.9, 0.4), "pear": (0.7, 0.7),
 }  # fmt: skip
-"""Towards which (a*, b*) of Lab a fruit differs from leaves; red ones towards a* alone."""
+"""Direction in (a*, b*) of Lab in which a fruit differs from leaves; for red fruits, a* alone."""
 
 
 def mode_for(target: str, has_chm: bool) -> Mode:
-    """The detector that finds such things.
+    """Choose the detector for a target.
 
     Raises:
-        ToolError: ``backend_unavailable`` where none does.
+        ToolError: ``backend_unavailable`` if no offline detector fits.
     """
     words = target_words(target)
     last = singular(words[-1]) if words else ""
@@ -405,7 +405,7 @@ def mode_for(target: str, has_chm: bool) -> Mode:
 
 
 def detector_target(target: str, mode: Mode) -> str:
-    """Target as a detector takes it: fruit by kind, all else by its name."""
+    """Return a target in the terms of a detector: kinds of fruit and their colour, else the name of the detector."""
     if mode != "fruit":
         return mode
     along_a, along_b = colour_direction(target)
@@ -413,18 +413,18 @@ def detector_target(target: str, mode: Mode) -> str:
 
 
 def colour_direction(target: str) -> tuple[float, float]:
-    """Direction in (a*, b*) in which a fruit stands out from leaves."""
+    """Return the direction in (a*, b*) in which a fruit differs from leaves."""
     words = target.lower().split()
     return _TOWARDS.get(singular(words[-1]) if words else "", (1.0, 0.0))
 
 
 def target_words(target: str) -> list[str]:
-    """Words of a target in lower case."""
+    """Split a target into words in lower case."""
     return target.lower().replace("_", " ").replace("-", " ").split()
 
 
 def singular(word: str) -> str:
-    """A plain English noun in the singular."""
+    """Return the singular of a regular English noun."""
     if word.endswith("ies") and len(word) > 4:
         return word[:-3] + "y"
     if word.endswith(("oes", "ches", "shes", "xes")):
@@ -433,7 +433,7 @@ def singular(word: str) -> str:
 
 
 def fruits_of_net(target: str) -> tuple[FruitName, ...]:
-    """The kinds of fruit that the net knows and that a target means; empty where it means others."""
+    """Return the kinds of fruit known to the net that a target means, empty for other targets."""
     words = target_words(target)
     last = singular(words[-1]) if words else ""
     names: tuple[FruitName, ...] = get_args(FruitName)

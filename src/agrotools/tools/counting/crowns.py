@@ -1,8 +1,8 @@
-"""Single trees in a canopy height model: tops found in windows that grow with height, crowns grown from them.
+"""Detection of single trees in a canopy height model: tops in windows that grow with height, and crowns around them.
 
-Tops: local maxima in a window whose radius is a linear function of height (Popescu and Wynne 2004, Photogrammetric
-Engineering and Remote Sensing 70). Crowns: watershed from these markers (Meyer and Beucher 1990, Journal of Visual
-Communication and Image Representation 1).
+Tops are local maxima in a window whose radius is a linear function of height (Popescu and Wynne 2004, Photogrammetric
+Engineering and Remote Sensing 70). Crowns are found by a watershed from the tops as markers (Meyer and Beucher 1990,
+Journal of Visual Communication and Image Representation 1).
 """
 
 import math
@@ -21,18 +21,18 @@ from agrotools.vision.overlay import LONGEST_SIDE, viridis
 from agrotools.vision.rasters import RasterSource
 
 PIT_M = 1.0
-"""A pixel this much lower than the median around it is a pit of the laser's, not the form of a crown."""
+"""Depth below the median of the neighbours, metres, from which a pixel is a pit of the laser data."""
 SMOOTHING_M = 0.3
-"""Standard deviation of the Gaussian; 0.5 m lost small trees in drawn orchards with 2.5 m between stems."""
+"""Standard deviation of the Gaussian, metres; 0.5 m lost small trees in drawn orchards with 2.5 m between stems."""
 FINEST_M = 0.25
-"""Models with smaller pixels are brought to about this first: crowns are metres wide."""
+"""Approximate pixel size, metres, to which finer models are reduced first, because crowns are metres wide."""
 COARSEST_M = 2.0
-"""With larger pixels, small crowns fall between them."""
+"""Pixel size, metres, above which small crowns are missed."""
 REACH_M = 15.0
-"""Distance around a top within which the model must be known for its crown to be the same as in the whole model."""
+"""Margin around a top, metres, that is read so that its crown is the same as in the whole model."""
 _TALLEST_M = 120.0
 _CLEAR_DROP = 0.15
-"""A top that rises above the saddle to its neighbour by this share of its height is surely one."""
+"""Rise above the saddle to the neighbouring tree, as a share of the height, from which a top has the full score."""
 _LEAST_RADIUS_PX = 1.5
 
 Heights = NDArray[np.float32]
@@ -40,11 +40,11 @@ Heights = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class Crowns:
-    """Trees, tallest first, in pixels of the model that was given.
+    """Trees, tallest first, in pixels of the input model.
 
     ``tops``: float64 (n, 2), x and y. ``boxes``: float64 (n, 4), x0, y0, x1, y1 of the crowns. ``areas``: float64 (n,),
-    pixels of the crowns. ``heights_m``: float64 (n,), of the unsmoothed model at the tops. ``scores``: float64 (n,),
-    0..1: 1 for a tree that stands alone or rises well above its neighbours, near 0.3 for one that barely does.
+    pixels of the crowns. ``heights_m``: float64 (n,), heights of the unsmoothed model at the tops. ``scores``: float64
+    (n,), 0 to 1: 1 for an isolated tree or one well above its neighbours, near 0.3 for one barely above them.
     """
 
     tops: NDArray[np.float64]
@@ -57,7 +57,7 @@ class Crowns:
         return Crowns(self.tops[keep], self.boxes[keep], self.areas[keep], self.heights_m[keep], self.scores[keep])
 
     def moved(self, factor: float, x: float, y: float) -> "Crowns":
-        """In pixels ``factor`` times as small, of a picture in which this one begins at x, y."""
+        """Return the trees in pixels ``factor`` times as small, shifted by x, y in these pixels."""
         corner = np.array([x, y], np.float64)
         return Crowns(
             self.tops * factor + corner,
@@ -75,12 +75,12 @@ def find_crowns(
     min_height_m: float = 2.0,
     window_m: tuple[float, float] = (0.6, 0.085),
 ) -> Crowns:
-    """Trees in a canopy height model.
+    """Detect trees in a canopy height model.
 
     Args:
-        heights: metres, float32 (rows, columns), NaN where there is no data.
+        heights: metres, float32 (rows, columns), NaN without data.
         gsd_m: metres per pixel.
-        min_height_m: what is lower is no tree.
+        min_height_m: smallest height of a tree, metres.
         window_m: a and b of the window's radius a + b * height, metres.
     """
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
@@ -103,7 +103,7 @@ def find_crowns(
 
 
 def shrink_heights(heights: Heights, factor: int) -> Heights:
-    """Means of squares of ``factor`` pixels, of what is known in them."""
+    """Average squares of ``factor`` pixels over the pixels with data."""
     if factor == 1:
         return heights
     rows, columns = (-(-side // factor) * factor for side in heights.shape)
@@ -149,7 +149,7 @@ def _highest_within(
     radii: NDArray[np.floating],
     values: NDArray[np.float32],
 ) -> NDArray[np.bool_]:
-    """Mask of pixels with nothing higher within their radius; pixels of about one radius are handled together."""
+    """Return the mask of pixels with nothing higher within their radius; similar radii are processed together."""
     highest = np.ones(rows.size, np.bool_)
     steps = np.round(radii * 2).astype(np.intp)
     margin = int(steps.max(initial=2)) // 2 + 1
@@ -171,7 +171,7 @@ def _highest_within(
 def _one_of_each_plateau(
     rows: NDArray[np.intp], columns: NDArray[np.intp], radii: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
-    """First of equally high pixels that lie within each other's window."""
+    """Return the mask of the first of equally high pixels within each other's window."""
     from scipy.spatial import KDTree
 
     keep = np.ones(rows.size, np.bool_)
@@ -228,8 +228,11 @@ _TILE_PX = 2_000_000
 
 @dataclass(frozen=True, eq=False)
 class CrownCount:
-    """``picture``: the heights as colours, uint8 (rows, columns, 3), ``picture_per_px`` pixels per pixel of the
-    model, with the region in it. ``measured_px``: pixels of the region that hold data."""
+    """Trees of a region.
+
+    ``picture``: heights as colours, uint8 (rows, columns, 3), including the region. ``picture_per_px``: its pixels per
+    pixel of the model. ``measured_px``: pixels of the region with data.
+    """
 
     objects: CountedObjects
     picture: NDArray[np.uint8]
@@ -247,10 +250,10 @@ def crowns_of_raster(
     min_height_m: float,
     window_m: tuple[float, float],
 ) -> CrownCount:
-    """All trees whose tops lie in a region, in pixels of the model.
+    """Detect all trees with their top in a region, in pixels of the model.
 
     Raises:
-        ToolError: ``invalid_argument`` (several bands, pixels wider than crowns), ``nothing_found`` (no data), and as
+        ToolError: ``invalid_argument`` (several bands, pixels larger than crowns); ``nothing_found`` (no data); and as
             the readers.
     """
     refuse_many_bands(source)
@@ -268,7 +271,7 @@ def crowns_of_raster(
     picture = SmallPicture((0, 0, source.width, source.height), LONGEST_SIDE)
     measured = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
-        # Where squares of pixels are merged, every tile must merge the same ones.
+        # Merged squares of pixels must be the same in every tile.
         left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
         right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
         heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)

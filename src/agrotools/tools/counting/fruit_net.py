@@ -1,15 +1,15 @@
-"""Detection of fruit by the shipped net: apples, pears, cherries and tomatoes as boxes with scores.
+"""Detection of apples, pears, cherries and tomatoes with the shipped net, as boxes with scores.
 
-``data/nets/fruits.json`` says what it is, ``data/nets/fruits.md`` is its card; both and the weights are written by
-``training/train_fruit_net.py``. It was trained on orchard tiles at one scale: pictures are brought to that scale, by
-the expected size of a fruit where that is known.
+``data/nets/fruits.json`` describes the net and ``data/nets/fruits.md`` is its model card. Both and the weights are
+written by ``training/train_fruit_net.py``. The net was trained on orchard tiles at one scale, to which pictures are
+resized by the expected size of a fruit, if known.
 
 Peaks of the net's heat maps are objects, with the distances to their four sides (objects as points: Zhou, Wang and
-Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in tiles that overlap;
-each tile answers for its own half of the overlap, so an object is taken from the tile in which it lies further from the
-edge. Objects that two tiles still find twice are recognised by the overlap of their boxes.
+Kraehenbuehl 2019; boxes from every place: Liu et al. 2020, TTFNet). Large pictures are searched in overlapping tiles.
+Each tile is responsible for its half of an overlap, so an object comes from the tile in which it is further from the
+edge. Objects found in two tiles are merged by the overlap of their boxes.
 
-Files that are missing or not those that were shipped are a ``ToolError`` of the kind ``backend_unavailable``.
+Files that are missing or differ from the shipped ones raise a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import math
@@ -35,9 +35,9 @@ Boxes = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class Detections:
-    """Objects, best first.
+    """Detected objects, best first.
 
-    ``boxes``: float64 (n, 4), pixels. ``scores``: float64 (n,), 0..1. ``classes``: int64 (n,).
+    ``boxes``: float64 (n, 4), pixels. ``scores``: float64 (n,), 0 to 1. ``classes``: int64 (n,).
     """
 
     boxes: Boxes
@@ -49,14 +49,14 @@ class Detections:
 
     @property
     def centres(self) -> NDArray[np.float64]:
-        """float64 (n, 2): x, y."""
+        """Centres of the boxes, float64 (n, 2): x, y."""
         return (self.boxes[:, :2] + self.boxes[:, 2:]) / 2
 
     def chosen(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> "Detections":
         return Detections(self.boxes[keep], self.scores[keep], self.classes[keep])
 
     def placed(self, factor: float, x: float, y: float) -> "Detections":
-        """In pixels ``factor`` times as small, of a picture in which this one begins at x, y."""
+        """Return the objects in pixels ``factor`` times as small, shifted by x, y in these pixels."""
         return Detections(self.boxes * factor + np.array([x, y, x, y], np.float64), self.scores, self.classes)
 
 
@@ -64,19 +64,19 @@ NO_DETECTIONS = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
 
 
 def join_detections(parts: list[Detections]) -> Detections:
-    """Detections of several sets in one, best first."""
+    """Merge several sets of detections, best first."""
     if not parts:
         return NO_DETECTIONS
     boxes, scores, classes = (
         np.concatenate([getattr(part, name) for part in parts]) for name in ("boxes", "scores", "classes")
     )
-    # Equal scores in reading order, so that the same picture gives the same list each time.
+    # Equal scores are sorted in reading order, so that the result is deterministic.
     order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
     return Detections(boxes[order], scores[order], classes[order])
 
 
 def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
-    """Intersection over union of every box of ``one`` (k, 4) with every box of ``two`` (m, 4): (k, m), 0..1."""
+    """Return the intersection over union of boxes ``one`` (k, 4) and ``two`` (m, 4) as (k, m), 0 to 1."""
     low = np.maximum(one[:, None, :2], two[None, :, :2])
     high = np.minimum(one[:, None, 2:], two[None, :, 2:])
     joint = np.clip(high - low, 0, None).prod(axis=2)
@@ -85,9 +85,10 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
 
 
 def drop_duplicates(detections: Detections, same: float = 0.5) -> Detections:
-    """The best of boxes that overlap by more than ``same`` (IoU), whatever their class: one place, one object.
+    """Keep the best of boxes that overlap by more than ``same`` (IoU), whatever their class.
 
-    ``detections`` comes best first. Greedy, so what only overlaps a box that went stays (non-maximum suppression).
+    ``detections`` must be sorted best first. This is greedy non-maximum suppression: a box that overlaps only removed
+    boxes is kept.
     """
     keep = np.ones(len(detections), np.bool_)
     for place in range(len(detections)):
@@ -105,12 +106,12 @@ MOST_PEAKS = 400
 def boxes_of_maps(
     heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, stride: int = 4
 ) -> Detections:
-    """Objects of one picture, in its pixels, best first, without doubles.
+    """Convert the maps of one picture to objects in its pixels, best first, without duplicates.
 
     Args:
-        heat: float32 (classes, rows, columns), 0..1, zero beside a peak.
+        heat: float32 (classes, rows, columns), 0 to 1, zero except at peaks.
         distances: float32 (4, rows, columns), pixels from the middle of a cell to the left, top, right and bottom.
-        least: score that a peak needs.
+        least: least score of a peak.
         stride: pixels of the picture per cell.
     """
     kinds, rows, columns = np.nonzero(heat >= least)
@@ -125,14 +126,17 @@ def boxes_of_maps(
 
 @dataclass(frozen=True)
 class Tile:
-    """``box``: what is looked at. ``core``: the part whose objects this tile answers for; cores tile the picture."""
+    """Tile of a picture.
+
+    ``box``: the part that is searched. ``core``: the part whose objects belong to this tile; cores do not overlap.
+    """
 
     box: Box
     core: Box
 
 
 def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[Tile]:
-    """Tiles of at most ``side`` pixels a side, of one size, that overlap by at least ``overlap`` pixels."""
+    """Yield tiles of equal size, at most ``side`` pixels a side, that overlap by at least ``overlap`` pixels."""
     across, down = _stretches(width, side, overlap), _stretches(height, side, overlap)
     for y0, y1, from_y, to_y in down:
         for x0, x1, from_x, to_x in across:
@@ -140,7 +144,7 @@ def tiles_of(width: int, height: int, side: int, overlap: int) -> Iterator[Tile]
 
 
 def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int, int]]:
-    """Begin and end of each tile along one axis, and of its core."""
+    """Return the start and end of each tile along one axis, and of its core."""
     count = 1 if length <= side else -(-(length - overlap) // (side - overlap))
     starts = [round(number * max(0, length - side) / max(1, count - 1)) for number in range(count)]
     ends = [min(length, start + side) for start in starts]
@@ -156,14 +160,14 @@ def detect_in_tiles(
     side: int,
     overlap: int,
 ) -> Detections:
-    """All objects of a picture, in its pixels.
+    """Detect all objects of a picture, in its pixels.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        detect: from a tile, uint8 (rows, columns, 3), to the objects in it, in pixels of the tile.
-        scale: by what the picture is resized first.
-        side: of a tile after resizing, pixels.
-        overlap: of tiles, pixels: as wide as the largest object, or it is cut in every tile.
+        detect: function from a tile, uint8 (rows, columns, 3), to the objects in it, in pixels of the tile.
+        scale: factor by which the picture is resized first.
+        side: side of a tile after resizing, pixels.
+        overlap: overlap of tiles, pixels; at least the size of the largest object, or every tile cuts it.
     """
     height, width = pixels.shape[:2]
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
@@ -175,7 +179,7 @@ def detect_in_tiles(
         detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).placed(1.0, x0, y0)
         x, y = detections.centres.T
         left, top, right, bottom = tile.core
-        # Boxes may reach beyond the picture; those of its own rim belong to the tile there.
+        # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
         x, y = np.clip(x, 0, size[0] - 1e-6), np.clip(y, 0, size[1] - 1e-6)
         parts.append(detections.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
     detections = drop_duplicates(join_detections(parts))
@@ -185,17 +189,17 @@ def detect_in_tiles(
 
 
 TILE_PX = 416
-"""Side of a tile, pixels of the net's scale."""
+"""Side of a tile, pixels at the net's scale."""
 OVERLAP_PX = 96
-"""Wider than fruits are at that scale."""
+"""Overlap of tiles, pixels; larger than fruits at the net's scale."""
 ORCHARD_SCALE = 416 / 640
-"""Pictures of unknown scale are taken for orchard tiles of 640 pixels, which were shrunk to this for training."""
+"""Scale of pictures of unknown scale: that of the orchard tiles of 640 pixels, which were shrunk by it for training."""
 TYPICAL_PX: dict[FruitName, float] = {"apple": 36.0, "pear": 28.0, "cherry": 17.0, "tomato": 44.0}
-"""Median side of a fruit's box in the training tiles."""
+"""Median side of a fruit's box in the training tiles, pixels."""
 _MULTIPLE = 32
 _LEAST_KEPT = 0.1
 _MOST_PX = 6_000_000
-"""Pixels that are looked at, at the net's scale: larger pictures are looked at coarser."""
+"""Largest number of pixels searched at the net's scale; larger pictures are searched at a coarser scale."""
 _HINT = "install agrotools again"
 _WHAT = "the fruit net"
 
@@ -203,29 +207,29 @@ Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
 class Thresholds(DescriptionPart):
-    """Scores from which a box counts: ``boxes`` for best F1, ``count`` for the least error of counts."""
+    """Least scores of a box: ``boxes`` for the best F1, ``count`` for the smallest error of counts."""
 
     boxes: Share
     count: Share
 
 
 class CountFigures(DescriptionPart):
-    """Errors of counts on photographs that were not learnt from."""
+    """Errors of counts on photographs outside the training set."""
 
     tiles: int
     count_bias: FiniteFloat
     count_dispersion: FiniteFloat
-    """Mean squared error of a count over the count."""
+    """Mean squared error of a count divided by the count."""
 
 
 class BoxFigures(DescriptionPart):
-    """Boxes on photographs that were not learnt from, at IoU 0.5."""
+    """Accuracy of boxes at IoU 0.5 on photographs outside the training set."""
 
     f1: Share
 
 
 class FruitNetInfo(DescribedNet):
-    """Description of the net."""
+    """Description of the fruit net."""
 
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]
@@ -240,21 +244,21 @@ class FruitNet:
     session: Any
 
     def detect(self, pixels: NDArray[np.uint8]) -> Detections:
-        """Fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
+        """Detect fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
         height, width = pixels.shape[:2]
         rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
         image = np.zeros((1, 3, rows, columns), np.float32)
         image[0, :, :height, :width] = pixels.transpose(2, 0, 1) / np.float32(255)
         try:
             heat, distances = self.session.run(["heat", "distances"], {"image": image})
-        except Exception as error:  # ONNX Runtime's own kinds of error
+        except Exception as error:  # ONNX Runtime raises its own exception types
             raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         x, y = detections.centres.T
         return detections.chosen((x < width) & (y < height))
 
     def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
-        """About where 95 % of true counts lie when so many are found, by the errors on photographs not learnt from."""
+        """Return the interval of about 95 % of true counts, from errors on photographs outside the training set."""
         figures = self.info.figures_of_counts[fruit]
         half = 1.96 * math.sqrt(max(0.0, figures.count_dispersion) * max(1, count))
         return max(0.0, count - half), count + half
@@ -262,26 +266,27 @@ class FruitNet:
 
 @lru_cache(maxsize=1)
 def load_fruit_net() -> FruitNet:
-    """The shipped net."""
+    """Load the shipped net."""
     return read_fruit_net(shipped_file("nets/fruits.json"))
 
 
 def read_fruit_net(description: Path) -> FruitNet:
-    """The net that a description names, its weights beside it."""
+    """Read the net of a description; its weights are in the same folder."""
     return FruitNet(*read_whole_net(description, FruitNetInfo, gives=("heat", "distances"), what=_WHAT, hint=_HINT))
 
 
 def find_fruit(
     net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
 ) -> tuple[Detections, tuple[float, ...]]:
-    """Fruits of these kinds in a picture of any size, scores from 0.1 on, and the scales that were looked at.
+    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales searched.
 
-    Without an expected size, pictures larger than an orchard tile are looked at coarser as well, in steps of two, since
-    a fruit may be of any size in them; where a fruit is found at two scales the better box stays.
+    Without an expected size, pictures larger than an orchard tile are also searched at coarser scales, in steps of two,
+    because a fruit may have any size in them. If a fruit is found at two scales, the better box is kept.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        fruits: kinds that count; a box that the net takes for another kind is left out.
+        fruits: kinds to return; boxes that the net assigns to other kinds are dropped.
+        expected_size_px: width of a fruit, pixels, if known.
     """
     longest, area = max(pixels.shape[:2]), pixels.shape[0] * pixels.shape[1]
     if expected_size_px is not None:

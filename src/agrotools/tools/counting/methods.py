@@ -1,7 +1,7 @@
-"""Methods that count objects in a picture without a large model, with results of one form.
+"""Methods that count objects in a picture without a large model, all with the same type of result.
 
-Round spots of about one size are maxima of a scale-normalised Laplacian over place and size (Lindeberg 1998), which is
-taken as the difference of two Gaussians (Marr and Hildreth 1980).
+Round spots of similar size are maxima of a scale-normalised Laplacian over position and size (Lindeberg 1998), which is
+approximated by the difference of two Gaussians (Marr and Hildreth 1980).
 """
 
 import math
@@ -30,21 +30,21 @@ _DEFAULT_SCORE = 0.3
 _WEAK_F1 = 0.6
 _HIGHLIGHT_SHARE = 0.002
 _GAP = 0.015
-"""Gaps between parts of one plant that are closed, as a share of its width."""
+"""Width of gaps between parts of one plant that are closed, as a share of the plant's width."""
 _MERGED = 1.7
-"""Components larger than this many typical plants may be several that touch."""
+"""Area of a component, in typical plants, above which it may consist of several touching plants."""
 _SURE, _SURE_GIVEN = 0.25, 0.6
-"""Share of the width of a typical plant, found or given, from which an object is surely one."""
+"""Share of the width of a typical plant, estimated or given, from which an object has the full score."""
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
 class CountedObjects:
-    """Objects: arrays of one length, best first, in pixels of the picture.
+    """Counted objects: arrays of equal length, best first, in pixels of the picture.
 
-    ``boxes`` (n, 4): x0, y0, x1, y1. ``centres`` (n, 2): x, y. ``diameters`` (n,). ``scores`` (n,), 0..1.
-    ``heights_m`` (n,) for crowns in a height model. ``round_marks``: whether a circle says more than the box.
+    ``boxes``: (n, 4), x0, y0, x1, y1. ``centres``: (n, 2), x, y. ``diameters``: (n,). ``scores``: (n,), 0 to 1.
+    ``heights_m``: (n,) for crowns in a height model. ``round_marks``: True to mark objects by circles, not boxes.
     """
 
     boxes: Floats
@@ -69,20 +69,20 @@ class CountedObjects:
         )
 
     def centred_in(self, box: Box) -> "CountedObjects":
-        """Those whose centres lie in a box, so that parts of a picture add up to the whole."""
+        """Return the objects with their centre in a box, so that the parts of a picture add up to the whole."""
         x, y = self.centres.T
         return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
 
 
 def objects_in_boxes(boxes: Floats, scores: Floats) -> CountedObjects:
-    """Objects from a model's boxes (n, 4) in pixels and scores (n,), best first."""
+    """Convert a model's boxes (n, 4) in pixels and scores (n,), best first, to objects."""
     sizes = boxes[:, 2:] - boxes[:, :2]
-    # Of the circle of the same area as an ellipse in the box.
+    # The diameter is that of the circle with the area of an ellipse in the box.
     return CountedObjects(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
 
 
 def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
-    """Tree crowns as spots that are green and bright, of about the size given, else 5 m, else the texture's own."""
+    """Detect tree crowns as bright green spots of about the given size, else 5 m, else the size from the texture."""
     rgb = pixels.astype(np.float32)
     total = np.maximum(rgb.sum(axis=2), np.float32(1))
     green = np.clip((2 * rgb[..., 1] - rgb[..., 0] - rgb[..., 2]) / total, 0, 1)
@@ -105,7 +105,7 @@ def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_s
 
 
 def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> CountedObjects:
-    """Round things of any colour that differ from the background (the median colour)."""
+    """Detect round objects of any colour that differ from the background (the median colour)."""
     lab = lab_of(pixels)
     background = np.median(lab.reshape(-1, 3)[:: max(1, lab.size // 3_000_000)], axis=0).astype(np.float32)
     values = np.asarray(np.minimum(np.sqrt(((lab - background) ** 2).sum(axis=2)), 60), np.float32)
@@ -122,8 +122,10 @@ def round_spots(pixels: NDArray[np.uint8], expected_size_px: float | None) -> Co
 
 
 def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> CountedObjects:
-    """Components of a vegetation mask, small gaps closed; those far larger than one plant taken apart if its size is
-    known."""
+    """Count components of a vegetation mask with small gaps closed.
+
+    Components much larger than one plant are split if ``expected_size_px`` is given.
+    """
     parts = _components(mask, 0)
     if not len(parts[0]):
         return _no_objects()
@@ -152,10 +154,10 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
 def fruit_by_net(
     pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
 ) -> CountedObjects:
-    """Fruit found by the shipped net. Scores are such that 0.3 is where counts err least.
+    """Detect fruit with the shipped net; scores are rescaled so that 0.3 minimises the error of counts.
 
     Raises:
-        ToolError: ``backend_unavailable`` where the net cannot be loaded.
+        ToolError: ``backend_unavailable`` if the net cannot be loaded.
     """
     net = load_fruit_net()
     detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
@@ -190,14 +192,14 @@ def _interval_of(net: FruitNet, fruits: tuple[FruitName, ...]) -> Callable[[int]
 
 
 def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
-    """Scores bent so that ``least`` lies at ``place``; 0 and 1 stay where they are."""
+    """Rescale scores piecewise linearly so that ``least`` becomes ``place`` and 0 and 1 are unchanged."""
     below = place * scores / np.maximum(least, 1e-9)
     above = place + (1 - place) * (scores - least) / np.maximum(1 - least, 1e-9)
     return np.where(scores < least, below, above)
 
 
 def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: float | None) -> CountedObjects:
-    """Fruit that is redder (or more orange) than its surroundings; touching ones are taken apart at their necks."""
+    """Detect fruit that is redder (or more orange) than its surroundings; touching fruits are split at their necks."""
     lab = lab_of(pixels)
     along_a, along_b = colour_direction(target)
     along = np.float32(along_a) * lab[..., 1] + np.float32(along_b) * lab[..., 2]
@@ -235,14 +237,14 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
 
 
 def _fill_holes(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
-    """The mask without holes up to that size: shine on a fruit has no colour of its own."""
+    """Fill holes of at most ``largest_px`` pixels in a mask, because highlights on a fruit have no colour."""
     stats, _, labels = _components(~mask, 0)
     hole = np.concatenate([[False], stats[:, 4] <= largest_px])
     return mask | hole[labels]
 
 
 def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> Floats:
-    """Share of the ring around each circle that is free of the mask, 0..1: low along branches and trunks."""
+    """Return how free of the mask the ring around each circle is, 0 to 1: low along branches and trunks."""
     turns = np.linspace(0, 2 * math.pi, 48, endpoint=False)
     free = np.ones(len(centres))
     height, width = mask.shape
@@ -273,11 +275,11 @@ def _no_objects() -> CountedObjects:
 
 
 def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:
-    """Statistics, middles and numbers (from 1) of what hangs together, or would if gaps were closed."""
+    """Return statistics, centres and labels (from 1) of connected components after gaps of this width are closed."""
     closed = mask.astype(np.uint8)
     if gap:
         disc = cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1))
-        # Beyond the edge there is nothing, so that closing does not depend on where the picture ends.
+        # The area beyond the edge is empty, so that closing does not depend on the crop.
         closed = cv2.morphologyEx(np.pad(closed, gap), cv2.MORPH_CLOSE, disc)[gap:-gap, gap:-gap]
         closed = np.ascontiguousarray(closed)
     _, labels, stats, middles = cv2.connectedComponentsWithStats(closed, connectivity=8)
@@ -293,7 +295,7 @@ def _objects_of_components(stats: NDArray[np.int32], middles: Floats) -> tuple[F
 def _split_touching(
     labels: NDArray[np.int32], number: int, stat: NDArray[np.int32], width: float
 ) -> tuple[Floats, Floats, Floats]:
-    """Centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""
+    """Return the centres, boxes and diameters of the plants in one component: peaks of the distance to its edge."""
     left, top, across, down = (int(part) for part in stat[:4])
     piece = np.pad((labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1)
     distance = cv2.GaussianBlur(cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width))
@@ -303,7 +305,7 @@ def _split_touching(
     if count < 2:
         count, middles = 2, np.array([[0, 0], [across / 2 + 0.5, down / 2 + 0.5]])
     centres = np.asarray(middles, np.float64)[1:count] + np.array([left - 0.5, top - 0.5])
-    # Each gets an equal share of the area; where one plant ends and the next begins cannot be seen.
+    # Every plant gets an equal share of the area, since the border between plants is not visible.
     diameter = 2 * math.sqrt(float(stat[4]) / (count - 1) / math.pi)
     half = np.array([diameter / 2, diameter / 2])
     boxes = np.concatenate([centres - half, centres + half], axis=1)
@@ -312,7 +314,7 @@ def _split_touching(
 
 
 def _weighted_median(areas: NDArray[np.int32]) -> float:
-    """The area that half of all plant pixels lie in components below: specks hardly weigh."""
+    """Return the median area weighted by area, so that specks have little weight."""
     ordered = np.sort(areas).astype(np.float64)
     return float(ordered[np.searchsorted(np.cumsum(ordered), ordered.sum() / 2)])
 
@@ -320,19 +322,20 @@ def _weighted_median(areas: NDArray[np.int32]) -> float:
 Values = NDArray[np.float32]
 
 _SIZE_STEP = 1.25
-"""Ratio of one size to the next."""
+"""Ratio between successive sizes."""
 _RATIO = 1.26
 _FINEST_PX = 5.0
-"""Pictures are shrunk until the smallest spots are about this many pixels wide: finer detail is not looked at."""
+"""Approximate width, pixels, to which the smallest spots are shrunk; finer detail is ignored."""
 _OVERLAP = 0.65
-"""Spots nearer to each other than this share of the sum of their radii are one, the stronger."""
+"""Distance of two spots, as a share of the sum of their radii, below which only the stronger is kept."""
 _REFERENCE = 90
 
 
 class Blobs(NamedTuple):
-    """Spots, strongest first. ``centres``: float64 (n, 2), x and y, pixels; ``diameters``: float64 (n,), pixels.
+    """Detected spots, strongest first.
 
-    ``scores``: float64 (n,), contrast over that of a strong spot of the picture (90th percentile), at most 1.
+    ``centres``: float64 (n, 2), x and y, pixels. ``diameters``: float64 (n,), pixels. ``scores``: float64 (n,),
+    contrast divided by that of a strong spot of the picture (90th percentile), at most 1.
     """
 
     centres: Floats
@@ -341,12 +344,12 @@ class Blobs(NamedTuple):
 
 
 def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_strength: float) -> Blobs:
-    """Spots that are brighter than what is around them.
+    """Detect spots that are brighter than their surroundings.
 
     Args:
         values: float32 (rows, columns), finite.
-        diameters_px: smallest and largest diameter to look for, pixels.
-        least_strength: spots of less contrast are noise, in units of ``values``.
+        diameters_px: smallest and largest diameter, pixels.
+        least_strength: least contrast of a spot, in units of ``values``; weaker ones are noise.
     """
     smallest, largest = diameters_px
     shrink = min(1.0, _FINEST_PX / smallest)
@@ -373,7 +376,7 @@ def find_blobs(values: Values, diameters_px: tuple[float, float], *, least_stren
 
 
 def _response(values: Values, diameter: float) -> Values:
-    """About the contrast of a disc of that diameter where there is one."""
+    """Return the filter response, which is about the contrast of a disc of that diameter."""
     sigma = max(0.5, diameter / (2 * math.sqrt(2)))
     inner = cv2.GaussianBlur(values, (0, 0), sigma / math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
     outer = cv2.GaussianBlur(values, (0, 0), sigma * math.sqrt(_RATIO), borderType=cv2.BORDER_REFLECT_101)
@@ -382,7 +385,7 @@ def _response(values: Values, diameter: float) -> Values:
 
 
 def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mask of the spots to keep; they come strongest first."""
+    """Return the mask of the spots to keep; the input must be sorted strongest first."""
     from scipy.spatial import KDTree
 
     keep = np.ones(len(centres), np.bool_)
@@ -401,9 +404,9 @@ def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.
 
 
 def typical_size_px(values: Values, largest: float) -> float | None:
-    """The diameter of the spots that a picture is full of, by its autocorrelation; None where it shows no such size.
+    """Estimate the typical diameter of spots in a picture from its autocorrelation; None without a minimum.
 
-    The mean over directions falls to its first minimum about where a spot lies on a gap.
+    The mean over directions has its first minimum at the shift that moves spots onto gaps, about their diameter.
     """
     height, width = values.shape
     shrink = min(1.0, 512 / max(height, width))

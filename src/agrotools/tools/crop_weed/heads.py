@@ -147,7 +147,7 @@ class _Pool:
         return [self.blurred(cells, width) / self._soil_near[width] for width in _SOIL_WINDOWS]
 
     def alignment(self, direction: tuple[Map, Map], strength: dict[int, Map]) -> list[Map]:
-        """Return the agreement of directions within each window: 0 if all directions are equally common, 1 for one."""
+        """Return the agreement of directions within each window: 0 if all are equally common, 1 for one direction."""
         first, second = (self.on_grid(part) for part in direction)
         return [
             np.hypot(self.blurred(first, width), self.blurred(second, width)) / (total + 1e-6)
@@ -311,7 +311,7 @@ class CropWeed:
 
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
-    """Return the usable heads in the user's cache by name, and the faults of the others."""
+    """Return the usable heads in the user's cache, sorted by file name, and the faults of the others."""
     from agrotools.tools.crop_weed.heads import FEATURES_VERSION
 
     heads: list[HeadInfo] = []
@@ -373,7 +373,7 @@ def load_head(info: HeadInfo) -> Head:
 
 
 def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInfo:
-    """Write a head to the user's cache and return its description with ``weights_sha256``, which is written last."""
+    """Write a head to the user's cache, description last, and return the description with ``weights_sha256`` set."""
     folder = heads_folder()
     folder.mkdir(parents=True, exist_ok=True)
     content, sha256 = pack_arrays({**arrays})

@@ -103,7 +103,7 @@ def segment_raster(
 def _sample(
     source: RasterSource, used: Mapping[Role, int], index: Index, region: Box
 ) -> tuple[NDArray[np.float32], float, bool]:
-    """Return the smoothed index of spread blocks, the factor that scales colours to 0..255, and if 0 means no data."""
+    """Return the smoothed index of spread blocks, the factor from colours to 0..255, and True if 0 is no data."""
     boxes = list(block_boxes(region, tile_shape(source, next(iter(used.values()))), _SAMPLE_BLOCK_PX))
     typical = max((x1 - x0) * (y1 - y0) for x0, y0, x1, y1 in boxes)
     sample_size = min(len(boxes), max(12, _SAMPLE_PX // typical))

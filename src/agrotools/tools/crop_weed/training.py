@@ -236,7 +236,7 @@ def _fit(views: Sequence[_Views]) -> Arrays:
 
 
 def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Return the symmetric inverse square root; eigenvalues are at least 1e-6."""
+    """Return the symmetric inverse square root; eigenvalues below 1e-6 are raised to it."""
     values, vectors = np.linalg.eigh(similarity.astype(np.float64))
     return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
 

@@ -136,7 +136,7 @@ _LEAST_PIXELS = 12
 
 
 def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
-    """Find all fruits of a region with a known distance, best visible and largest first."""
+    """Find all fruits of a region with a known distance, sorted by score times size, largest first."""
     segments = _segments(view, colour, region)
     fruits = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
     fruits = [fruit for fruit in fruits if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]

@@ -22,9 +22,9 @@ from agrotools.vision.colours import lab_of
 SMALL_PX = 640
 """Longest side, pixels, at which a leaf is searched for; its outline is computed at full size afterwards."""
 SHADOW_DEPTH = 25.0
-"""Largest lightness by which a cast shadow is darker than the board around it."""
+"""Largest difference of lightness between the board and a cast shadow on it."""
 GLARE_HEIGHT = 10.0
-"""Largest lightness by which parts of a board are lighter."""
+"""Largest difference of lightness between the board and lighter parts of it."""
 LEAF_DISTANCE = 22.0
 """Largest threshold of the distance from the board (Lab units), used if the leaf has a clear contrast.
 
@@ -176,7 +176,7 @@ def largest_area(mask: NDArray[np.bool_]) -> tuple[NDArray[np.bool_], float]:
 
 
 def fill_holes(mask: NDArray[np.bool_], largest_share: float = 1.0) -> NDArray[np.bool_]:
-    """Fill the holes of a mask whose area is at most ``largest_share`` of its own."""
+    """Fill the holes of a mask, except holes larger than ``largest_share`` of its area."""
     padded = np.pad(~mask, 1, constant_values=True).astype(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(padded, connectivity=4)
     small = np.asarray(stats)[:, cv2.CC_STAT_AREA] <= largest_share * mask.sum()

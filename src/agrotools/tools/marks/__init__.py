@@ -1,1 +1,1 @@
-"""Marks that people draw on photographs, and what they enclose."""
+"""Marks drawn on photographs, and the regions inside them."""

@@ -58,7 +58,7 @@ class MarkedRegions(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """The first mark where none is named; the colour and the shape of all marks where the reference found one kind."""
+    """Resolve the index to 1 if none is given, and the colour and shape if all marks of the reference share one."""
     for argument, open_to_all, mark_key in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
         marks = [mark.get(mark_key) for mark in known.listed("regions") if isinstance(mark, dict)]
         if call[argument] == open_to_all and known.left_open(argument, open_to_all) and len(set(map(str, marks))) == 1:
@@ -167,7 +167,7 @@ def _crop_box(mark: "DrawnMark", inner: bool, pad_px: int, width: int, height: i
 
 
 def _inside_stroke(mark: "DrawnMark", box: Box) -> NDArray[np.bool_]:
-    """Pixels of a box that lie inside the stroke of a mark."""
+    """Return the mask of the pixels of a box that are inside the stroke of a mark."""
     import cv2
 
     x0, y0, x1, y1 = box
@@ -179,7 +179,7 @@ def _inside_stroke(mark: "DrawnMark", box: Box) -> NDArray[np.bool_]:
 
 
 def _png(pixels: NDArray[np.uint8]) -> bytes:
-    """Lossless, since colours are measured on it; lightly compressed, which takes a tenth of the time."""
+    """Encode as PNG: lossless for later colour measurements, and lightly compressed, which is ten times as fast."""
     from PIL import Image
 
     buffer = io.BytesIO()

@@ -1,8 +1,8 @@
-"""Finding marks that people draw on photographs to point at something: thin closed outlines of one colour.
+"""Detection of marks drawn on photographs to point at something: thin closed outlines of one colour.
 
-What tells a drawn outline from a red apple or the edge of a leaf is looked at one after the other: a colour that is
-purer than its surroundings, a closed line around a hole, a plain shape (box, ellipse, polygon), and a stroke of one
-colour and one width along the whole of it, with something else on both sides.
+Several criteria, applied in turn, distinguish a drawn outline from a red apple or the edge of a leaf: a colour purer
+than its surroundings, a closed line around a hole, a simple shape (box, ellipse, polygon), and a stroke of uniform
+colour and width along the whole outline, with another colour on both sides.
 """
 
 from collections.abc import Sequence
@@ -39,30 +39,30 @@ INKS: dict[MarkColour, Ink] = {
     colour: Ink(pure, 215, (8, 14)) if colour == "white" else Ink(pure, 80, (15, 35))
     for colour, pure in PURE_COLOURS.items()
 }
-"""White is also that of skies and highlights: it has to be whiter and more even to count as drawn."""
+"""Limits of each ink. White is also the colour of skies and highlights, so drawn white must be purer and more even."""
 STRICTNESS = 1.0
-"""Chosen from 0.7, 1 and 1.4: most marks on half of our test photographs without a false one."""
+"""Default strictness. Of 0.7, 1 and 1.4 it found most marks on half of our test photographs without a false one."""
 WIDEST_STROKE_PX = 15
 LEAST_SIDE_PX = 10
-"""Smaller marks are not looked for: pixels of a photograph form rings of that size by chance."""
+"""Least side of a mark, pixels; pixels of a photograph form rings of smaller size by chance."""
 _LEVELS = (170, 110, 70)
 _TOP_HAT_LEVELS = (110, 70, 40)
 _WHITE_LEVELS = (240, 215)
 _MOST_HOLES = 60
 _MOST_PX = 12_000_000
 _BLEED_PX = 1
-"""Distance beyond its edge to which a stroke colours the picture: JPEG files keep colours at half resolution."""
+"""Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
 
 @dataclass(frozen=True)
 class DrawnMark:
-    """One mark.
+    """Mark found on a photograph.
 
-    ``box``: bounds of its pixels, stroke included (x0, y0, x1, y1, half-open). ``inner_box``: bounds of what lies
-    inside the stroke. ``polygon``: the middle of the stroke, (x, y) in pixels, closed by its first point.
-    ``area_px``: pixels enclosed, without the stroke. Of an arrow ``polygon`` is its tail and its tip, ``inner_box``
-    its bounds and ``area_px`` its own. ``stroke_px``: width of the line. ``rgb``: its colour. ``score``: 0..1, how much
-    of the outline is there, in one colour and with something else on both sides.
+    ``box``: bounds of its pixels, stroke included (x0, y0, x1, y1, half-open). ``inner_box``: bounds of the area inside
+    the stroke. ``polygon``: centre line of the stroke, (x, y) in pixels; the last point connects to the first.
+    ``area_px``: enclosed pixels, without the stroke. For an arrow ``polygon`` is its tail and tip, ``inner_box`` equals
+    ``box`` and ``area_px`` is the area of the arrow. ``stroke_px``: width of the line. ``rgb``: colour of the line.
+    ``score``: 0 to 1, completeness of the outline, in one colour and with another colour on both sides.
     """
 
     box: Box
@@ -79,11 +79,12 @@ class DrawnMark:
 def find_marks(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
 ) -> list[DrawnMark]:
-    """All marks of these colours, in reading order (top to bottom in bands, left to right).
+    """Find all marks of the given colours, in reading order (top to bottom in bands, left to right).
 
     Args:
         pixels: uint8 (rows, columns, 3), sRGB.
-        strictness: over 1, a stroke has to be more even in colour and to stand out along more of its length.
+        colours: colours to search for.
+        strictness: above 1, the colour of a stroke must be more even and stand out along more of its length.
     """
     drawn_marks: list[DrawnMark] = []
     for colour in colours:
@@ -104,7 +105,7 @@ def find_marks(
 def find_marks_in_large(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS
 ) -> tuple[list[DrawnMark], tuple[str, ...]]:
-    """Marks as by :func:`find_marks`; above 12 megapixels on a reduced picture, with a note."""
+    """Apply :func:`find_marks`; pictures above 12 megapixels are reduced first, with a note."""
     import cv2
 
     height, width = pixels.shape[:2]
@@ -133,14 +134,14 @@ def _scale_box(box: Box, x: float, y: float) -> Box:
 
 
 def colour_names_of(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
-    """Share of the picture in each of the pure colours, where it is a thousandth or more, the largest first."""
+    """Return the share of the picture in each pure colour, if at least a thousandth, largest first."""
     levels = {colour: 240 if colour == "white" else 110 for colour in COLOURS}
     shares = {colour: float((colour_signal(pixels, colour) >= levels[colour]).mean()) for colour in COLOURS}
     return {colour: shares[colour] for colour in sorted(COLOURS, key=lambda c: -shares[c]) if shares[colour] >= 1e-3}
 
 
 def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.uint8]:
-    """Amount of a colour in each pixel, 0..255: 255 for the pure colour, 0 for grey (white: the least channel)."""
+    """Return the amount of a colour in each pixel: 255 for the pure colour, 0 for grey (white: smallest channel)."""
     import cv2
 
     red, green, blue = cv2.split(pixels)
@@ -156,7 +157,7 @@ def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.u
 
 
 def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
-    """Marks as one reads: those whose upper edges lie within half a mark's height form a line, from left to right."""
+    """Sort marks in reading order: marks with upper edges within half a mark's height form a line, left to right."""
     remaining = sorted(marks, key=lambda mark: (mark.box[1], mark.box[0]))
     ordered: list[DrawnMark] = []
     while remaining:
@@ -169,7 +170,7 @@ def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
 
 def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
-    """Masks of the colour at several levels: as such, and in excess of all that is wider than a stroke."""
+    """Return masks of the colour at several levels: of the colour itself, and of its excess over wider structures."""
     import cv2
 
     side = WIDEST_STROKE_PX
@@ -193,7 +194,7 @@ def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[
 
 
 def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
-    """Outlines of the holes in a mask that may be the inside of a mark, the largest first; int32 (points, 2)."""
+    """Return the outlines of holes that may be the inside of a mark, largest first; int32 (points, 2)."""
     import cv2
 
     contours, hierarchy = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
@@ -228,7 +229,7 @@ def _marks_around(
 
 
 def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> bool:
-    """True if a line of this kind was drawn. Natural rims are uneven in colour and width, or have no other side."""
+    """Return True if a stroke is drawn. Natural edges vary in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
     if stroke.wavering_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
@@ -244,7 +245,7 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> boo
     pure = purity(stroke.rgb, PURE_COLOURS[colour])
     if pure >= 140:
         return one_sided <= (0.15 if is_short else 0.4) and (uneven <= 18 or not is_short)
-    # A pale or mixed colour is believed where the line is long and all of one kind.
+    # A pale or mixed colour is accepted only for long and uniform lines.
     even = middling <= 8 and uneven <= 14 and one_sided <= 0.15
     return even and stroke.length_px >= 120 and stroke.width_px <= 8
 
@@ -256,7 +257,7 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
     half = stroke.width_px / 2
     low, high = middle.min(axis=0), middle.max(axis=0)
     outer = (*(low - stroke.reach[:2] + 0.5), *(high + stroke.reach[2:] + 0.5))
-    # White is common beside marks too, so what hangs together with a white stroke is no evidence of a tip.
+    # White is common next to marks, so pixels connected to a white stroke are no evidence of a tip.
     has_corners, has_tips = outline.shape == "polygon", outline.shape != "box" and colour != "white"
     if has_corners or has_tips:
         outer = ink_bounds(pixels, stroke, outer, has_corners=has_corners, has_tips=has_tips)
@@ -295,9 +296,9 @@ def _arrow_mark(arrow: Arrow, colour: MarkColour) -> DrawnMark:
 
 
 def _drop_duplicates(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
-    """The best of the marks that were found several times: at several levels, in neighbouring colours.
+    """Keep the best of marks found several times: at several levels or in similar colours.
 
-    One drawn line may be taken for two shapes, of which the worse fits a part of it.
+    One drawn line may match two shapes, of which the worse fits a part of it.
     """
     distinct: list[DrawnMark] = []
     for mark in sorted(marks, key=lambda mark: -mark.score):

@@ -1,4 +1,4 @@
-"""Marks from pieces of line: arrows, outlines interrupted by clutter or a bright sky, and the bounds of their ink."""
+"""Marks detected from pieces of line: arrows, outlines with gaps, and the bounds of their ink."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ _LEAST_ARC_PX = 24
 
 @dataclass(frozen=True)
 class _Line:
-    """A straight piece along an axis: from ``start`` to ``end`` along it, ``low`` to ``high`` across, both included."""
+    """Straight line along an axis: ``start`` to ``end`` along it, ``low`` to ``high`` across, both ends included."""
 
     start: int
     end: int
@@ -27,10 +27,10 @@ class _Line:
 
 
 def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Upright boxes two opposite corners of which are seen, where a horizontal and a vertical line meet.
+    """Find upright boxes by two opposite corners, at which a horizontal and a vertical line meet.
 
     Args:
-        mask: uint8 (rows, columns), 1 where there may be ink, thin structures only.
+        mask: uint8 (rows, columns), 1 for possible ink, thin structures only.
     """
     across, down = _lines(mask, 1), _lines(mask, 0)
     corners: dict[tuple[bool, bool], list[tuple[_Line, _Line]]] = {}
@@ -55,10 +55,10 @@ def boxes_of_lines(mask: NDArray[np.uint8]) -> list[Outline]:
 
 
 def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
-    """Ellipses through single pieces of line that bend around more than half of one.
+    """Find ellipses through single pieces of line that cover more than half of the ellipse.
 
     Args:
-        mask: uint8 (rows, columns), 1 where there may be ink, thin structures only.
+        mask: uint8 (rows, columns), 1 for possible ink, thin structures only.
     """
     import cv2
 
@@ -70,13 +70,13 @@ def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
             if max(wide, high) >= _LEAST_ARC_PX and cv2.contourArea(contour) < 0.6 * wide * high:
                 pieces.append((wide + high, np.asarray(contour[:, 0, :], np.int32)))
     pieces.sort(key=lambda piece: -piece[0])
-    # The outline of an open line goes along both sides of it.
+    # The contour of an open line runs along both of its sides.
     outlines = [ellipse_outline(points.astype(np.float64)) for _, points in pieces[:_MAX_PIECES]]
     return [outline for outline in outlines if outline is not None]
 
 
 def _lines(mask: NDArray[np.uint8], axis: int) -> list[_Line]:
-    """Straight thin runs along an axis (1: rows), the longest first."""
+    """Find straight thin runs along an axis (1: rows), longest first."""
     import cv2
 
     kernel = np.ones((1, LEAST_RUN_PX) if axis == 1 else (LEAST_RUN_PX, 1), np.uint8)
@@ -99,7 +99,10 @@ _BINS = 40
 
 @dataclass(frozen=True, eq=False)
 class Arrow:
-    """``tail``, ``tip``: (x, y), pixels. ``bounds``: of its pixels (x0, y0, x1, y1). ``score``: 0..1."""
+    """Detected arrow.
+
+    ``tail``, ``tip``: (x, y), pixels. ``bounds``: x0, y0, x1, y1 of its pixels. ``score``: 0 to 1.
+    """
 
     tail: tuple[float, float]
     tip: tuple[float, float]
@@ -113,7 +116,7 @@ class Arrow:
 def arrows_in(
     mask: NDArray[np.uint8], pixels: NDArray[np.uint8], pure: tuple[int, int, int], least_purity: float
 ) -> list[Arrow]:
-    """Arrows among the pieces of a mask (rows, columns), 1 where there may be ink of the colour ``pure``."""
+    """Find arrows in a mask (rows, columns) that is 1 for possible ink of the colour ``pure``."""
     import cv2
 
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
@@ -134,7 +137,7 @@ def _arrow(
 ) -> Arrow | None:
     import cv2
 
-    # Twice the farthest point: from anywhere to one end of the piece, from there to the other.
+    # Finding the farthest point twice gives both ends of the piece.
     first = points[np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1))]
     second = points[np.argmax(((points - first) ** 2).sum(axis=1))]
     length = float(np.hypot(*(second - first)))
@@ -167,7 +170,7 @@ def _arrow(
     widest = int(np.argmax(spread))
     symmetric = min(abs(high[widest]), abs(low[widest])) >= 0.5 * max(abs(high[widest]), abs(low[widest]))
     straight = np.quantile(np.abs(middle[shaft]), 0.9) <= 2.0 and np.quantile(spread[shaft], 0.9) <= 2 * half + 2.5
-    # From its widest place on, a head narrows to the tip, on both sides and without steps.
+    # A head narrows steadily from its widest place to the tip.
     narrowing = spread[widest:]
     pointed = narrowing[-1] <= 0.6 * narrowing[0] and (np.diff(narrowing) <= 2).all() and len(narrowing) >= 3
     if not (symmetric and straight and pointed):
@@ -202,16 +205,15 @@ Bounds = tuple[float, float, float, float]
 """x0, y0, x1, y1 in pixels, half-open."""
 _LEAST_TIP_PX = 1.5
 _LONGEST_TIP_PX, _LONGEST_TIP = 6.0, 4.0
-"""Reach of a stroke's ink beyond its outline: so many pixels, or widths of the stroke. A mitre of 30 degrees
-reaches two widths."""
+"""Largest reach of ink beyond the outline, in pixels and in stroke widths. A mitre of 30 degrees reaches two widths."""
 
 
 def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_corners: bool, has_tips: bool) -> Bounds:
-    """Bounds of what has the colour of the stroke on and just beyond an outline that is bounded by ``outer``.
+    """Return the bounds of ink in the colour of the stroke on and just beyond an outline with the bounds ``outer``.
 
-    Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels, and a
-    smooth outline fitted to a flat one leaves its tips out. Tips (``has_tips``) are ink that hangs together with the
-    stroke; ink that goes on for longer than a tip is something else in that colour.
+    Where two sides meet at a sharp angle, a small error of their directions moves the corner by many pixels
+    (``has_corners``), and a smooth outline fitted to a pointed one misses its tips (``has_tips``). Tips are ink
+    connected to the stroke; ink that extends further than a tip is another object of the same colour.
     """
     import cv2
 
@@ -254,6 +256,6 @@ def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_cor
 
 
 def _shift_bounds(box: Sequence[int], by: NDArray[np.int64]) -> Bounds:
-    """(x, y, width, height) as bounds, moved."""
+    """Convert (x, y, width, height) to bounds, shifted by an offset."""
     x, y, w, h = box
     return float(x + by[0]), float(y + by[1]), float(x + by[0] + w), float(y + by[1] + h)

@@ -1,4 +1,4 @@
-"""Outline of a drawn mark: the plain shape that fits the hole inside it, and the stroke around it."""
+"""Outline of a drawn mark: the simple shape that fits the hole inside it, and the stroke around the hole."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -8,26 +8,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 Points = NDArray[np.float64]
-"""(points, 2), x and y in pixels; whole numbers are the middles of pixels."""
+"""(points, 2), x and y in pixels; integers are the centres of pixels."""
 
 _NEAR_PX = 1.6
 _INSIDE, _OUTSIDE = 9, 18
-"""Width of the surroundings of an outline that are inspected, pixels."""
+"""Width of the band inspected inside and outside an outline, pixels."""
 _FEW_CORNERS = 12
 LEAST_COVERED = 0.85
-"""Share of an outline that must have the colour of the stroke."""
+"""Least share of an outline in the colour of the stroke."""
 SAME_COLOUR = 70
-"""Greatest distance of any channel from the colour of the stroke, 0..255, for a place to count as covered by it."""
+"""Largest difference of any channel from the colour of the stroke, 0 to 255, for a point to count as covered by it."""
 _PLAINER = {"box": 0.1, "ellipse": 0.06, "polygon": 0.0}
 
 
 @dataclass(frozen=True, eq=False)
 class Outline:
-    """A plain shape.
+    """Simple shape.
 
-    ``points``: along it, about a pixel or more apart, with their ``normals`` outwards and the ``side`` that each
-    belongs to. ``vertices``: its corners, clockwise as seen; of an ellipse its centre, half axes and (turn, 0).
-    ``support``: share of it that fits, 0..1.
+    ``points``: points along it, about a pixel or more apart. ``normals``: their outward normals. ``side``: number of
+    the side of each point. ``vertices``: corners, clockwise as seen; for an ellipse the centre, the half axes and
+    (rotation, 0). ``support``: share of the shape that fits, 0 to 1.
     """
 
     shape: Literal["box", "ellipse", "polygon"]
@@ -38,7 +38,7 @@ class Outline:
     support: float
 
     def corners_of(self, middle: Points) -> Points:
-        """The corners among the points of :attr:`Stroke.middle`; 24 points of an ellipse."""
+        """Return the corners among the points of :attr:`Stroke.middle`; 24 points for an ellipse."""
         if self.shape == "ellipse":
             return middle[np.linspace(0, len(middle), 24, endpoint=False).astype(int)]
         return middle
@@ -46,13 +46,13 @@ class Outline:
 
 @dataclass(frozen=True, eq=False)
 class Stroke:
-    """The line along an outline.
+    """Line along an outline.
 
-    ``rgb``: its colour. ``covered``: share of the outline that has it. ``two_sided``: share with something else on both
-    sides. ``unevenness``: spread of the colour along it, median and 85th percentile, 0..255. ``wavering_px``: how far
-    its two edges are from where they should be, 70th percentile. ``contrast``: how far it is from what lies beside it,
-    0..255. ``middle``: corners (of an ellipse: points) of its middle. ``reach``: from there to its edges at the left,
-    top, right and bottom, pixels.
+    ``rgb``: colour. ``covered``: share of the outline in this colour. ``two_sided``: share with another colour on both
+    sides. ``unevenness``: variation of the colour along the stroke, median and 85th percentile, 0 to 255.
+    ``wavering_px``: deviation of its two edges from the expected position, 70th percentile. ``contrast``: difference to
+    the surroundings, 0 to 255. ``middle``: corners of its centre line (points for an ellipse). ``reach``: distance from
+    the centre line to the edges at the left, top, right and bottom, pixels.
     """
 
     rgb: tuple[float, float, float]
@@ -69,7 +69,7 @@ class Stroke:
 
 
 def fit_outlines(hole: NDArray[np.int32]) -> list[Outline]:
-    """The shapes that fit a hole's outline (points, 2), the best first; a plainer one may fit a little worse."""
+    """Fit shapes to a hole's outline (points, 2), best first; a simpler shape may fit slightly worse."""
     points = hole.astype(np.float64)
     candidates = [outline for outline in (_box(points), _ellipse(points), _polygon(hole)) if outline is not None]
     return sorted(candidates, key=lambda outline: -outline.support - _PLAINER[outline.shape])
@@ -81,7 +81,7 @@ def _box(points: Points) -> Outline | None:
         values = points[:, axis].astype(int)
         low = int(values.min())
         counts = np.bincount(values - low)
-        # Two neighbouring columns together: a blurred edge wavers between them.
+        # Two neighbouring columns are summed, because a blurred edge alternates between them.
         pairs = counts + np.append(counts[1:], 0)
         half = len(counts) // 2
         first = int(np.argmax(pairs[: max(1, half)]))
@@ -97,12 +97,12 @@ def _box(points: Points) -> Outline | None:
 
 
 def box_outline(x0: float, y0: float, x1: float, y1: float) -> Outline:
-    """An upright box whose sides run through the innermost pixels of its stroke."""
+    """Return an upright box whose sides run through the innermost pixels of its stroke."""
     return _outline_through("box", np.array([[x0, y0], [x1, y0], [x1, y1], [x0, y1]], np.float64), 0.9)
 
 
 def ellipse_outline(points: Points) -> Outline | None:
-    """The ellipse through pixels of its stroke, where they bend around more than half of it; None for other pieces."""
+    """Fit an ellipse through pixels of its stroke; None if they do not cover more than half of it."""
     return _ellipse(points[:: max(1, len(points) // 3000)], wavering=4.0, least_seen=0.55)
 
 
@@ -130,7 +130,7 @@ def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.7
 
 
 def _fit_ellipse(points: Points) -> tuple[float, float, float, float, float] | None:
-    """Centre, half axes and turn (radians) of the ellipse through points (Fitzgibbon et al. 1999), or None."""
+    """Fit an ellipse (Fitzgibbon et al. 1999): centre, half axes and rotation (radians), or None."""
     import cv2
 
     if len(points) < 20:
@@ -143,7 +143,7 @@ def _fit_ellipse(points: Points) -> tuple[float, float, float, float, float] | N
 
 
 def _to_ellipse(points: Points, x: float, y: float, a: float, b: float, angle: float) -> NDArray[np.float64]:
-    """Distance to an ellipse, about, negative inside."""
+    """Return the approximate distance to an ellipse, negative inside."""
     u = (points[:, 0] - x) * np.cos(angle) + (points[:, 1] - y) * np.sin(angle)
     v = -(points[:, 0] - x) * np.sin(angle) + (points[:, 1] - y) * np.cos(angle)
     value = (u / a) ** 2 + (v / b) ** 2
@@ -174,7 +174,7 @@ def _polygon(hole: NDArray[np.int32]) -> Outline | None:
 
 
 def _straighten(points: Points, rough: Points) -> Points:
-    """Corners where lines fitted to the sides meet: the outline itself is blunt at its corners."""
+    """Return the intersections of lines fitted to the sides, because the hole's outline is blunt at its corners."""
     lines: list[tuple[Points, Points]] = []
     for start, end in zip(rough, np.roll(rough, -1, axis=0), strict=True):
         along = end - start
@@ -208,7 +208,7 @@ def _intersection(first: tuple[Points, Points], second: tuple[Points, Points]) -
 
 
 def _coverage(points: Points, corners: Points) -> float:
-    """Smaller share of outline and points that lies near the other."""
+    """Return the smaller of two shares: of the outline near the points, and of the points near the outline."""
     near = np.zeros(len(points), bool)
     covered = total = 0.0
     for start, end in zip(corners, np.roll(corners, -1, axis=0), strict=True):
@@ -228,7 +228,7 @@ def _coverage(points: Points, corners: Points) -> float:
 
 
 def _outline_through(shape: Literal["box", "polygon"], corners: Points, support: float) -> Outline:
-    """The outline through these corners, clockwise as seen (y down)."""
+    """Build the outline through the given corners, clockwise as seen (y down)."""
     turned = np.roll(corners, -1, axis=0)
     if np.sum(corners[:, 0] * turned[:, 1] - turned[:, 0] * corners[:, 1]) < 0:
         corners = corners[::-1]
@@ -244,7 +244,7 @@ def _outline_through(shape: Literal["box", "polygon"], corners: Points, support:
         if length < 1e-6:
             continue
         along = along / length
-        # The corners themselves are left out: two strokes meet there.
+        # The corners themselves are omitted, because two strokes meet there.
         t = np.linspace(min(2.5, 0.2 * length), length - min(2.5, 0.2 * length), max(2, int(length / step)))
         points.append(start + t[:, None] * along)
         normals.append(np.repeat([[along[1], -along[0]]], len(t), axis=0))
@@ -254,8 +254,11 @@ def _outline_through(shape: Literal["box", "polygon"], corners: Points, support:
 
 @dataclass(frozen=True)
 class Ink:
-    """A colour that marks are drawn in, and what is no ink of it: less pure, or more uneven along the stroke (median
-    and 85th percentile of the distance to its colour), all 0..255."""
+    """Ink colour of marks, with limits that exclude other colours.
+
+    ``least_purity``: least purity of the colour. ``most_uneven``: largest unevenness along the stroke (median and 85th
+    percentile of the difference to its colour). All values are 0 to 255.
+    """
 
     pure: tuple[int, int, int]
     least_purity: float
@@ -263,7 +266,7 @@ class Ink:
 
 
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
-    """Ink just outside a hole's outline; None if there is none."""
+    """Measure the ink just outside a hole's outline; None if there is none."""
     import cv2
 
     every = max(1, len(outline.points) // 60)
@@ -285,7 +288,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
     x, y = (outline.points + outline.normals * (far - _INSIDE)).T
     off_picture = (x < 0) | (y < 0) | (x > pixels.shape[1] - 1) | (y > pixels.shape[0] - 1)
     contrast_out = np.where(off_picture, 255, np.abs(outer_side - rgb).max(axis=1))
-    # What is of one colour all along stands out by less.
+    # A stroke of very uniform colour needs less contrast.
     other = float(np.clip(4 * unevenness[1], 15, 45))
     two_sided = float(((contrast_in > other) & (contrast_out > other)).mean())
     if width <= 0.5 or width > 14:
@@ -309,7 +312,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
 def _edge_scatter(
     outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> float:
-    """Scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
+    """Return the scatter of the edges of single rows around those of their side, 70th percentile, pixels."""
     off = _shares(band, rgb, inner_side, peak) < 0.5
     inner = np.where(off[:, :peak].any(axis=1), np.argmax(off[:, :peak][:, ::-1], axis=1), peak)
     outer = np.where(off[:, peak:].any(axis=1), np.argmax(off[:, peak:], axis=1), band.shape[1] - peak)
@@ -325,7 +328,7 @@ def _edge_scatter(
 
 @dataclass(frozen=True, eq=False)
 class _StrokeColour:
-    """Colour of the most coloured column of a band, how much of the outline has it and how even it is."""
+    """Colour of the column of a band closest to the pure colour, its share of the outline and its unevenness."""
 
     peak: int
     rgb: NDArray[np.float32]
@@ -347,7 +350,7 @@ def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _St
     mean = np.abs(columns - np.array(pure, np.float32)).sum(axis=(0, 2))
     peak = _INSIDE - 1 + int(np.argmin(mean))
     rgb = median_of(band[:, peak])
-    # The line may waver by a pixel around the outline.
+    # The line may deviate from the outline by a pixel.
     distance = np.abs(band[:, peak - 1 : peak + 2] - rgb).max(axis=2).min(axis=1)
     covered = float((distance <= SAME_COLOUR).mean())
     middling, uneven = (quantile_of(distance, share) for share in (0.5, 0.85))
@@ -355,7 +358,7 @@ def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _St
 
 
 def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
+    """Sample colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
     import cv2
 
     steps = np.arange(-_INSIDE, _OUTSIDE + 1)
@@ -366,14 +369,14 @@ def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray
 
 
 def median_of(values: NDArray[Any]) -> Any:
-    """Median along the first axis. As ``np.median``, which takes several times as long for few values."""
+    """Return the median along the first axis; several times faster than ``np.median`` for few values."""
     ordered = np.sort(values, axis=0)
     middle = len(ordered) // 2
     return ordered[middle] if len(ordered) % 2 else (ordered[middle - 1] + ordered[middle]) / 2
 
 
 def quantile_of(values: NDArray[np.floating[Any]], share: float) -> float:
-    """Quantile, interpolated between neighbours. As ``np.quantile``, which takes many times as long for few values."""
+    """Return an interpolated quantile; many times faster than ``np.quantile`` for few values."""
     ordered = np.sort(values)
     place = share * (len(ordered) - 1)
     lower = int(place)
@@ -383,7 +386,7 @@ def quantile_of(values: NDArray[np.floating[Any]], share: float) -> float:
 
 
 def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int]) -> float:
-    """Amount of a pure colour in a colour, 0..255, as its signal per pixel: 0 or less for other colours."""
+    """Return the amount of a pure colour in a colour, up to 255; 0 or less for other colours."""
     high = min(float(part) for part, full in zip(rgb, pure, strict=True) if full)
     low = max((float(part) for part, full in zip(rgb, pure, strict=True) if not full), default=0.0)
     return high - low
@@ -392,7 +395,7 @@ def purity(rgb: Sequence[float] | NDArray[np.float32], pure: tuple[int, int, int
 def _extent(
     band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> tuple[float, float, float]:
-    """Width of the stroke, and its inner and outer edge as columns of the band, at half height."""
+    """Return the width of the stroke, and its inner and outer edge at half height as columns of the band."""
     share = _shares(band, rgb, inner_side, peak)
     profile = median_of(share)
     top = float(profile[peak])
@@ -405,7 +408,7 @@ def _extent(
 def _shares(
     band: NDArray[np.float32], rgb: NDArray[np.float32], inner_side: NDArray[np.float32], peak: int
 ) -> NDArray[np.float32]:
-    """Share of stroke in each sample, 0..1, against what lies inside it (left of the peak) and outside it."""
+    """Return the share of stroke in each sample, 0 to 1.2, against the colours inside and outside of it."""
     count = band.shape[1]
     outer_side = band[:, min(count - 4, peak + 8) :].mean(axis=1)
     shares = np.empty(band.shape[:2], np.float32)
@@ -429,7 +432,7 @@ def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) 
 def _place_stroke(
     outline: Outline, band: NDArray[np.float32], rgb: NDArray[np.float32], peak: int, reach_in: float, reach_out: float
 ) -> tuple[Points, NDArray[np.float64]]:
-    """The middle of the stroke, and from there to its edges at the left, top, right and bottom."""
+    """Return the centre line of the stroke, and the distance to its edges at the left, top, right and bottom."""
     centre = (reach_in + reach_out) / 2 - _INSIDE
     half = (reach_out - reach_in) / 2
     if outline.shape == "ellipse":
@@ -454,13 +457,13 @@ def _place_stroke(
     middle = _shift_sides(corners, shifts)
     if outline.shape != "box":
         return middle, np.full(4, half)
-    # Corners of a box go clockwise from the top left: sides are top, right, bottom, left.
+    # Corners of a box run clockwise from the top left, so the sides are top, right, bottom, left.
     top, right, bottom, left = halves
     return middle, np.array([left, top, right, bottom])
 
 
 def _shift_sides(corners: Points, shifts: list[float]) -> Points:
-    """The polygon with each side moved outwards by its own distance."""
+    """Move each side of a polygon outwards by its own distance."""
     lines: list[tuple[Points, Points]] = []
     for start, end, shift in zip(corners, np.roll(corners, -1, axis=0), shifts, strict=True):
         along = (end - start) / max(float(np.hypot(*(end - start))), 1e-9)

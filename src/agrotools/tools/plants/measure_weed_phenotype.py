@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from agrotools.vision.reading import RgbImage
 
 _LEAVES_AT_END = 9
-"""BBCH 19: nine or more leaves; further stages are not told by their number."""
+"""Number of true leaves at BBCH 19: nine or more, so further stages cannot be derived from the number of leaves."""
 _FEW_LEAVES = 2
 
 
@@ -88,7 +88,7 @@ class WeedPhenotype(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """The scale: as given, else by the marker, else as known of the file, as :func:`scale_of` has it."""
+    """Resolve the scale: from the argument, else by the marker, else from the known pixel size of the file."""
     file = known.file(call["image"])
     if call["scale_cm_px"] is None and call["scale_marker"] is None and file and file.gsd_m:
         call = {**call, "scale_cm_px": round_converted(100 * file.gsd_m)}
@@ -200,7 +200,7 @@ def measure_weed_phenotype(
 
 
 def growth_stage(leaves: int) -> GrowthStage:
-    """BBCH principal growth stage 1 by the number of leaves that can be seen, cotyledons counted as leaves."""
+    """Return the BBCH stage (principal growth stage 1) from the number of visible leaves, including cotyledons."""
     if leaves <= _FEW_LEAVES:
         label = "seedling"
     else:

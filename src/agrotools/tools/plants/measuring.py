@@ -1,12 +1,12 @@
-"""Single plants in a mask: their pixels, their form, their scale, and a picture of what was measured.
+"""Single plants in a mask: their pixels, their form, their scale, and an overlay.
 
-Forms are measured on the mask as it is; skeletons on a copy of at most :data:`SKELETON_PX` pixels a side, since a leaf
-tip of a few pixels is noise. Tips: end points of the pruned skeleton, as in PlantCV's ``morphology`` (Gehan et al.
+Forms are measured on the original mask, skeletons on a copy of at most :data:`SKELETON_PX` pixels a side, because leaf
+tips of a few pixels are noise. Tips are end points of the pruned skeleton, as in PlantCV's ``morphology`` (Gehan et al.
 2017, PeerJ 5:e4088).
 
-A round scale marker (a coin, a disc) is found from contours of a grey picture at many levels that are as round as a
-disc and stay so over several levels: maximally stable regions (Matas et al. 2002), restricted to circles. It counts
-only if it is the only one.
+A round scale marker (a coin, a disc) is found from contours of a picture at many grey levels that are as round as a
+disc over several levels: maximally stable regions (Matas et al. 2002), restricted to circles. It is used only if it is
+the only one.
 """
 
 import math
@@ -43,12 +43,12 @@ _LONGEST_PX = 1200
 _LEVELS = 24
 _LEAST_SEEN = 3
 _ROUND = 0.02
-"""Largest mean distance of the outline from a circle, share of the radius, beside a quarter of a pixel for sampling.
+"""Largest mean distance of the outline from a circle, share of the radius, plus a quarter of a pixel for sampling.
 
 A square has 0.08, a hexagon 0.03.
 """
 _LARGEST_SHARE = 0.5
-"""A marker is at most this share of the picture's longer side."""
+"""Largest size of a marker, share of the picture's longer side."""
 _LEAST_RADIUS_PX = 8.0
 
 
@@ -60,11 +60,11 @@ class Disc:
 
 
 def find_discs(pixels: NDArray[np.uint8], exclude: NDArray[np.bool_] | None = None) -> list[Disc]:
-    """The discs in a picture, largest first.
+    """Find the discs in a picture, largest first.
 
     Args:
         pixels: uint8 (rows, columns, 3).
-        exclude: bool (rows, columns), plants: round leaves are no markers.
+        exclude: bool (rows, columns), plants, because round leaves are not markers.
     """
     height, width = pixels.shape[:2]
     shrink = min(1.0, _LONGEST_PX / max(height, width))
@@ -95,7 +95,7 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
     height, width = cut.shape
     discs: list[Disc] = []
     fewest = 2 * (2 * _LEAST_RADIUS_PX - 1)
-    for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones go around no disc
+    for contour in [contour for contour in contours if len(contour) >= fewest]:  # shorter ones are too small for a disc
         x, y, w, h = cv2.boundingRect(contour)
         touches = x == 0 or y == 0 or x + w == width or y + h == height
         if (
@@ -109,7 +109,7 @@ def _round_parts(cut: NDArray[np.uint8], left_out: NDArray[np.float32] | None) -
         points = contour[:, 0].astype(np.float64)
         centre = (points.min(axis=0) + points.max(axis=0)) / 2
         radii = np.hypot(*(points - centre).T)
-        # Contours run through pixel centres: half a pixel inside the edge.
+        # Contours run through pixel centres, half a pixel inside the edge.
         radius = math.sqrt(area / math.pi) + 0.5
         if float(np.abs(radii - radii.mean()).mean()) > _ROUND * radius + 0.25:
             continue
@@ -128,7 +128,7 @@ def _join(groups: list[list[Disc]], disc: Disc) -> None:
 
 
 def _same(disc: Disc, other: Disc) -> bool:
-    # The blurred edge of a small disc is a pixel or two further out at one level than at another.
+    # The blurred edge of a small disc moves by a pixel or two between levels.
     slack = max(2.5, 0.15 * other.radius)
     return math.hypot(disc.x - other.x, disc.y - other.y) < slack and abs(disc.radius - other.radius) < slack
 
@@ -143,7 +143,10 @@ _INSTEAD = "measure a known length in pixels and pass scale_cm_px"
 
 @dataclass(frozen=True)
 class PlantScale:
-    """``cm_px``: centimetres per pixel, None where nobody knows; ``disc``: the marker it was found by."""
+    """Scale of a picture.
+
+    ``cm_px``: centimetres per pixel, None if unknown. ``disc``: the marker that the scale comes from, if any.
+    """
 
     cm_px: float | None
     disc: Disc | None = None
@@ -159,10 +162,10 @@ def scale_of(
     plants: NDArray[np.bool_],
     name: str,
 ) -> PlantScale:
-    """The scale to use: ``scale_cm_px``, else that of the marker, else ``gsd_m`` (metres per pixel) of the file.
+    """Choose the scale: ``scale_cm_px``, else that of the marker, else ``gsd_m`` (metres per pixel) of the file.
 
     Raises:
-        ToolError: ``missing_metadata`` where a marker was named that cannot be found for certain.
+        ToolError: ``missing_metadata`` if the given marker cannot be identified reliably.
     """
     if scale_cm_px is not None:
         chosen = choose_scale(scale_cm_px / 100, gsd_m)
@@ -185,14 +188,14 @@ def scale_of(
 
 SMALLEST_PLANT_PX = 40
 SMALLEST_SHARE = 0.02
-"""Parts below this share of the largest plant's area are specks, not plants."""
+"""Area, as a share of the largest plant, below which parts are specks and not plants."""
 MOST_PLANTS = 200
-"""Number of plants, the largest ones, that are measured one by one."""
+"""Largest number of plants measured individually; the largest plants are chosen."""
 SKELETON_PX = 320
 SMALL_PX = 160
-"""Skeletons of plants smaller than this are taken of an enlarged mask: a stalk of one pixel has no sides."""
+"""Size, pixels, below which the mask is enlarged for the skeleton, since a stalk of one pixel has no sides."""
 _STEM_BASE = 0.06
-"""In a side view, ends of the skeleton in this lowest share of the height are the stem, not a leaf."""
+"""Lowest share of the height in a side view in which ends of the skeleton are the stem and not leaves."""
 
 Mask = NDArray[np.bool_]
 Point = tuple[float, float]
@@ -200,10 +203,10 @@ Point = tuple[float, float]
 
 @dataclass(frozen=True, eq=False)
 class Plant:
-    """One plant, all in pixels of the picture.
+    """Plant in a mask, in pixels of the picture.
 
-    ``mask``: bool, of the size of ``box``; ``hull``: corners of the convex hull of its pixels; ``tips``: ends of
-    leaves, where the skeleton ends.
+    ``mask``: bool, of the size of ``box``. ``hull``: corners of the convex hull of its pixels. ``tips``: tips of
+    leaves, the ends of the skeleton.
     """
 
     box: Box
@@ -221,7 +224,10 @@ class Plant:
 
 @dataclass(frozen=True)
 class Plants:
-    """The plants of a picture, largest first. ``left_out_px``: pixels of specks; ``count``: all, listed or not."""
+    """Plants of a picture, largest first.
+
+    ``count``: number of all plants, including unlisted ones. ``left_out_px``: pixels of specks.
+    """
 
     plants: tuple[Plant, ...]
     count: int
@@ -229,11 +235,11 @@ class Plants:
 
 
 def find_plants(mask: Mask, *, side_view: bool) -> Plants:
-    """The plants in a mask. Parts of a plant that a small gap divides (a petiole too thin to be seen) are one plant.
+    """Find the plants in a mask; parts separated by a small gap, as at a thin petiole, are one plant.
 
     Args:
         mask: bool (rows, columns).
-        side_view: whether plants stand up in the picture, so that their lowest end is a stem.
+        side_view: True if plants stand upright in the picture, so that their lowest end is a stem.
     """
     gap = min(3, max(1, round(0.003 * max(mask.shape))))
     joined = cv2.dilate(mask.astype(np.uint8), cv2.getStructuringElement(cv2.MORPH_ELLIPSE, (2 * gap + 1, 2 * gap + 1)))
@@ -242,7 +248,7 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     areas = np.bincount(labels[mask], minlength=count)
     areas[0] = 0
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
-    # Equal areas in the order of the labels, which is that of the rows: the same plants in the same order each time.
+    # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
     plants: list[Plant] = []
     for label in numbers[:MOST_PLANTS]:
@@ -276,7 +282,7 @@ def _box(stats: NDArray[np.int32]) -> Box:
 
 
 def _hull(mask: Mask) -> list[Point]:
-    """Convex hull of the pixels' corners, not of their centres: a single pixel has an area of one."""
+    """Return the convex hull of the pixels' corners, not their centres, so that a single pixel has an area of one."""
     rows = np.flatnonzero(mask.any(axis=1))
     first, last = mask.argmax(axis=1), mask.shape[1] - mask[:, ::-1].argmax(axis=1)
     corners = [(x, y + step) for y in rows for x in (first[y], last[y]) for step in (0, 1)]
@@ -290,9 +296,9 @@ def _polygon_area(corners: list[Point]) -> float:
 
 
 def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...]]:
-    """Length of the skeleton in pixels, and ends of leaves.
+    """Return the length of the skeleton in pixels, and the tips of leaves.
 
-    A branch of the skeleton that does not leave the largest disc around its junction is a bump of the outline, no leaf.
+    A branch of the skeleton within the largest disc around its junction is a bump of the outline and not a leaf.
     """
     from skimage.morphology import skeletonize
 
@@ -302,7 +308,7 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
     size = (max(1, round(mask.shape[1] * scale)), max(1, round(mask.shape[0] * scale)))
     share = cv2.resize(mask.astype(np.float32), size, interpolation=cv2.INTER_AREA if scale <= 1 else cv2.INTER_CUBIC)
     small = share >= 0.5 if (share >= 0.5).any() else share > 0
-    # An outline that wavers by a pixel grows spurs; a median keeps leaves and takes the wavering.
+    # An outline that varies by a pixel causes spurs; a median removes the variation and preserves leaves.
     framed = np.pad(small, 2)
     smooth = cv2.medianBlur(framed.astype(np.uint8), 3) > 0
     smooth = smooth if smooth.sum() > 0.7 * framed.sum() else framed
@@ -317,9 +323,9 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
 
 
 def prune(skeleton: Mask, distance: NDArray[np.float32]) -> Mask:
-    """The skeleton without branches that end inside the disc of radius ``distance`` around the pixel they start from.
+    """Remove branches of a skeleton that end inside the disc of radius ``distance`` around their junction.
 
-    The shortest such branch goes first; where it went, the rest is thinned again, since two branches may be one now.
+    The shortest such branch is removed first; then the rest is thinned again, because two branches may have become one.
     """
     from skimage.morphology import skeletonize
 
@@ -338,7 +344,7 @@ def prune(skeleton: Mask, distance: NDArray[np.float32]) -> Mask:
 
 
 def _end_branches(skeleton: Mask) -> list[list[tuple[int, int]]]:
-    """Paths from each end point to the junction it hangs on; a skeleton without a junction has none."""
+    """Return the path from each end point to its junction; a skeleton without junctions has none."""
     rows, columns = np.nonzero(skeleton)
     pixels = set(zip(rows.tolist(), columns.tolist(), strict=True))
     counts = _neighbours(skeleton)
@@ -367,7 +373,7 @@ def _neighbours(skeleton: Mask) -> NDArray[np.uint8]:
 
 
 def _length(skeleton: Mask) -> float:
-    """Steps between neighbouring pixels: 1 straight, the root of 2 across where no two straight ones lead there too."""
+    """Return the total length of steps between pixels: 1 if straight, root of 2 if diagonal without a straight path."""
     s = skeleton
     straight = int((s[:, 1:] & s[:, :-1]).sum() + (s[1:] & s[:-1]).sum())
     down = s[1:, 1:] & s[:-1, :-1] & ~s[1:, :-1] & ~s[:-1, 1:]
@@ -376,11 +382,11 @@ def _length(skeleton: Mask) -> float:
 
 
 _LEAST_SIDE_PX = 480
-"""Smaller pictures are enlarged by a whole factor, so that marks do not hide the plant."""
+"""Size, pixels, below which pictures are enlarged by a whole factor, so that marks do not hide the plant."""
 
 
 def plant_colours(count: int) -> dict[int, Colour]:
-    """A colour per plant number, neighbours in the list with different ones; 0 is black."""
+    """Return a colour for each plant number, different for neighbours in the list; 0 is black."""
     palette = (SKY_BLUE, ORANGE, BLUISH_GREEN, YELLOW, BLUE, VERMILLION, REDDISH_PURPLE)
     return {0: (0, 0, 0)} | {number: palette[(number - 1) % len(palette)] for number in range(1, count + 1)}
 
@@ -396,12 +402,12 @@ def draw_plants(
     disc: Disc | None,
     title: str,
 ) -> "Image":
-    """Draw ``plants`` into the picture.
+    """Draw the outlines, hulls, leaf tips and heights of ``plants`` on the picture.
 
     Args:
-        ground_y_px: row of a ground line for all; None: the foot of each plant.
-        heights: whether heights were measured.
-        disc: the scale marker that was used.
+        ground_y_px: row of the common ground line; None for the foot of each plant.
+        heights: True if heights were measured.
+        disc: scale marker, if used.
     """
     zoom = max(1, _LEAST_SIDE_PX // max(pixels.shape[:2]))
     marks: list[Mark] = []

@@ -129,7 +129,7 @@ class RegionDescription(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """Resolved call: attributes in any order; of a label raster its classes, of a picture no classes and no form."""
+    """Resolve attributes to the sorted applicable ones (null for all), and the bands of a picture."""
     file = known.file(call["image"])
     is_labels = call["label_map"] is not None or (file is not None and (file.kind == "mask" or bool(file.classes)))
     able = ({"shape"} if is_labels else {*ALL} - {"landcover"}) - (set() if call["mask"] is not None else {"shape"})

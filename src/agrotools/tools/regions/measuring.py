@@ -1,6 +1,6 @@
-"""Picture or label raster of a region, and its numbers: colours, plants, indices, classes, bands, form and texture.
+"""Picture or label raster of a region, and its measurements: colours, plants, indices, classes, bands, form, texture.
 
-Texture: co-occurrence of grey levels (Haralick, Shanmugam and Dinstein 1973).
+Texture is measured by grey-level co-occurrence (Haralick, Shanmugam and Dinstein 1973).
 """
 
 from collections.abc import Mapping, Sequence
@@ -36,17 +36,18 @@ from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index
 
 _CHANNELS = ("red", "green", "blue")
 _WHOLE_PX = 16_000_000
-"""Larger rasters are read around the region only."""
+"""Largest raster, pixels, that is read whole; of larger ones only the region is read."""
 _MOST_BANDS = 12
 
 
 @dataclass(frozen=True, eq=False)
 class RegionPicture:
-    """``pixels``: uint8 (rows, columns, 3) to look at. ``natural``: whether these are natural colours.
+    """Picture or raster with a region.
 
-    ``bands``: role to values (rows, columns); ``values``: band name to values, of rasters. ``valid``: bool, where there
-    is data. ``box``: the region within these arrays; ``origin``: where they begin in the file; ``size``: width and
-    height of the file.
+    ``pixels``: uint8 (rows, columns, 3), for display. ``natural``: True if they are natural colours. ``bands``: values
+    (rows, columns) by role. ``values``: values by band name, for rasters. ``valid``: bool, pixels with data. ``box``:
+    the region within these arrays. ``origin``: x, y of their first pixel in the file. ``size``: width and height of the
+    file.
     """
 
     pixels: NDArray[np.uint8]
@@ -65,7 +66,7 @@ class RegionPicture:
 def read_region_picture(
     path: Path, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> RegionPicture:
-    """Read a photograph or raster of which a region is to be described."""
+    """Read a photograph or raster for the description of a region."""
     name = info.name if info else path.name
     if file_format(path, shown_as=name) in ("tiff", "envi"):
         with open_raster(path, shown_as=name) as source:
@@ -166,16 +167,16 @@ _COLOURS: tuple[Colour, ...] = (
     (150, 150, 150),
 )
 _MOST_CLASSES = 64
-"""A palette picture with more colours is a photograph of few colours rather than a map of classes."""
+"""Largest number of colours of a palette picture that is a map of classes; one with more is a photograph."""
 
 
 def is_label_file(
     path: Path, info: SampleFile | None, label_map: Mapping[str, Sequence[int]] | None
 ) -> Literal["known", "guessed", ""]:
-    """Reason why the values of a file are class numbers, as given or by their look; empty if they are not.
+    """Return the evidence that the values of a file are class numbers; empty if there is none.
 
-    By its looks a palette PNG of up to 64 values is one, and a grey PNG of up to 16 values that a person could not tell
-    apart (up to 32, or 0 and 255 alone).
+    ``known`` means that the call or the sample says so. ``guessed`` is a palette PNG of up to 64 values, or a grey PNG
+    of up to 16 values that are hard to distinguish by eye (at most 32), or of 0 and 255 alone.
     """
     if label_map is not None or (info is not None and (info.kind == "mask" or info.classes)):
         return "known"
@@ -190,7 +191,7 @@ def is_label_file(
                 return "guessed" if len(used) <= _MOST_CLASSES else ""
             is_small = len(used) <= 16 and max(used, default=0) <= 32
             return "guessed" if is_small or used == {0, 255} else ""
-    except Exception:  # the reader, which comes next, says what is wrong with the file
+    except Exception:  # the reader, which is called next, reports the error
         return ""
 
 
@@ -200,14 +201,14 @@ def class_counts(
     label_map: Mapping[str, Sequence[int]] | None,
     names: Mapping[str, str] | None,
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """Pixels of each class where ``inside``, the largest first, with notes and flags.
+    """Count the pixels of each class where ``inside``, largest first; also return notes and flags.
 
     Args:
-        label_map: name to class numbers.
-        names: class number, as text, to name; used for numbers that ``label_map`` does not name.
+        label_map: class numbers by name.
+        names: name by class number, as text; used for numbers that are not in ``label_map``.
 
     Raises:
-        ToolError: ``invalid_argument``, a number stands for two names in ``label_map``.
+        ToolError: ``invalid_argument`` if a number has two names in ``label_map``.
     """
     class_names = _names(label_map, names)
     present, counts = np.unique(classes[inside], return_counts=True)
@@ -232,7 +233,7 @@ def class_layers(
     label_map: Mapping[str, Sequence[int]] | None,
     names: Mapping[str, str] | None,
 ) -> tuple[NDArray[np.uint8], list[Layer]]:
-    """A picture of the classes, uint8 (rows, columns), and the layers that draw it: nine, then the rest."""
+    """Return a picture of the classes, uint8 (rows, columns), and its layers: nine classes, then the rest as one."""
     class_names = _names(label_map, names)
     total = sum(counts.values())
     numbers = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
@@ -269,7 +270,7 @@ def _names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, st
 
 
 def plants_of(picture: RegionPicture) -> Vegetation | None:
-    """Plants in the whole picture, where its bands can tell them: more than the region helps to find the threshold."""
+    """Segment plants in the whole picture, which helps to find the threshold; None if the bands do not allow it."""
     try:
         index = choose_index("auto", picture.bands)
     except ToolError:
@@ -282,7 +283,7 @@ def plants_of(picture: RegionPicture) -> Vegetation | None:
 
 
 def mean_index(index: Index, picture: RegionPicture, inside: NDArray[np.bool_]) -> float | None:
-    """Mean of an index over a region; None where its bands are not there."""
+    """Return the mean of an index over a region, or None if its bands are missing."""
     if not all(role in picture.bands for role in INDICES[index].bands):
         return None
     x0, y0, x1, y1 = picture.box
@@ -293,15 +294,18 @@ def mean_index(index: Index, picture: RegionPicture, inside: NDArray[np.bool_]) 
 
 
 def colours_of(samples: NDArray[np.uint8]) -> tuple[DominantColour, ...]:
-    """The dominant colours of pixels, uint8 (pixels, 3)."""
+    """Return the dominant colours of pixels, uint8 (pixels, 3)."""
     return tuple(
         DominantColour(name=colour.name, rgb=colour.rgb, pct=100 * colour.share) for colour in dominant_colours(samples)
     )
 
 
 def health_of(lab: NDArray[np.float32]) -> HealthHints:
-    """Shares of hues in Lab: green 105 to 180 degrees; yellow 80 to 105 and lighter than 45; brown 25 to 105 and darker
-    than 60, where it is not yellow. What has a chroma under 10 is grey and none of them."""
+    """Return the shares of green, yellow and brown pixels by their hue in Lab.
+
+    Green is 105 to 180 degrees; yellow 80 to 105 with lightness of at least 45; brown 25 to 105 with lightness below 60
+    if not yellow. Pixels with a chroma below 10 are grey and belong to none of them.
+    """
     lightness, a, b = lab.T
     hue = np.degrees(np.arctan2(b, a))
     coloured = np.hypot(a, b) >= 10
@@ -314,7 +318,7 @@ def health_of(lab: NDArray[np.float32]) -> HealthHints:
 
 
 def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[BandValues, ...]:
-    """Each band of a raster over a region; bands without data there are left out."""
+    """Return the statistics of each band of a raster over a region; bands without data in it are omitted."""
     statistics: list[BandValues] = []
     for name, values in picture.values.items():
         there = values[inside & np.isfinite(values)].astype(np.float64)
@@ -332,10 +336,10 @@ def band_values(picture: RegionPicture, inside: NDArray[np.bool_]) -> tuple[Band
 
 
 def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
-    """The form of a mask, bool (rows, columns), with at least one pixel.
+    """Measure the form of a mask, bool (rows, columns), with at least one pixel.
 
-    Of moments, hull and perimeter (Crofton's formula over four directions) the largest piece is measured, without its
-    holes filled; pieces touch by sides or corners.
+    Moments, hull and perimeter (Crofton's formula over four directions) are those of the largest piece, with its holes
+    left open. Pieces are connected by sides or corners.
     """
     from skimage.measure import regionprops
 
@@ -361,7 +365,7 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
 
 
 def _hull_px(piece: NDArray[np.uint8]) -> float:
-    """Pixels inside the convex hull, those that it passes through included."""
+    """Count the pixels inside the convex hull, including the pixels on its outline."""
     contours, _ = cv2.findContours(piece, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     hull = cv2.convexHull(max(contours, key=len))
     filled = np.zeros(piece.shape, np.uint8)
@@ -375,11 +379,11 @@ _MOST_PX = 1_000_000
 
 
 def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Shares of pairs of neighbours by their levels, symmetric, (32, 32), pooled over four directions at distance 1.
+    """Return the symmetric shares of pairs of neighbouring levels, (32, 32), over four directions at distance 1.
 
     Args:
-        grey: uint8 (rows, columns), 0..255.
-        valid: bool (rows, columns); a pair counts where both of it are valid.
+        grey: uint8 (rows, columns), 0 to 255.
+        valid: bool (rows, columns); a pair counts if both of its pixels are valid.
     """
     levels = (grey >> 3).astype(np.int32)
     counts = np.zeros(LEVELS * LEVELS, np.int64)
@@ -398,9 +402,10 @@ def cooccurrence(grey: NDArray[np.uint8], valid: NDArray[np.bool_]) -> NDArray[n
 
 
 def texture_of(pixels: NDArray[np.uint8], valid: NDArray[np.bool_]) -> TextureValues | None:
-    """Texture of the luma of a picture, uint8 (rows, columns, 3), where ``valid``; None without a pair of neighbours.
+    """Measure the texture of the luma of a picture, uint8 (rows, columns, 3), where ``valid``.
 
-    Of a picture above a megapixel the middle strip of rows is looked at, at full resolution: texture depends on it.
+    Returns None if there is no pair of valid neighbours. Of pictures above a megapixel only the middle rows are
+    measured, at full resolution, because texture depends on resolution.
     """
     rows = max(2, _MOST_PX // max(1, pixels.shape[1]))
     if pixels.shape[0] > rows:

@@ -1,4 +1,4 @@
-"""Descriptions of a region: of a picture, of a label raster, by a model, and the sentence that sums it up."""
+"""Description of a region of a picture or label raster, by measurements or by a model, and its summary sentence."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,12 +40,12 @@ if TYPE_CHECKING:
 _OF_PICTURES = (
     "mean_rgb mean_lab dominant_colours vegetation_pct vegetation_index exg ndvi texture health bands".split()
 )
-"""Fields that a label raster has not."""
+"""Fields that do not apply to label rasters."""
 _PLANTS = 1
 _DIMMED = 0.35
 _SOME_GREEN_PCT = 5.0
 _MOST_SAMPLES = 250_000
-"""Number of pixels sampled for colours in Lab in larger regions; the mean in RGB is of all."""
+"""Number of pixels sampled for colours in Lab in larger regions; the mean in RGB uses all pixels."""
 
 
 def describe(
@@ -58,7 +58,7 @@ def describe(
     label_map: dict[str, list[int]] | None,
     gsd_m: float | None,
 ) -> RegionDescription:
-    """Description of a region, arguments as of the tool."""
+    """Describe a region; the arguments are those of the tool."""
     answer: TextAnswer | None = None
     if evidence := is_label_file(image, file_info(image), label_map):
         seen = _describe_labels(image, region, mask, attributes, label_map, gsd_m)
@@ -100,7 +100,7 @@ def _describe_by_model(
     bands: dict[str, int | str] | None,
     question: str | None,
 ) -> "TextAnswer":
-    """Description of the region by a model; pixels outside a mask are shown dark."""
+    """Describe the region with a model; pixels outside a mask are dimmed."""
     picture = read_region_picture(image, bands, region, file_info(image))
     pixels = picture.pixels
     if mask is not None:
@@ -236,7 +236,7 @@ def _cover(
     flags: list[str],
     notes: list[str],
 ) -> float | None:
-    """Plants in percent of the region; None where the picture does not fall into plants and others and yet is green."""
+    """Return the share of plants in the region, percent, or None if plants cannot be segmented but green is present."""
     flags += plants.flags
     notes += plants.notes
     if "no_vegetation" in plants.flags and picture.natural:
@@ -291,7 +291,7 @@ def _triple(values: NDArray[np.floating]) -> tuple[float, float, float]:
 
 
 def summary_of(description: RegionDescription, name: str) -> str:
-    """Sentence of the numbers, in a fixed wording and order."""
+    """Summarise the measurements in sentences of fixed wording and order."""
     size = f"The region of {name} has {description.area_px} pixels, {description.image_pct:.3g} % of the image"
     parts = [size + (f", {description.area_m2:.4g} m^2 on the ground" if description.area_m2 is not None else "")]
     if description.class_pcts:

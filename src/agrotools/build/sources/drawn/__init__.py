@@ -1,4 +1,4 @@
-"""Benchmarks of drawn scenes: each :class:`SceneKind` draws subjects and turns them into things to ask about."""
+"""Benchmarks of drawn scenes: each :class:`SceneKind` draws subjects and turns them into things for questions."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class DrawnScene:
-    """A drawn subject: ``folder`` holds its files, ``record`` its truth as :attr:`SceneKind.draw` returned it."""
+    """A drawn subject. ``folder`` holds its files; ``record`` is its truth as :attr:`SceneKind.draw` returned it."""
 
     name: str
     seed: int
@@ -25,20 +25,24 @@ class DrawnScene:
     record: Mapping[str, JsonValue]
 
     def subject(self, suffix: str, things: int, shown: Callable[[int, int], Thing], of: str, **more: str) -> Subject:
-        """A subject of this scene whose metadata hold its difficulty and ``more``."""
+        """Return a subject of this scene whose metadata hold its difficulty and ``more``."""
         metadata: dict[str, JsonValue] = {"difficulty": self.difficulty, **more}
         return Subject(f"{self.name}-{self.seed}-{suffix}", things, shown, metadata, of=of)
 
 
 @dataclass(frozen=True)
 class SceneKind:
-    """Kind of scene: how it is drawn and asked about.
+    """A kind of scene: its drawing and its questions.
 
-    ``number`` keeps its seeds apart from those of other kinds; ``stands_for`` is the public data set whose share of the
-    questions it fills; ``templates`` are the files of its templates; ``backends`` the back-ends of its reference calls
-    where not the default. ``draw(seed, difficulty, folder)`` draws one subject (a pair of dates, four plots...), writes
-    its files into the empty ``folder`` and returns all truth that is needed later as plain JSON; it depends on nothing
-    but its arguments and may run in another process. ``subjects`` turns that into subjects of questions.
+    Attributes:
+        number: offset that separates its seeds from those of other kinds.
+        stands_for: public data set whose share of the questions it fills.
+        templates: files of its templates.
+        draw: ``draw(seed, difficulty, folder)`` draws one subject (a pair of dates, four plots...), writes its files
+            into the empty ``folder`` and returns all truth that is needed later as plain JSON. It depends on its
+            arguments only and may run in another process.
+        subjects: turns a drawn scene into subjects of questions.
+        backends: back-ends of its reference calls, if not the default.
     """
 
     number: int
@@ -50,5 +54,5 @@ class SceneKind:
 
 
 def turn_of(seed: int, modes: Sequence[T]) -> T:
-    """The mode of a seed: neighbouring seeds take turns, and so do seeds of one difficulty."""
+    """Return the mode of a seed; consecutive seeds take turns, and so do seeds of one difficulty."""
     return modes[(seed + seed // 4) % len(modes)]

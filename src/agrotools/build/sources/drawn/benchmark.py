@@ -26,7 +26,10 @@ from agrotools.tools import AGROTOOLS
 
 SEED = 20261120
 QUESTIONS_PER_SUBJECT = 2.2
-"""Subjects are drawn for this many questions each: with fewer questions are more alike, with more it takes longer."""
+"""Questions per drawn subject.
+
+With fewer subjects, more questions resemble each other; with more, drawing takes longer.
+"""
 _DIFFICULTIES: tuple[Difficulty, ...] = (0, 1, 2, 3)
 
 
@@ -41,7 +44,7 @@ def build_scenes(
 ) -> BenchmarkHeader:
     """Draw scenes and write the benchmark to ``out``, completely or not at all.
 
-    What is drawn is kept beside ``out`` until it is done, so that the same call resumes after it was stopped.
+    Finished scenes are kept next to ``out`` until the end, so that the same call resumes after an interruption.
 
     Raises:
         BenchmarkError: ``out`` holds something other than a benchmark, or so many questions cannot be asked.
@@ -58,7 +61,7 @@ def build_scenes(
 
 @dataclass(frozen=True)
 class DrawnQuestions:
-    """Questions chosen of what was drawn: all of a benchmark but the reference calls. ``stocks`` by kind of scene."""
+    """Questions chosen about drawn scenes: everything but the reference calls. ``stocks`` are by kind of scene."""
 
     seed: int
     language: Language
@@ -68,7 +71,7 @@ class DrawnQuestions:
     allocation: Allocation
 
     def offered(self, seed: int) -> list[Chosen]:
-        """Every question that can be asked of every subject, one each."""
+        """Return one instance of every question that can be asked of every subject."""
         return [
             item
             for stock in self.stocks.values()
@@ -89,11 +92,11 @@ def drawn_questions(
     wanted: Marginals | None = None,
     recorded: RecordedCounts | None = None,
 ) -> DrawnQuestions:
-    """Draw scenes into ``work``, which keeps them, and choose ``queries`` questions of them.
+    """Draw scenes into ``work``, which keeps them, and choose ``queries`` questions about them.
 
     Args:
-        wanted: marginals, instead of the published ones of the sources that are drawn.
-        recorded: counts of an earlier allocation, which are taken as they are.
+        wanted: marginals, instead of the published ones of the sources that the scenes stand for.
+        recorded: counts of an earlier allocation, used instead of a new one.
 
     Raises:
         BenchmarkError: so many questions cannot be asked.
@@ -115,7 +118,7 @@ def drawn_questions(
 
 
 def _orders(wanted: Marginals, seed: int) -> list[Order]:
-    """Subjects to draw, as many as the share of the questions of each kind needs, of all difficulties in turn."""
+    """Return the subjects to draw for each kind's share of the questions, with difficulties in turn."""
     orders: list[Order] = []
     for name, kind in SCENE_KINDS.items():
         siblings = sum(other.stands_for == kind.stands_for for other in SCENE_KINDS.values())
@@ -181,5 +184,5 @@ def write_scenes(
 
 
 def embedded_counts() -> RecordedCounts:
-    """The counts of questions that the embedded benchmark asks."""
+    """Return the recorded counts of questions in the embedded benchmark."""
     return tomllib.loads(files("agrotools.build.sources.drawn").joinpath("embedded.toml").read_text("utf-8"))

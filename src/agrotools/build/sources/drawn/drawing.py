@@ -1,4 +1,4 @@
-"""The kinds of drawn scenes, and drawing many at once: what was drawn before a build was stopped is not drawn again."""
+"""The kinds of drawn scenes, and drawing in parallel; scenes finished before an interruption are not drawn again."""
 
 import hashlib
 import shutil
@@ -39,7 +39,7 @@ _DONE = "drawn"
 
 @dataclass(frozen=True)
 class Order:
-    """A subject to be drawn: ``name`` of its kind, see :data:`SCENE_KINDS`."""
+    """A subject to be drawn; ``name`` is its kind in :data:`SCENE_KINDS`."""
 
     name: str
     seed: int
@@ -47,7 +47,7 @@ class Order:
 
 
 def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers: int = 2) -> list[DrawnScene]:
-    """Draw each order into a folder of its own in ``folder``; what a run before has finished is taken as it is.
+    """Draw each order into a separate subfolder of ``folder``; scenes finished by an earlier run are reused.
 
     Raises:
         OSError: ``folder`` cannot be written.
@@ -68,10 +68,11 @@ def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers:
 
 
 def _finished(missing: Sequence[Order], places: Mapping[Order, Path], workers: int) -> Iterator[Order]:
-    """The orders as they are done, each drawn in one of ``workers`` processes.
+    """Yield the orders as they finish, each drawn in one of ``workers`` processes.
 
-    These are fresh interpreters that import only what draws: pictures must not depend on what the caller has imported
-    or seeded, nor a caller's script be run again.
+    Workers are fresh interpreters that only import the drawing code, because pictures must not depend on what the
+    caller
+    has imported or seeded, and the caller's script must not be run again.
     """
     waiting = list(reversed(missing))
     running: dict[Order, Popen[str]] = {}
@@ -112,7 +113,7 @@ def _worker() -> "Popen[str]":
 
 def _tell(worker: "Popen[str]", order: Mapping[str, object]) -> None:
     pipe = _pipe(worker.stdin)
-    with suppress(BrokenPipeError):  # Its silence is read as the end.
+    with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
         pipe.write(orjson.dumps(order).decode() + "\n")
         pipe.flush()
 
@@ -123,7 +124,7 @@ def _pipe(pipe: IO[str] | None) -> IO[str]:
 
 
 def _work() -> None:
-    """Draw what stdin orders, a line each, until it ends."""
+    """Draw the orders on stdin, one per line, until it ends."""
     for line in sys.stdin:
         order = orjson.loads(line)
         try:
@@ -136,7 +137,7 @@ def _work() -> None:
 
 
 def _draw(order: Order, place: Path) -> None:
-    """The record is written last, and whole: a folder that has one is complete."""
+    """Draw an order. The record is written last and atomically, so a folder that has one is complete."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
     record = SCENE_KINDS[order.name].draw(order.seed, order.difficulty, place)
@@ -147,7 +148,7 @@ def _draw(order: Order, place: Path) -> None:
 
 @cache
 def _code() -> str:
-    """Ten digits that change with the code that draws."""
+    """Return ten hexadecimal digits that change with the drawing code."""
     digest = hashlib.sha256()
     root = Path(agrotools.build.__path__[0])
     for part in ("scenes", "sources/drawn"):

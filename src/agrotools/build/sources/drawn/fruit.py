@@ -29,7 +29,7 @@ from agrotools.tools.result import round_significant
 
 PICTURES = 4
 _COLOURFUL = ("red", "dark", "striped")
-"""Varieties that colour tells from leaves; of others the fruit has to be pointed out."""
+"""Varieties that differ from leaves in colour; fruit of other varieties has to be marked."""
 _MARKED_SEEN = 0.75
 _APPLE_PENS = ("blue", "yellow", "magenta")
 _EDGES_MM = (50, 60, 70, 80, 90)
@@ -37,7 +37,7 @@ _DIGITS = 6
 
 
 def _draw_apples(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Four rows of one variety whose fruit differs in size, each with its depth, plain and with marks."""
+    """Draw four rows of one variety with different fruit sizes, each with depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
     sizes = float(rng.uniform(56, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
@@ -61,7 +61,7 @@ def _draw_apples(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
 
 
 def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """The rows as wholes where colour finds the fruit, fruit boxed in words, and marked fruit."""
+    """Return whole rows (if colour identifies the fruit), fruit with boxes given in words, and marked fruit."""
     record = cast("list[dict[str, Any]]", drawn.record["pictures"])
     pictures = [{**one, **_apple_files(drawn, originals, number, one["focal_px"])} for number, one in enumerate(record)]
 
@@ -79,7 +79,7 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def marked(picture: Mapping[str, Any], index: int, place: int) -> Thing:
         return _marked_apple(picture, picture["marks"][index], 1, place)
 
-    # One fruit in each of several pictures, marked in the same colour nowhere else.
+    # One fruit in each of several pictures, marked in a colour that is used once per picture.
     with_marks = [picture for picture in pictures if picture["marks"]]
 
     def marked_in_its_row(index: int, place: int) -> Thing:
@@ -113,7 +113,7 @@ def _apple_files(drawn: DrawnScene, originals: Originals, number: int, focal_px:
 
 
 def _sized(picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[Mapping[str, Any]]) -> Thing:
-    """These fruits of a picture, which is number ``number`` of the sample."""
+    """Return these fruits of a picture, which is the ``number``-th of the sample."""
     photo, depth = named(picture[stem], "image", number), named(picture["depth"], "depth", number)
     thought = f"I need the diameters of the apples in {photo.name}."
     arguments: dict[str, Any] = {"image": photo.name, "depth": depth.name}
@@ -121,7 +121,7 @@ def _sized(picture: Mapping[str, Any], stem: str, number: int, fruits: Sequence[
 
 
 def _marked_apple(picture: Mapping[str, Any], mark: Mapping[str, Any], number: int, place: int) -> Thing:
-    """The fruit in a drawn mark of picture number ``number`` of the sample."""
+    """Return the fruit in a drawn mark of a picture, which is the ``number``-th of the sample."""
     thing, colour = _sized(picture, "marked", number, [picture["fruits"][mark["place"]]]), str(mark["color"])
     file = thing.files[0].name
     return replace(
@@ -135,12 +135,12 @@ def _marked_apple(picture: Mapping[str, Any], mark: Mapping[str, Any], number: i
 
 
 def _measured(fruits: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Those seen well enough for means."""
+    """Return the apples that are visible enough to count in mean values."""
     return [fruit for fruit in fruits if fruit["visibility"] >= WELL_SEEN]
 
 
 def _sizes(fruits: Sequence[Mapping[str, Any]]) -> dict[str, JsonValue]:
-    """Result of a perfect ``measure_fruit_size``."""
+    """Return the result of a perfect ``measure_fruit_size``."""
     seen = [fruit for fruit in fruits if fruit["visibility"] >= LEAST_SEEN]
     used = [fruit["diameter_mm"] for fruit in _measured(seen)]
     shown = ("diameter_mm", "distance_mm", "centre_px", "visibility")
@@ -170,26 +170,26 @@ COUNTED: dict[str, tuple[str, dict[str, JsonValue]]] = {
     "red pepper": ("red peppers", {"mode": "fruit"}),
     "wheat head": ("wheat heads", {"mode": "blob", "expected_size_px": 30}),
 }
-"""Counted object: its plural, and arguments that describe it to the tool where the name alone does not."""
+"""Plural of each counted object, and arguments that describe it if the tool cannot go by its name alone."""
 _IN_A_PICTURE = {"cherry": (3, 26), "wheat head": (15, 34)}
-"""Least and most in a picture, where not 3 to 15. Of wheat that is 250 to 580 ears per square metre."""
+"""Range of the number in a picture, if not 3 to 15. For wheat it is about 200 to 500 ears per square metre."""
 _GRAMS = {
     "apple": (120, 220), "tomato": (70, 160), "orange": (120, 230), "cherry": (7, 12), "peach": (100, 190),
     "red pepper": (110, 220), "wheat head": (2, 3),
 }  # fmt: skip
-"""Weight of one fruit, range."""
+"""Range of the weight of one fruit or ear."""
 _PENS = ("blue", "magenta", "cyan")
 _BANDS = ("R", "G", "B", "NIR")
 _RASTER_OF = 5
-"""Every fifth subject comes as rasters with near infrared instead of photographs."""
+"""Every fifth subject is made of rasters with near infrared instead of photographs."""
 
 
 def _draw_counts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Four pictures of one kind of plant that bear differently, plain and with two marked parts."""
+    """Draw four pictures of one kind of plant with different yields, plain and with two marked parts."""
     rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty])
     kind, is_raster = list(COUNTED)[seed % len(COUNTED)], seed % _RASTER_OF == 2
     least, most = _IN_A_PICTURE.get(kind, (3, 15))
-    # What all four bear together must not be the same for every plant.
+    # The total of all four pictures must not be the same for every plant.
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
     skin: str | None = None
@@ -216,7 +216,7 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
 
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Whole pictures, their halves, and parts marked by pen."""
+    """Return whole pictures, their halves, and marked parts."""
     kind, suffix = str(drawn.record["kind"]), str(drawn.record["suffix"])
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     plural, arguments = COUNTED[kind]
@@ -279,7 +279,7 @@ def _inside(centres: Sequence[Sequence[float]], box: Sequence[int]) -> int:
 
 
 def _centres(scene: Scene) -> list[list[float]]:
-    """Of what can be seen: of a fruit its own middle, of an ear that of its visible part."""
+    """Return the centres of visible objects: of a whole fruit, or of the visible part of an ear."""
     if "heads" in scene.truth:
         boxes = [head["box"] for head in scene.truth["heads"] if head["visibility"] >= LEAST_EAR]
         return [[(x0 + x1) / 2, (y0 + y1) / 2] for x0, y0, x1, y1 in boxes]
@@ -287,7 +287,7 @@ def _centres(scene: Scene) -> list[list[float]]:
 
 
 def _frames(rng: np.random.Generator, photo: NDArray[np.uint8]) -> list[Box]:
-    """Boxes that each take a quarter to two fifths of the picture, one left and one right."""
+    """Return two boxes, each a quarter to two fifths of the picture, one in each half."""
     rows, columns = photo.shape[:2]
     frames: list[Box] = []
     for left in (0, columns // 2):

@@ -1,4 +1,4 @@
-"""Drawn diseased leaves whose crop and disease the asker knows: alone, from visit to visit, and side by side."""
+"""Drawn diseased leaves whose crop and disease the asker knows: single leaves, repeated visits, and leaves in a row."""
 
 import zlib
 from collections.abc import Callable, Mapping
@@ -29,8 +29,10 @@ _PENS = ("blue", "magenta", "cyan")
 
 @dataclass(frozen=True)
 class Disease:
-    """A disease that the asker names: its crop, the kind of drawn lesions, its entry in the knowledge base, its name
-    and its cause. Nobody is asked to recognise it in a drawing."""
+    """A disease named in the question, so that it need not be recognised in a drawing.
+
+    ``lesion`` is the kind of drawn lesions, ``entry`` its entry in the knowledge base.
+    """
 
     crop: str
     lesion: str
@@ -61,11 +63,11 @@ DISEASES: tuple[Disease, ...] = (
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Four photographs of one crop with one disease, worse from visit to visit, and leaves side by side with marks."""
+    """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves."""
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
     crop, lesion = DISEASES[place].crop, DISEASES[place].lesion
-    # Any visit may have the largest rise.
+    # The largest rise may be at any visit.
     rises = np.array([2.5, *rng.permutation([5.0, 7.0, 9.0])]) * rng.uniform(0.5, 1.7)
     shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
     pictures: list[JsonValue] = []
@@ -85,7 +87,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValu
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """Leaves by themselves (asked about as such, and as cases of a named disease) and leaves marked by pen."""
+    """Return single leaves (with and without the disease's name), and marked leaves."""
     disease = DISEASES[cast(int, drawn.record["told"])]
     pictures = cast("list[dict[str, Any]]", drawn.record["pictures"])
     boards = cast("list[dict[str, Any]]", drawn.record["boards"])
@@ -96,7 +98,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def analysed(
         file: SampleFile, leaf: Mapping[str, Any], ground: str, thought: str, scale: GradeScale = "percent", **more: Any
     ) -> Thing:
-        # Leaves on soil are looked for by colour, those on board or cloth by what differs from it.
+        # Leaves on soil are detected by colour, those on board or cloth by their difference from the background.
         mode = {"mode": "field"} if ground == "soil" else {}
         return photo_thing(file, "analyze_lesions", _result(leaf, scale), thought, disease.words, **mode, **more)
 
@@ -130,7 +132,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _result(leaf: Mapping[str, Any], scale: GradeScale) -> dict[str, JsonValue]:
-    """Result of a perfect ``analyze_lesions``."""
+    """Return the result of a perfect ``analyze_lesions``."""
     return {
         "leaf_area_px": leaf["leaf_area_px"],
         "lesion_area_px": leaf["lesion_area_px"],

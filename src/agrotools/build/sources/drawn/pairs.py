@@ -1,4 +1,4 @@
-"""Drawn land on two dates: cropland that was lost, to what and where; farm ponds, their events and their water."""
+"""Drawn land on two dates: lost cropland, its new use and place; farm ponds, their events and their water."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
@@ -30,10 +30,10 @@ _PAIRS = {"one": 1, "places": 4, "marked": 2}
 _FARMLAND_MODES = ("one", "marked", "one", "places", "marked")
 _POND_MODES = ("one", "marked", "places", "one")
 LEAST_PX = 200
-"""Smaller patches do not count where sites are counted: at half a metre a pixel, seven metres square."""
+"""Minimum size of a patch in counts of sites; at half a metre per pixel, seven metres square."""
 _DIGITS = 6
 _ALONE: tuple[Becomes | Literal["none"], ...] = ("building", "bare", "water", "forest", "road", "none", "none", "none")
-"""Events of pairs that are asked about alone."""
+"""Frequencies of events in subjects of a single pair."""
 _EVENTS = {(False, False): "none", (True, True): "none", (True, False): "dried", (False, True): "wetted"}
 
 Mask = NDArray[np.bool_]
@@ -50,7 +50,7 @@ def _save_pair(
 
 
 class _Compared:
-    """Pairs of pictures of a scene, each measured by ``detect_change``; ``words`` fill the wordings of each."""
+    """Pairs of pictures of a scene, measured by ``detect_change``; ``words`` gives words for a pixel size."""
 
     def __init__(
         self,
@@ -72,7 +72,7 @@ class _Compared:
         ]
 
     def thing(self, index: int, number: int) -> Thing:
-        """The whole of a pair."""
+        """Return a whole pair."""
         pair = self.pairs[index]
         files: tuple[SampleFile, ...] = tuple(named(file, date, number) for date, file in self._files[index].items())
         before, after = (file.name for file in files)
@@ -87,14 +87,14 @@ class _Compared:
         )
 
     def in_mark(self, thought: str, index: int, number: int) -> Thing:
-        """The part of a pair inside the mark on its first picture."""
+        """Return the part of a pair inside the mark on its first picture."""
         thing = self.thing(index, number)
         before = thing.files[0].name
         return measured_in_mark(thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought)
 
 
 def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Pairs of pictures. ``record["pairs"]``: files, mark, and what a perfect tool says of each."""
+    """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
     rng = np.random.default_rng([seed, difficulty, 73])
     mode = turn_of(seed, _FARMLAND_MODES)
     pairs: list[JsonValue] = []
@@ -121,8 +121,11 @@ def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path) 
 
 
 def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``field_pair``: all of a pair; ``field_sites`` and ``field_kind``: its sites and what they became, looked at
-    closer; ``field_marked``: what lies inside the mark on the first picture."""
+    """Return the subjects of a scene.
+
+    ``field_pair``: a whole pair; ``field_sites`` and ``field_kind``: its sites and their new use, after a closer
+    inspection; ``field_marked``: the part inside the mark on the first picture.
+    """
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"least": str(LEAST_PX), "metres": f"{gsd_m:g}"}
@@ -155,13 +158,13 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
 
 
 def _described(thing: Thing, attribute: str, truth: dict[str, JsonValue], thought: str) -> PlannedCall:
-    """The call that describes the change on the second picture."""
+    """Return the call that describes the change on the second picture."""
     arguments: dict[str, Any] = {"image": thing.files[1].name, "mask": ref(0, "mask"), "attributes": [attribute]}
     return PlannedCall("describe_region", arguments, truth, thought=thought)
 
 
 def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """Result of a perfect ``detect_change``."""
+    """Return the result of a perfect ``detect_change``."""
     kinds = [BECOMES[int(value) - 1] for value in np.unique(lost) if value]
     transition = f"cropland->{kinds[0]}" if kinds else None
     px = int(np.count_nonzero(lost))
@@ -170,7 +173,7 @@ def _lost_cropland(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
 
 
 def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
-    """Result of a perfect ``describe_region`` of the map of change: pieces of at least :data:`LEAST_PX`."""
+    """Return the result of a perfect ``describe_region`` of the change mask: pieces of at least :data:`LEAST_PX`."""
     import cv2
 
     count, _, stats, _ = cv2.connectedComponentsWithStats((lost > 0).astype(np.uint8), connectivity=8)
@@ -184,7 +187,7 @@ def _sites(lost: NDArray[np.uint8], gsd_m: float) -> dict[str, Any]:
 
 
 def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
-    """A rectangle, in most pairs with some of what was lost in it, in others without any."""
+    """Return a rectangle; in most pairs it contains lost cropland, in others none."""
     with_loss = rng.uniform() < 0.65
 
     def suits(box: Box) -> bool:
@@ -195,7 +198,7 @@ def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
 
 
 def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Pairs of pictures. ``record["pairs"]``: files, mark, and what a perfect tool says of each."""
+    """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
     rng = np.random.default_rng([seed, difficulty, 74])
     mode = turn_of(seed, _POND_MODES)
     pairs: list[JsonValue] = []
@@ -213,8 +216,12 @@ def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, Js
 
 
 def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``pond``: what happened in one pair; ``pond_water``: the water of each; ``pond_marked``: inside a mark on the
-    first picture."""
+    """Return the subjects of a scene.
+
+    ``pond``: the event in one pair; ``pond_water``: the water of each pair; ``pond_marked``: the part inside a mark on
+    the
+    first picture.
+    """
 
     def words(gsd_m: float) -> dict[str, str]:
         return {"gsd_m": f"{round_significant(gsd_m, 4):g}"}
@@ -230,8 +237,11 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str, Any]:
-    """Result of a perfect ``detect_change`` of the ponds in the region: those that came, went, dried or filled are
-    the change; water is counted on both dates, also where it merely rose or fell."""
+    """Return the result of a perfect ``detect_change`` of the ponds in the region.
+
+    The change consists of ponds that were built, demolished, dried or filled; water is counted on both dates, including
+    changes of level.
+    """
     was, now = (int(np.count_nonzero(cut_out(scene.masks[f"water_{name}"], region))) for name in ("before", "after"))
     changed = np.zeros(scene.masks["water_before"].shape, np.bool_)
     events: list[str] = []
@@ -247,7 +257,7 @@ def _pond_change(scene: Scene, region: Region | None, gsd_m: float) -> dict[str,
 
 
 def _ponds(scene: Scene) -> list[Mask]:
-    """Mask of each pond, on either date."""
+    """Return a mask of each pond, on either date."""
     import cv2
 
     either = scene.masks["basins_before"] | scene.masks["basins_after"]
@@ -256,7 +266,7 @@ def _ponds(scene: Scene) -> list[Mask]:
 
 
 def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
-    """Event of a pond, and the water that it is about."""
+    """Return the event of a pond, and the water concerned."""
     wet = [(scene.masks[f"water_{name}"] > 0) & pond for name in ("before", "after")]
     event = _EVENTS[bool(wet[0].any()), bool(wet[1].any())]
     dug = [bool((scene.masks[f"basins_{name}"] > 0)[pond].any()) for name in ("before", "after")]
@@ -268,7 +278,7 @@ def _event(scene: Scene, pond: Mask) -> tuple[str, Mask]:
 
 
 def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, Box]:
-    """A mark around one pond and no other, mostly that to which something happened; anywhere where there is none."""
+    """Return a mark around a single pond, preferably one with an event; anywhere if no pond can be marked."""
     rows, columns = scene.masks["water_before"].shape
     ponds = _ponds(scene)
     order = sorted(ponds, key=lambda pond: (_event(scene, pond)[0] == "none") == (rng.uniform() < 0.8))
@@ -279,7 +289,7 @@ def _around_a_pond(rng: np.random.Generator, scene: Scene) -> tuple[MarkShape, B
         for shape in shapes:
             free = int(rng.integers(10, 22))
             x0, y0, x1, y1 = box = (left - free, top - free, right + free, bottom + free)
-            # An ellipse through the corners of a box reaches a fifth of its sides further.
+            # An ellipse through the corners of a box extends a fifth of its sides further.
             more = 0.21 if shape == "ellipse" else 0.0
             dx, dy = more * (x1 - x0) + 6, more * (y1 - y0) + 6
             if x0 - dx < 0 or y0 - dy < 0 or x1 + dx >= columns or y1 + dy >= rows:

@@ -1,4 +1,4 @@
-"""Potted weeds from the side, week by week, with a disc of known size beside them: height and growth in centimetres."""
+"""Potted weeds from the side, week by week, next to a disc of known size: height and growth in centimetres."""
 
 from pathlib import Path
 from typing import Any, cast
@@ -15,13 +15,13 @@ from agrotools.build.templates.thing import Subject, Thing
 
 _WEEKS = 4
 _LEAST_CM = 2.5
-"""Lower plants are a few pixels high: no ruler measures them to a tenth."""
+"""Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """One plant in four weeks, four plants in one week, and two pictures of a pair of which one is outlined."""
+    """Draw one plant in four weeks, four plants in one week, and two pictures of a pair with one plant outlined."""
     rng = np.random.default_rng([seed, difficulty])
     species = list(FORMS)[int(rng.integers(len(FORMS)))]
     grown = draw_growth(rng)
@@ -51,8 +51,12 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValu
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one
-    of two, in two weeks."""
+    """Return the subjects of a scene.
+
+    ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one of
+    two
+    plants, in two weeks.
+    """
     record = cast("dict[str, Any]", drawn.record)
     note = "Drawn. A potted weed from the side; the dark disc beside it is {disc_cm:g} cm across."
 

@@ -1,4 +1,4 @@
-"""Crop rows with weeds, as photo, five-band raster or with a class map; and which bands tell their classes apart."""
+"""Crop rows with weeds, as photo, as five-band raster or with a class map; and bands that separate their classes."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -28,10 +28,10 @@ from agrotools.tools.result import round_significant
 COMPOSITES: tuple[tuple[str, str, str], ...] = (
     ("R", "G", "B"), ("NIR", "R", "G"), ("RE", "R", "G"), ("NIR", "RE", "R"), ("NIR", "G", "B"), ("RE", "G", "B"),
 )  # fmt: skip
-"""Three bands each, as composites are named."""
+"""Composites of three bands, in the order of their names."""
 _FIELDS = 2
 _WEED_PCT = (2.0, 36.0)
-"""Weeds cover less than the crop in about half of the fields."""
+"""Range of weed covers, percent; weeds cover less than the crop in about half of the fields."""
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
@@ -47,11 +47,11 @@ View = Literal["photo", "bands", "map"]
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Two fields, each as photo, as photo with a red box, as raster with its bands ranked, and as class map."""
+    """Draw two fields, each as photo, photo with a red box, raster with ranked bands, and class map."""
     rng = np.random.default_rng([seed, difficulty])
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
-        # From clean fields to ones where weeds have taken over, so that no cover is the usual one.
+        # From clean to overgrown fields, so that no cover is typical.
         weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
         scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
@@ -69,7 +69,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValu
 
 
 def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> list[tuple[str, str, str]]:
-    """Composites in any order: one, drawn first, and worse ones, so that the best is not always of the same bands."""
+    """Return composites in random order: one drawn first and worse ones, so that the best is not always the same."""
 
     def accuracy(bands: tuple[str, str, str]) -> float:
         return next(
@@ -84,7 +84,7 @@ def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> l
 
 
 def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
-    """By the names of its bands in order, what each three bands are worth on the true classes."""
+    """Return the separability of each set of three bands for the true classes, by the joined names of its bands."""
     planes = {name: bands[k].astype(np.float32) * np.float32(1e-4) for k, name in enumerate(BANDS)}
     ranked = ranked_bands(planes, classes, (0, 0, classes.shape[1], classes.shape[0]), "labels")
     assert ranked is not None, "rows with crop, weeds and soil"
@@ -100,8 +100,14 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 
 
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``field``: what :mod:`agrotools.build.templates.field` asks about; ``composite``: three bands of a raster each,
-    with the class map; ``all_bands``: the whole raster with it; ``row_part``: the part of a photo inside a red box."""
+    """Return the subjects of a scene.
+
+    ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``composite``: three bands of a
+    raster
+    each, with the class map; ``all_bands``: the whole raster with the class map; ``row_part``: the part of a photo
+    inside a
+    red box.
+    """
     record = cast("dict[str, Any]", drawn.record)
     view: View = ("photo", "bands", "photo", "map")[drawn.seed % 4]  # pyright: ignore[reportAssignmentType]
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
@@ -120,7 +126,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 class _Field:
-    """One drawn field: its files and what is true of it."""
+    """A drawn field: its files and its truth."""
 
     def __init__(self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals) -> None:
         self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
@@ -165,7 +171,7 @@ class _Field:
         return self._ranked(place, triplets, f"I need all combinations of three bands of {name}, ranked.")
 
     def _ranked(self, place: int, triplets: list[dict[str, Any]], thought: str) -> Thing:
-        """The raster with its class map."""
+        """Return the raster with its class map."""
         raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
         truth = {**self.area(None).as_result(self.gsd_m), "separability": {"triplets": triplets}}
         words = {"image": raster.name, "labels": labels.name}
@@ -189,7 +195,7 @@ def _classes(path: Path) -> NDArray[np.uint8]:
         return np.asarray(picture, np.uint8)
 
 
-# Without trained heads, so that the observations are the same on every machine.
+# No trained heads, so that the observations are the same on every machine.
 ROWS = SceneKind(
     11, "weedmap", ("drawn_bands", "drawn_rows", *field.TEMPLATES), _draw, _subjects, {MEASURE: "untrained"}
 )

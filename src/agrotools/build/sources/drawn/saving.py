@@ -15,28 +15,30 @@ from agrotools.build.templates.thing import Thing
 
 _NO_DATA = -9999.0
 _FULL_COLOUR = 0
-"""JPEG subsampling that keeps thin coloured strokes as they are."""
+"""JPEG subsampling that preserves thin coloured strokes."""
 INSIDE = ref(0, "regions[0].inner_box")
-"""Region inside the stroke of the mark that the first call found."""
+"""Reference to the region inside the stroke of the mark that the first call found."""
 
 
 def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_colour: bool = False) -> None:
-    """An 8-bit colour picture (rows, columns, 3) as a JPEG; ``full_colour``: colours at full resolution."""
+    """Save an 8-bit colour picture (rows, columns, 3) as a JPEG; ``full_colour`` keeps colours at full resolution."""
     from PIL import Image
 
     Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
 
 
 def save_png(path: Path, plane: NDArray[Any]) -> None:
-    """A plane of 8 or 16 bits, lossless."""
+    """Save a plane of 8 or 16 bits losslessly."""
     from PIL import Image
 
     Image.fromarray(plane).save(path, "PNG")
 
 
 def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd_m: float, number: int) -> None:
-    """Reflectance times 10,000 (bands, rows, columns) as a GeoTIFF at a round place in UTM zone 32; ``number`` shifts
-    it, so that no two rasters lie on one place."""
+    """Save reflectance times 10,000 (bands, rows, columns) as a GeoTIFF in UTM zone 32.
+
+    ``number`` shifts the position, so that no two rasters are at the same place.
+    """
     from rasterio.transform import from_origin
 
     place = {"crs": "EPSG:32632", "transform": from_origin(500_000 + 10 * number, 5_800_000, gsd_m, gsd_m)}
@@ -44,8 +46,10 @@ def save_raster(path: Path, bands: NDArray[np.uint16], names: Sequence[str], gsd
 
 
 def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None:
-    """Metres above ground (rows, columns), NaN where there is no data, as a GeoTIFF in UTM zone 33, in centimetres:
-    more than a laser resolves, and it compresses better than noise."""
+    """Save metres above ground (rows, columns), NaN without data, as a GeoTIFF in UTM zone 33.
+
+    Heights are rounded to centimetres, which is finer than a laser resolves and compresses better than noise.
+    """
     from rasterio.transform import from_origin
 
     rounded = np.round(heights.astype(np.float64), 2).astype(np.float32)
@@ -55,13 +59,13 @@ def save_heights(path: Path, heights: NDArray[np.float32], gsd_m: float) -> None
 
 
 def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> PlannedCall:
-    """The call that finds the one mark of that colour; what it encloses is ``crop_box`` of its result."""
+    """Return the call that finds the only mark of that colour; the enclosed box is ``crop_box`` of its result."""
     thought = f"First I need to know what the {colour} mark in {image} encloses."
     return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, {**truth}, thought=thought)
 
 
 def find_outline(image: str, box: list[int]) -> PlannedCall:
-    """The call that finds the red outline; ``box``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
+    """Return the call that finds the red outline; ``box``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
     truth: dict[str, Any] = {"regions": [{"index": 1, "inner_box": box, "color": "red"}], "crop_box": box}
     thought = f"First I need where the red outline is in {image}."
     return PlannedCall("extract_marked_region", {"image": image, "mark_color": "red"}, truth, thought=thought)
@@ -70,12 +74,12 @@ def find_outline(image: str, box: list[int]) -> PlannedCall:
 def measured_in_mark(
     thing: Thing, image: str, mark: Mapping[str, Any], question: str, thought: str, **changes: Any
 ) -> Thing:
-    """``thing`` measured inside the only mark on ``image``, which a call finds first.
+    """Return ``thing`` measured inside the only mark on ``image``, which a first call finds.
 
     Args:
         mark: result of a perfect ``extract_marked_region``.
-        question: what has to be known of the mark, continuing "I need to know".
-        thought: the thought of the measurement.
+        question: continuation of "I need to know" for the first call's thought.
+        thought: thought of the measurement.
         changes: further fields of the thing.
     """
     look = PlannedCall("extract_marked_region", {"image": image}, {**mark}, thought=f"I need to know {question}.")

@@ -22,13 +22,13 @@ from agrotools.core import SampleFile
 from agrotools.tools.result import round_significant
 
 _MODES_OF_BLOCKS = {"pictures": 4, "heights": 4, "marked": 2}
-"""Number of blocks of a subject: pictures alone, with height models, or with height models and a mark drawn on."""
+"""Number of blocks of a subject: pictures only, with height models, or with height models and a mark."""
 _MODES_OF_TRACTS = ("whole", "marked", "whole", "whole", "marked")
 _DIGITS = 6
 
 
 def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Blocks of one kind. ``record["blocks"]``: files, trees (as in a scene's truth) and mark of each."""
+    """Draw blocks of one kind. ``record["blocks"]``: files, trees (as in a scene's truth) and mark of each."""
     rng = np.random.default_rng([seed, difficulty, 71])
     mode = turn_of(seed, list(_MODES_OF_BLOCKS))
     kind: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
@@ -54,7 +54,11 @@ def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
 
 
 def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``block``: its trees; ``block_top``: those above the mean of the canopy; ``block_marked``: those in the mark."""
+    """Return the subjects of a scene.
+
+    ``block``: all trees of a block; ``block_top``: trees above the mean height of the canopy; ``block_marked``: trees
+    inside the mark.
+    """
     blocks, kind = cast("list[dict[str, Any]]", drawn.record["blocks"]), str(drawn.record["kind"])
     note = "Heights above ground of the same place, one band, metres."
     files: list[dict[str, SampleFile]] = []
@@ -103,7 +107,7 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
 
 def _counted(facts: dict[str, Any], region: Region | None, taller_than_m: float = 0.0) -> dict[str, Any]:
-    """Result of a perfect ``count_objects``: trees whose stem stands in the region."""
+    """Return the result of a perfect ``count_objects``: trees whose stem is in the region."""
     x0, y0, x1, y1 = region or (0, 0, *facts["size"])
     heights = [
         height for x, y, height, _ in facts["trees"] if x0 <= x < x1 and y0 <= y < y1 and height >= taller_than_m
@@ -119,7 +123,7 @@ def _counted(facts: dict[str, Any], region: Region | None, taller_than_m: float 
 
 
 def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
-    """Tracts, whole or with a mark. ``record["tracts"]``: files, mark, and what a perfect tool says of each."""
+    """Draw tracts, whole or with a mark. ``record["tracts"]``: files, mark and perfect result of each."""
     rng = np.random.default_rng([seed, difficulty, 72])
     mode = turn_of(seed, _MODES_OF_TRACTS)
     tracts: list[JsonValue] = []
@@ -148,7 +152,7 @@ def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
 
 
 def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
-    """``tract``: what grows on all of it; ``tract_marked``: what grows inside the mark on its picture."""
+    """Return the subject of a scene: ``tract`` (all of it) or ``tract_marked`` (inside the mark on its picture)."""
     tracts = cast("list[dict[str, Any]]", drawn.record["tracts"])
     note = "Heights above ground of the same land, pixel by pixel, one band, metres."
     pictures = [
@@ -158,7 +162,7 @@ def _tract_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     models = [originals.heights(drawn.folder / one["heights"], one["size"], one["gsd_m"], note) for one in tracts]
 
     def tract(index: int, number: int) -> Thing:
-        # The heights alone: what is asked of them cannot be seen in a picture.
+        # Only the heights are shown, because the answers cannot be seen in a picture.
         model = named(models[index], "heights", number)
         thought = f"I need the heights in {model.name}."
         truth = tracts[index]["truth"]

@@ -1,8 +1,9 @@
-"""The public data sets that AgroTools (arXiv 2605.22366) drew its images from: one adapter each.
+"""Adapters of the public data sets from which AgroTools (arXiv 2605.22366) drew its images.
 
-An adapter reads a data set as its authors distribute it, keeps to their test split, and drops items whose annotation is
-incomplete. None downloads: ``sources.toml`` says where to get each data set and how to lay it out. They were never
-run on the real files as a whole, only on made-up sets of that form and a few real pieces.
+An adapter reads a data set as its authors distribute it, uses only their test split, and drops items with incomplete
+annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it out. The
+adapters have never been run on the complete real data sets, only on synthetic sets of the same form and a few real
+files.
 """
 
 import tempfile
@@ -21,7 +22,7 @@ from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import check_replaceable
 
 DATASETS: Mapping[str, float] = SOURCE_PCTS
-"""Names of the data sets, as after ``--source``, with their share of the published queries in percent."""
+"""Names of the data sets, as used after ``--source``, with their share of the published queries in percent."""
 
 
 _MODULES = {
@@ -32,16 +33,16 @@ _MODULES = {
     "hi_cna": "cropland",
     "plantseg": "plants",
 }
-"""Modules that hold several adapters; each other data set has one of its own."""
+"""Modules that hold several adapters; each other data set has a module with its name."""
 
 
 def adapter_of(name: str) -> Adapter:
-    """The adapter of a data set: the function of its name in a module of this package."""
+    """Return the adapter of a data set: the function of the same name in a module of this package."""
     return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
 
 
 def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
-    """The builder of one data set's benchmark, as :data:`agrotools.build.sources.SOURCES` wants it."""
+    """Return the builder of one data set's benchmark, in the form of :data:`agrotools.build.sources.SOURCES`."""
 
     def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
         return _built({name: folder}, out, name, progress)
@@ -50,10 +51,10 @@ def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
 
 
 def folders_in(folder: Path) -> dict[str, Path]:
-    """The data sets that lie in ``folder``, each in a folder of its name.
+    """Return the data sets in ``folder``, each in a subfolder with its name.
 
     Raises:
-        BenchmarkError: none is there.
+        BenchmarkError: there are none.
     """
     there = {name: folder / name for name in DATASETS if (folder / name).is_dir()}
     if not there:
@@ -66,11 +67,12 @@ def folders_in(folder: Path) -> dict[str, Path]:
 def build_all(
     folders: Mapping[str, Path], out: Path, progress: Progress = no_progress, queries: int = QUERIES
 ) -> BenchmarkHeader:
-    """Build one benchmark from these data sets, each in its share of ``queries``; those absent leave theirs empty.
+    """Build one benchmark from these data sets, each with its share of ``queries``; shares of absent ones stay unused.
+
     Shortfalls and their reasons are in the header's metadata under ``shares``.
 
     Raises:
-        BenchmarkError: one is incomplete, or ``out`` holds something other than a benchmark.
+        BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
     """
     return _built(folders, out, "public-sources", progress, queries)
 

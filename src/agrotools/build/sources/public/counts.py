@@ -1,10 +1,10 @@
-"""Pictures in which people counted: the counting questions of AgroMind, and the boxed fruit of deepNIR.
+"""Pictures with counted objects: the counting questions of AgroMind, and the boxed fruit of deepNIR.
 
-AgroMind (Li et al. 2025) asks questions on agricultural pictures of many sources and has no split. Its questions are
-not asked, but an answer that is a count is truth for a tool that counts: oil palms from above, fruit on trees, maize
-tassels, young plants. All else has no answer that a chain of tools gives, or is about pictures of a data set with an
-adapter of its own; it is left out and counted by reason. deepNIR (Sa et al. 2022) boxed each fruit in photographs of
-eleven crops; the test split of these boxes is used.
+AgroMind (Li et al. 2025) asks questions on agricultural pictures from many sources and has no split. Its questions are
+not reused, but an answer that is a count serves as truth for a counting tool: oil palms from above, fruit on trees,
+maize tassels, young plants. All other items are left out and counted by reason, because no chain of tools gives their
+answer or because their pictures belong to a data set with a separate adapter. deepNIR (Sa et al. 2022) has boxes around
+each fruit in photographs of eleven crops; the test split of these boxes is used.
 """
 
 import re
@@ -36,10 +36,11 @@ _AGROMIND_PLURAL = {
     "almond": "almonds", "apple": "apples", "mango": "mangoes", "maize tassel": "maize tassels",
     "plant": "young plants",
 }  # fmt: skip
-"""By what the tool is asked to count."""
+"""Plurals by target of the counting tool."""
 PALM = "oil palm"
 GSD_M = 0.08
-"""Of the pictures of oil palms, as questions about their crowns say."""
+"""Ground sampling distance of the pictures of oil palms, metres per pixel, as stated in questions about their crowns.
+"""
 _TARGETS = {
     "CO_3_2_2": r"How many (mango|apple|almond)s are there",
     "CO_3_2_3": r"How many (tassel)s are there",
@@ -47,7 +48,7 @@ _TARGETS = {
     "CO_3_2_6": r"How many different (plant) individuals are",
     "CO_3_2_7": r"How many (oil palm) trees are there",
 }
-"""Files of questions that count, and what they count."""
+"""Patterns of counting questions by question file; the group is the counted object."""
 _TOOL_WORDS = {"tassel": "maize tassel"}
 _OWN_ADAPTER = {"Pest": "about pictures of IP102, which is a source of its own"}
 _OTHER = "with an answer that no tool measures"
@@ -60,7 +61,7 @@ _AGROMIND_SEED = 7
 
 @dataclass(frozen=True)
 class _Counted:
-    """A picture with the number of things of a kind in it."""
+    """A picture with the number of objects of one kind in it."""
 
     path: Path
     target: str
@@ -69,7 +70,7 @@ class _Counted:
 
 @adapter("agromind")
 def agromind(data: DataSet) -> Part:
-    """Numbers of fruits and plants in pictures, of oil palms also per hectare."""
+    """Numbers of fruits and plants in pictures; oil palms also per hectare."""
     root, questions = _root(data.folder)
     counted = _counted_answers(root, _items(questions), data)
     if not counted:
@@ -89,7 +90,7 @@ def agromind(data: DataSet) -> Part:
 
 
 def _root(folder: Path) -> tuple[Path, Path]:
-    """Paths of pictures and questions."""
+    """Return the root folder and the folder of the questions."""
     for name in ("QA_Pairs", "json"):
         with suppress(BenchmarkError):
             root = find_root(folder, (name, "images"))
@@ -98,10 +99,10 @@ def _root(folder: Path) -> tuple[Path, Path]:
 
 
 def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Every question with the name of its file.
+    """Yield every question with the name of its file.
 
     Raises:
-        BenchmarkError: a file is no list of questions.
+        BenchmarkError: a file is not a list of questions.
     """
     for path in sorted(questions.rglob("*.json")):
         if not _NAME.fullmatch(path.stem):
@@ -114,7 +115,7 @@ def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def _counted_answers(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]], data: DataSet) -> list[_Counted]:
-    """Pictures that an answer counts something in, each once; what else is asked is counted as dropped."""
+    """Return the pictures with a counted answer, each once; other questions are counted as dropped."""
     by_place: dict[str, _Counted | None] = {}
     for of, item in items:
         place = str(item.get("image_path", "")).removeprefix("./").replace("\\", "/")
@@ -139,7 +140,7 @@ def _counted_answers(root: Path, items: Iterator[tuple[str, Mapping[str, Any]]],
 
 
 def _answer(item: Mapping[str, Any]) -> int | None:
-    """The number that an answer is, or that the option has which it names."""
+    """Return the answer as a number, or the number in the option that it names; None if it is not a number."""
     answer, options = item.get("answer"), item.get("options")
     if isinstance(options, dict):
         answer = cast("dict[str, Any]", options).get(str(answer))
@@ -148,7 +149,7 @@ def _answer(item: Mapping[str, Any]) -> int | None:
 
 
 def _palm_subjects(palms: Sequence[_Counted], data: DataSet) -> list[Subject]:
-    """Three by three; the last may be fewer."""
+    """Return subjects of three pictures each; the last may have fewer."""
     note = f"Oil palms seen straight from above, {GSD_M} m a pixel."
     photos = [(photo_file(one.path, data, gsd_m=GSD_M, note=note), one.count) for one in palms]
     members = [photo for pair in pairs_of(photos) for photo in pair]
@@ -168,13 +169,13 @@ DEEPNIR_PLURAL = {
     "cherry": "cherries", "kiwi": "kiwis", "mango": "mangoes", "orange": "oranges", "rockmelon": "rockmelons",
     "strawberry": "strawberries", "wheat": "wheat heads",
 }  # fmt: skip
-"""By folder; what is counted in its pictures."""
+"""Plural of the counted object, by folder."""
 _DEEPNIR_SEED = 11
 
 
 @adapter("deepnir")
 def deepnir(data: DataSet) -> Part:
-    """Numbers of fruits in pictures, as many of each kind."""
+    """Numbers of fruits in pictures, evenly spread over the kinds of fruit."""
     root = find_root(data.folder, [f"{fruit}/test/{kind}" for fruit in DEEPNIR_PLURAL for kind in ("images", "labels")])
     pictures = [(fruit, *picture) for fruit in DEEPNIR_PLURAL for picture in _boxed_pictures(root / fruit / "test")]
     if not pictures:
@@ -196,7 +197,7 @@ def deepnir(data: DataSet) -> Part:
 
 
 def _boxed_pictures(place: Path) -> list[tuple[Path, int]]:
-    """Every picture of one fruit's test part with the number of its boxes; without a file of labels it has none."""
+    """Return every picture of one fruit's test part with its number of boxes, which is 0 without a label file."""
     images, labels = by_stem(place / "images", SUFFIXES), by_stem(place / "labels", (".txt",))
     astray = sorted(labels.keys() - images.keys())
     if astray:
@@ -206,14 +207,14 @@ def _boxed_pictures(place: Path) -> list[tuple[Path, int]]:
 
 _LARGEST_LABELS = 5_000_000
 _ROUNDING = 1e-3
-"""By how much a YOLO box may reach beyond where a picture can have it, from digits cut off."""
+"""Tolerance for boxes that reach beyond the picture because of truncated digits, as a share of its side."""
 
 
 def count_yolo_boxes(path: Path, kind: str = "0") -> int:
-    """Number of boxes in a YOLO label file, all of class ``kind``; a box written twice is counted once.
+    """Return the number of boxes in a YOLO label file, all of class ``kind``; duplicate boxes are counted once.
 
     Raises:
-        BenchmarkError: it cannot be read, or a line is no box of that class in a picture.
+        BenchmarkError: the file cannot be read, or a line is not a box of that class within the picture.
     """
     boxes: set[tuple[float, ...]] = set()
     for number, line in read_lines(path, _LARGEST_LABELS):

@@ -1,8 +1,8 @@
-"""Cropland on two dates with masks of where it was lost: CLCD and Hi-CNA, the test split of each.
+"""Cropland on two dates with masks of its loss: CLCD and Hi-CNA, the test split of each.
 
-CLCD (Liu et al. 2022), also CropLand-CD, shows Guangdong in 2017 and 2019. Hi-CNA (Sun et al. 2024) has four bands;
-the pictures that questions show are made from the visible ones, since what was built or planted on fields is seen in
-colours, while land classes derived from infrared would take every ploughed field for a change.
+CLCD (Liu et al. 2022), also called CropLand-CD, shows Guangdong in 2017 and 2019. Hi-CNA (Sun et al. 2024) has four
+bands; the pictures for questions are made from the visible ones, because new buildings and plantations are visible in
+colour, whereas land classes derived from infrared would take every ploughed field for a change.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -37,8 +37,9 @@ T = TypeVar("T")
 X = TypeVar("X")
 DATES = ("before", "after")
 _SIZES_PCT = (0.0, 4.0, 8.0, 20.0)
-"""Pairs are drawn evenly from between these shares of change: the first is none at all, and questions ask for more than
-4 or 8 % before they take a change for settled."""
+"""Edges of classes of the changed share, percent, from which pairs are drawn evenly. The first class is no change; the
+others follow the thresholds of 4 and 8 % above which questions treat a change as certain.
+"""
 
 Mask = NDArray[np.bool_]
 Files = tuple[SampleFile, SampleFile]
@@ -46,7 +47,7 @@ Files = tuple[SampleFile, SampleFile]
 
 @dataclass(frozen=True)
 class Pair:
-    """The files of one place, all of one stem."""
+    """The files of one place, which share a stem."""
 
     stem: str
     before: Path
@@ -55,10 +56,10 @@ class Pair:
 
 
 def find_pairs(split: Path, layout: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], data: DataSet) -> list[Pair]:
-    """The complete pairs of a split in order of their stems; the others are counted by which files are missing.
+    """Return the complete pairs of a split, sorted by stem; the others are counted by their missing files.
 
     Args:
-        layout: of the pictures before, those after, and the masks: possible names of the folder, and suffixes.
+        layout: possible folder names and suffixes of the earlier pictures, the later pictures and the masks.
 
     Raises:
         BenchmarkError: a folder is missing, or no pair is complete.
@@ -79,8 +80,8 @@ def find_pairs(split: Path, layout: Sequence[tuple[tuple[str, ...], tuple[str, .
 
 
 def by_size_of_change(pairs: Sequence[Pair], mask: Callable[[Path], Mask], seed: int) -> list[Pair]:
-    """All pairs, so that any first few have no, little and much change in turn. Opens no file but masks."""
-    # A mask has a bit of information a pixel, but all masks of a data set would fill the memory: only shares are kept.
+    """Return all pairs in an order that alternates no, little and much change. Opens masks only."""
+    # All masks of a data set would exceed the memory, so only the changed shares are kept.
     shares = {pair.stem: 100 * float(mask(pair.mask).mean()) for pair in pairs}
     return spread(pairs, lambda pair: sum(shares[pair.stem] > size for size in _SIZES_PCT), len(pairs), seed)
 
@@ -93,11 +94,11 @@ def farmland_subjects(
     changed: str,
     gsd_m: float | None,
 ) -> list[Subject]:
-    """Subjects of the first pairs that can be used.
+    """Return subjects of the first usable pairs.
 
     Args:
         mask: reads a mask.
-        shown: the files of a pair whose mask has this many rows and columns; None where one is blank.
+        shown: returns the files of a pair whose mask has this many rows and columns; None if one is blank.
         changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
 
     Raises:
@@ -120,10 +121,10 @@ def farmland_subjects(
 def distinct_pairs(
     data: DataSet, ordered: Iterable[T], shown: Callable[[T], tuple[Files, X] | str]
 ) -> list[tuple[T, Files, X]]:
-    """The first pairs with their files, as many as are wanted, without those that repeat one before.
+    """Return the first usable pairs with their files, as many as wanted, without duplicates.
 
     Args:
-        shown: the files of a pair with what they show, or why it is left out.
+        shown: returns the files of a pair with their content, or the reason for leaving it out.
     """
     used: set[tuple[str | None, ...]] = set()
     distinct: list[tuple[T, Files, X]] = []
@@ -142,14 +143,14 @@ def distinct_pairs(
 
 
 def picture_file(path: Path, pixels: NDArray[np.uint8], data: DataSet, note: str) -> SampleFile:
-    """The authors' file where models can be shown it, else its pixels as a PNG."""
+    """Return the authors' file if models can read its format, otherwise its pixels as a PNG."""
     if path.suffix.lower() in (".png", *JPEG):
         return data.originals.file(path, note=note)
     return data.originals.made(png_of(pixels), ".png", note=note)
 
 
 def dated(file: SampleFile, date: str) -> SampleFile:
-    """The file under the name of its date, which says no more than the question does: ``before.png``."""
+    """Return the file named after its date (``before.png``), which reveals no more than the question does."""
     return file.model_copy(update={"name": f"{date}{Path(file.path).suffix}"})
 
 
@@ -159,7 +160,7 @@ def _clcd_mask(path: Path) -> Mask:
 
 @adapter("clcd")
 def clcd(data: DataSet) -> Part:
-    """Shares of the ground that changed, without an area: how large a pixel is, is not known."""
+    """Shares of the ground that changed; no areas, because pixel sizes are unknown."""
     kinds = LOSSLESS + JPEG
     layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
     pairs = find_pairs(find_root(data.folder, ("test/label",)) / "test", layout, data)
@@ -182,7 +183,7 @@ def clcd(data: DataSet) -> Part:
 _GSD_M = 0.8
 _BANDS = 4
 _MOST_CODES = 16
-"""Codes of a mask, each a kind of loss; a picture that was taken for a mask has more values."""
+"""Maximum number of codes in a mask, each a kind of loss; pictures mistaken for masks have more values."""
 
 
 @adapter("hi_cna")
@@ -220,8 +221,11 @@ def _hi_cna_mask(path: Path) -> Mask:
 
 
 def _hi_cna_bands(path: Path, shape: tuple[int, int]) -> NDArray[Any]:
-    """Red, green, blue and infrared as they are stored: a fourth band that the file calls alpha, as writers of 8 bits
-    do by habit, hides nothing. It is infrared, and dark where there is water."""
+    """Return the stored red, green, blue and infrared bands.
+
+    A fourth band declared as alpha, as many writers of 8-bit files do, is infrared and must not hide pixels: it is dark
+    over water.
+    """
     bands = read_bands(path)
     if len(bands) != _BANDS:
         raise BenchmarkError(f"{path} has {len(bands)} bands, not {_BANDS}")
@@ -230,8 +234,10 @@ def _hi_cna_bands(path: Path, shape: tuple[int, int]) -> NDArray[Any]:
 
 
 def _natural_colours(both: Sequence[NDArray[Any]]) -> tuple[list[NDArray[np.uint8]], str]:
-    """Red, green and blue of both dates in 8 bits, and in words how they came to that. Both are stretched alike, so
-    that ground which stayed as it was looks as it did."""
+    """Return red, green and blue of both dates in 8 bits, and a description of the conversion.
+
+    Both pictures are stretched alike, so that unchanged ground looks the same.
+    """
     if all(bands.dtype == np.uint8 for bands in both):
         return [np.ascontiguousarray(np.moveaxis(bands[:3], 0, -1)) for bands in both], "as stored"
     red, green, blue, _ = np.concatenate([bands.astype(np.float32) for bands in both], axis=1)

@@ -1,6 +1,6 @@
-"""FPCD (Tundia et al. 2023): Indian villages on two dates with masks of what became of farm ponds; the test list.
+"""FPCD (Tundia et al. 2023): Indian villages on two dates with masks of changes of farm ponds; the test list.
 
-Only pairs with a mask of classes are used, which says which of four events each pond went through.
+Only pairs with a class mask are used, because it tells which of four events happened to each pond.
 """
 
 import re
@@ -35,21 +35,21 @@ from agrotools.tools.result import round_significant
 
 _TEST_LIST, _MASKS = "cd_dataset_test.txt", "multi_class_masks"
 EVENTS: Mapping[int, str] = {1: "constructed", 2: "demolished", 3: "dried", 4: "wetted"}
-"""Meaning of the values of class masks, in the words of ``detect_change``."""
+"""Meaning of the values of class masks, in the terms of ``detect_change``."""
 LEAST_PX = 100
-"""Smaller patches are no ponds but crumbs of drawing: at half a metre a pixel, this is a pond five metres wide."""
+"""Minimum size of a pond; smaller patches are drawing artefacts. At half a metre per pixel it is a pond 5 m wide."""
 MOST_CUT_PX = 32
-"""Pictures that differ more in size hardly show the same ground from the same corner."""
+"""Maximum difference in size; pictures that differ more hardly share the same ground and corner."""
 _LISTED_SUFFIXES = (*JPEG, *LOSSLESS)
 _SEED = 9
 
 Codes = NDArray[np.uint8]
-"""Rows x columns: 0 or what happened there, see :data:`EVENTS`."""
+"""Rows x columns: 0, or an event of :data:`EVENTS`."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """The pictures of one place, and when they were taken (``2007-03``) where their names say so."""
+    """The pictures of one place, with dates (``2007-03``) if their names contain them."""
 
     key: str
     pictures: tuple[Path, Path]
@@ -59,9 +59,10 @@ class Place:
 
 @dataclass(frozen=True, eq=False)
 class PondEvents:
-    """Content of a mask. ``codes``: all of it; ``ponds``: without pieces under :data:`LEAST_PX`.
+    """Content of a mask.
 
-    ``event``: what happened, ``none`` included; None where several things did, or only specks are marked.
+    ``codes`` is the whole mask; ``ponds`` excludes pieces smaller than :data:`LEAST_PX`. ``event`` is the event or
+    ``none``, and None if there are several events or only small pieces.
     """
 
     codes: Codes
@@ -71,18 +72,18 @@ class PondEvents:
 
     @property
     def changed(self) -> bool | None:
-        """None where specks are all there is: too little to call a pond, too much to call it nothing."""
+        """True if a pond changed; None if only small pieces are marked, which neither show nor rule out a change."""
         return True if self.ponds.any() else None if self.codes.any() else False
 
 
 @adapter("fpcd")
 def fpcd(data: DataSet) -> Part:
-    """Events of ponds, and numbers of new ones; without areas: how large a pixel is, is not known."""
+    """Events of ponds and numbers of new ones; no areas, because pixel sizes are unknown."""
     root = find_root(data.folder, (_TEST_LIST, "T0", "T1", _MASKS))
-    # JPEG would have mixed the numbers of classes with those beside them.
+    # JPEG compression would have mixed neighbouring class values.
     masks = {key: paths[0] for key, paths in _by_key(root / _MASKS, LOSSLESS).items()}
     places = _places(root, _listed(root / _TEST_LIST), masks, data)
-    # All masks of a data set would fill the memory: only what they say is kept.
+    # All masks of a data set would exceed the memory, so only their content is kept.
     kinds: dict[str, tuple[str, int]] = {}
     for place in places:
         events = _events_in(_codes(place.mask))
@@ -97,8 +98,10 @@ def fpcd(data: DataSet) -> Part:
 
 
 def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondEvents) -> list[Subject]:
-    """A pair of pictures (``files``: before, after) for the questions about ponds; where ponds were built and nothing
-    else happened, for those about their number as well."""
+    """Return the subjects of a pair (``files``: before, after) for questions about ponds.
+
+    If ponds were built and nothing else happened, there is also one for questions about their number.
+    """
     before, after = (file.name for file in files)
     called: Arguments = {"before": before, "after": after, "target": "pond"}
     words = {"before": before, "after": after, "least": str(LEAST_PX)}
@@ -125,8 +128,10 @@ def pond_subjects(name: str, files: tuple[SampleFile, SampleFile], events: PondE
 
 
 def _truth(events: PondEvents, change: NDArray[np.bool_]) -> dict[str, Any]:
-    """Part of a result that masks settle: not the amount of water, since ponds that stayed as they were are not drawn,
-    and new ones may be dry."""
+    """Return the part of a result that masks determine.
+
+    The amount of water is unknown, because unchanged ponds are not drawn and new ones may be dry.
+    """
     return {**change_truth(change, None, pond={"event": events.event}), "changed": events.changed}
 
 
@@ -163,7 +168,7 @@ def _codes(mask: Path) -> Codes:
 
 
 def _pair_files(place: Place, data: DataSet) -> tuple[Files, PondEvents] | str:
-    """The files of a pair, named, and what happened on the ground that both show; or why it cannot be used."""
+    """Return the named files of a pair and the events on the ground shown by both, or the reason for leaving it out."""
     codes = _codes(place.mask)
     pictures = [read_photo(path).pixels for path in place.pictures]
     if any(is_blank(pixels) for pixels in pictures):
@@ -191,10 +196,10 @@ def _common(arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
 
 
 def _listed(path: Path) -> list[str]:
-    """The keys of the pairs that a list names, each once: some lists name the first picture, others the mask.
+    """Return the keys of the pairs in a list, each once; some lists name the first picture, others the mask.
 
     Raises:
-        BenchmarkError: it cannot be read, or is empty.
+        BenchmarkError: the list cannot be read, or is empty.
     """
     names = (line.replace("\\", "/").rsplit("/", 1)[-1] for _, line in read_lines(path))
     keys = list(dict.fromkeys(_key(_stem(name))[0] for name in names if name))
@@ -208,14 +213,18 @@ def _stem(name: str) -> str:
 
 
 def _key(stem: str) -> tuple[str, str | None]:
-    """Stem that the files of a pair share, and the date: ``District_Village_200703_0`` is ``District_Village_0`` in
-    2007-03. Names of villages may hold underscores too, so the date is looked for from the end."""
+    """Return the stem shared by the files of a pair, and the date.
+
+    ``District_Village_200703_0`` gives ``District_Village_0`` and 2007-03. Names of villages may contain underscores
+    too,
+    so the date is searched from the end.
+    """
     match = re.fullmatch(r"(.+)_((?:19|20)\d\d)(\d\d)_([^_]+)", stem)
     return (f"{match[1]}_{match[4]}", f"{match[2]}-{match[3]}") if match else (stem, None)
 
 
 def _places(root: Path, keys: Sequence[str], masks: Mapping[str, Path], data: DataSet) -> list[Place]:
-    """The listed pairs of which there are a mask and both pictures, of one date each."""
+    """Return the listed pairs that have a mask and exactly one picture for each date."""
     first, second = (_by_key(root / name, _LISTED_SUFFIXES) for name in ("T0", "T1"))
     places: list[Place] = []
     for key in keys:
@@ -236,7 +245,7 @@ def _places(root: Path, keys: Sequence[str], masks: Mapping[str, Path], data: Da
 
 
 def _by_key(place: Path, suffixes: Sequence[str]) -> dict[str, list[Path]]:
-    """Files by key; archives often hold a folder of their own name."""
+    """Return files by key; archives often contain a nested folder of the same name."""
     by_key: dict[str, list[Path]] = {}
     for path in files_in(place, suffixes, deep=True):
         by_key.setdefault(_key(path.stem)[0], []).append(path)

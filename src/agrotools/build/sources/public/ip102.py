@@ -1,10 +1,10 @@
-"""IP102 (Wu et al. 2019): insect pests of eight crops, one class a picture, and boxes on some; the test splits of both.
+"""IP102 (Wu et al. 2019): insect pests of eight crops, one class per picture, and boxes on some; both test splits.
 
-A class may hold eggs, larvae, pupae and adults alike. What is asked beyond the name (order, family, damage, what to do)
-is answered by the knowledge base, as the tools answer it. ``pest_photo`` is named on a known crop; ``pest_group`` is
-named, then its place in the system is looked up; ``pest_damage`` is named, then its damage is looked up;
-``pest_advice`` is named, and key facts on it are held. Pictures of a subject are of one crop, of pests that cannot be
-taken for each other, and each is in one subject alone.
+A class may hold eggs, larvae, pupae and adults. Questions beyond the name (order, family, damage, management) are
+answered from the knowledge base, as by the tools. Kinds of subjects: in ``pest_photo`` a pest is named on a known crop;
+in ``pest_group`` it is named and its order and family are looked up; in ``pest_damage`` it is named and its damage is
+looked up; in ``pest_advice`` it is named and the answer is scored by key facts. The pictures of a subject are of one
+crop and of pests that cannot be confused with each other, and each picture is in one subject only.
 """
 
 import io
@@ -51,17 +51,17 @@ from agrotools.vision.reading import RgbImage
 LOOK_UP = "lookup_agronomy"
 
 Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, ends excluded."""
+"""x0, y0, x1, y1 in pixels, half-open."""
 _LARGEST_XML = 500_000
 TEMPLATES = ("pest", "pest_group", "pest_advice", "pest_marked", "pest_count")
 REPEATED = ("40410.jpg", "40432.jpg", "65553.jpg", "66152.jpg")
-"""Pictures that are in the train and the test split at once."""
+"""Pictures that are in both the train and the test split."""
 _SEED = 12
 _TURNS = (
     "pest_group", "pest_photo", "pest_advice", "pest_group", "pest_photo", "pest_damage", "pest_group", "pest_photo",
     "pest_advice", "pest_group",
 )  # fmt: skip
-"""Kinds of subjects, about as often as there are templates for them."""
+"""Order in which kinds of subjects are made; their frequencies follow the number of templates for each."""
 _PICTURES = MappingProxyType({"pest_photo": 2, "pest_group": 3, "pest_advice": 1, "pest_damage": 2})
 _JPEG = b"\xff\xd8"
 
@@ -95,10 +95,10 @@ def ip102(data: DataSet) -> Part:
 
 
 def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
-    """Names and labels of a split.
+    """Return names and labels of a split.
 
     Raises:
-        BenchmarkError: it cannot be read, or a line is no name with a label from 0 to 101.
+        BenchmarkError: the file cannot be read, or a line is not a name with a label from 0 to 101.
     """
     labels: dict[str, int] = {}
     for number, line in read_lines(path):
@@ -121,7 +121,10 @@ class Photo:
 
 
 def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
-    """None where it cannot be used, which is counted. What calls itself .jpg and is none is written anew."""
+    """Return the picture, or None (counted as dropped) if it cannot be used.
+
+    A file named .jpg that is not a JPEG is stored again as a PNG.
+    """
     picture = readable(path, data)
     if picture is None:
         return None
@@ -131,7 +134,7 @@ def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
 
 
 def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
-    """At most ``most`` subjects; kinds and crops take turns, so that a few pictures give some of each."""
+    """Return at most ``most`` subjects; kinds and crops take turns, so that even a few pictures cover all of them."""
     waiting: dict[str, list[Photo]] = {}
     for photo in photos:
         waiting.setdefault(photo.pest.crop, []).append(photo)
@@ -150,7 +153,7 @@ def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
 
 
 def _take_group(waiting: list[Photo], kind: str) -> list[Photo]:
-    """The next pictures of a crop for such a subject, taken out; empty where there are too few."""
+    """Remove and return the next pictures of a crop for a subject of this kind; empty if there are too few."""
     group: list[Photo] = []
     for photo in waiting:
         if len(group) < _PICTURES[kind] and _suits(photo.pest, kind):
@@ -176,7 +179,7 @@ def _suits(pest: Pest, kind: str) -> bool:
 
 
 def _damage_tells(photo: Photo, group: Sequence[Photo]) -> bool:
-    """True for a first pest whose damage is known, then for one that certainly does no such damage."""
+    """Return True for a first pest whose damage is known, and for a second one that certainly does not cause it."""
     if not group:
         return trait_of(photo.pest) is not None
     return bool(pair_words([group[0].pest, photo.pest], rng_of("trait"))["trait_word"])
@@ -194,7 +197,7 @@ _Known = tuple[Pest, Mapping[str, str]]
 
 
 def _named_thing(file: SampleFile, known: _Known, _: int) -> Thing:
-    """A pest to be named, its crop known."""
+    """Return a pest to be named on its known crop."""
     pest, words = known
     thought = f"I need to know which pest of {pest.crop} {file.name} shows."
     return photo_thing(
@@ -203,7 +206,7 @@ def _named_thing(file: SampleFile, known: _Known, _: int) -> Thing:
 
 
 def _looked_up_thing(kind: str, file: SampleFile, known: _Known, _: int) -> Thing:
-    """A pest to be named and then looked up."""
+    """Return a pest to be named and then looked up."""
     pest, words = known
     topic, query = {
         "pest_group": ("identification", "order and family"),
@@ -225,7 +228,7 @@ _PREFIX = re.compile(r"IP(\d{3})\d{6}")
 
 @dataclass(frozen=True)
 class Boxed:
-    """A picture whose insects are boxed: all of one class. Boxes in pixels of a picture of ``size`` (width, height)."""
+    """A picture with boxes around insects of a single class, in pixels of a picture of ``size`` (width, height)."""
 
     path: Path
     pest: Pest
@@ -234,12 +237,12 @@ class Boxed:
 
 
 def read_boxed(folder: Path, dropped: Counter[str]) -> list[Boxed]:
-    """The boxed test pictures; none where the detection part is not there.
+    """Return the test pictures with boxes; empty if the detection part is missing.
 
-    A picture's class is that of its file name: where the numbers in the annotations begin is not documented.
+    The class of a picture is taken from its file name, because the numbering in the annotations is not documented.
 
     Raises:
-        BenchmarkError: it is there but most of it cannot be used.
+        BenchmarkError: most of the detection part cannot be used.
     """
     root = None
     with suppress(BenchmarkError):
@@ -263,7 +266,7 @@ _NO_BOXES = "boxed, without boxes or with some outside the picture"
 
 
 def _boxed(root: Path, stem: str) -> Boxed | str:
-    """A boxed picture, or why it cannot be used."""
+    """Return a picture with boxes, or the reason why it cannot be used."""
     picture = next((path for suffix in SUFFIXES if (path := root / "JPEGImages" / f"{stem}{suffix}").is_file()), None)
     xml = root / "Annotations" / f"{stem}.xml"
     if picture is None or not xml.is_file():
@@ -282,10 +285,10 @@ def _boxed(root: Path, stem: str) -> Boxed | str:
 
 
 def read_voc(path: Path) -> tuple[tuple[int, int], list[tuple[str, Box]]]:
-    """Of a VOC annotation the width and height of the picture, and name and box of each object.
+    """Read a VOC annotation: width and height of the picture, and name and box of each object.
 
     Raises:
-        ValueError: it cannot be read, or is too large for the annotation of a picture.
+        ValueError: the file cannot be read, or is too large for the annotation of a picture.
     """
     try:
         if path.stat().st_size > _LARGEST_XML:
@@ -306,13 +309,13 @@ def _voc_box(one: ElementTree.Element) -> Box:
 
 
 def _fits(box: Box, size: tuple[int, int]) -> bool:
-    """VOC counts pixels from 1, so the last column is the width."""
+    """Return True if a box is within a picture; VOC counts pixels from 1, so the last column equals the width."""
     x0, y0, x1, y1 = box
     return 0 <= x0 < x1 <= size[0] and 0 <= y0 < y1 <= size[1]
 
 
 def _label_of_name(stem: str) -> int:
-    """The label that a file's prefix stands for, -1 for none: 000 to 030 count from zero, 032 to 102 from one."""
+    """Return the label of a file's prefix, or -1: 000 to 030 count from zero, 032 to 102 from one."""
     match = _PREFIX.fullmatch(stem)
     number = int(match[1]) if match else 31
     return -1 if number == 31 else number - (number > 31)
@@ -321,9 +324,9 @@ def _label_of_name(stem: str) -> int:
 EXTRACT = "extract_marked_region"
 COUNT = "count_objects"
 _LEAST_SHARE, _MOST_SHARE = 0.004, 0.5
-"""Of a picture, that a box must take for an outline around it to say something."""
+"""Smallest and largest share of the picture that a box may cover for an outline around it to be meaningful."""
 _STROKE = 0.006
-"""Width of the outline, of the longer side."""
+"""Width of the outline, as a share of the longer side."""
 _RED = (255, 0, 0)
 _LEAST_GAP_PX = 2
 _PICTURES_COUNTED = 3
@@ -338,7 +341,7 @@ class _Outlined:
 
 
 def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
-    """At most as many subjects as samples, of outlines and of counts in turn; a picture is in one of them alone."""
+    """Return at most as many subjects as samples, with outlines and counts in turn; each picture is used once."""
     marked: list[Subject] = []
     counted: list[tuple[SampleFile, Boxed]] = []
     for one in boxed:
@@ -364,7 +367,7 @@ def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
 
 
 def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
-    """The picture with a red outline around the first box that has room for it; None where none has."""
+    """Return the picture with a red outline around the first box that has room for it, or None if none has."""
     stroke = max(3, round(_STROKE * max(picture.width, picture.height)))
     for box in one.boxes:
         x0, y0, x1, y1 = box

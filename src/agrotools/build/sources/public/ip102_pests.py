@@ -1,8 +1,8 @@
-"""IP102's classes: their published names, the crops they belong to, and what the knowledge base knows them as.
+"""Classes of IP102: their published names, their crops, and their entries in the knowledge base.
 
-Names keep the authors' spelling, by which the knowledge base finds them; what people call a pest is the base's own
-name. About one in five names stands for more than a species, such as "aphids": whoever names a member of it is right
-too, and the two are never offered side by side.
+Names keep the authors' spelling, by which entries are found; questions use the entry's common name. About one in five
+names covers more than one species, such as "aphids": naming one of its members is right too, and the two are never
+offered as alternatives.
 """
 
 import tomllib
@@ -30,23 +30,26 @@ _TABLES: dict[str, Any] = tomllib.loads(
 CLASSES: tuple[str, ...] = tuple(" ".join(name.split()) for name in _TABLES["classes"].split(";"))
 """Published names by label, 0 to 101."""
 CROPS: tuple[str, ...] = tuple(crop for crop, count in _TABLES["crops"].items() for _ in range(count))
-"""The crop of each label, as the knowledge base calls it."""
+"""Crop of each label, as named in the knowledge base."""
 ORDERS: Mapping[str, tuple[str, str]] = _TABLES["orders"]
-"""Insects of an order, in English and Chinese."""
+"""Descriptions of insect orders, in English and Chinese."""
 TRAITS: Mapping[str, Mapping[str, Any]] = _TABLES["traits"]
-"""Damage, by the word that tells it: ``en``, ``zh``, and the orders that surely do ``not`` do it."""
+"""Kinds of damage, by the word that identifies them in an entry.
+
+``en`` and ``zh`` are descriptions; ``not`` lists orders that certainly do not cause it.
+"""
 UNKNOWN = ("pest.rice_shell_pest",)
-"""Names that stand for no insect that anybody could tell."""
+"""Entries whose names do not identify an insect."""
 _KEY = "ip102"
 DIAGNOSE = "diagnose_pest_disease"
 NOTE = "Photograph of a pest; egg, young and adult are called alike."
 SMALLEST_PX = 64
-"""Shorter side; some are thumbnails of 52."""
+"""Minimum length of the shorter side; some pictures are thumbnails of 52 px."""
 
 
 @dataclass(frozen=True)
 class Pest:
-    """A class: ``label`` as published, ``crop`` whose pictures it comes from, and its entry."""
+    """A class: ``label`` as published, the ``crop`` of its pictures, and its entry."""
 
     label: str
     crop: str
@@ -58,12 +61,12 @@ class Pest:
 
     @property
     def species(self) -> str | None:
-        """Scientific name of a single species; None where the class is wider."""
+        """Scientific name of a single species; None if the class is broader."""
         sci = self.entry.names.sci
         return None if sci is None or sci.endswith((" sp.", " spp.")) else sci
 
     def covers(self, other: "Pest") -> bool:
-        """True if whoever says ``other`` has named this too, or may have: it is this, or one of this group."""
+        """Return True if an answer that names ``other`` may be right for this class: the same, or one of this group."""
         if self.entry.id == other.entry.id:
             return True
         if self.species is not None:
@@ -77,13 +80,13 @@ class Pest:
         return order is not None and other.entry.taxonomy.order == order
 
     def like(self, other: "Pest") -> bool:
-        """True if one name might be right for both."""
+        """Return True if one name might be right for both."""
         return self.covers(other) or other.covers(self)
 
 
 @cache
 def pests() -> dict[int, Pest]:
-    """The classes by label; without those that the knowledge base has no entry for, or cannot tell what they are."""
+    """Return the classes by label, without those that have no entry or whose names do not identify an insect."""
     by_label = {label: entry for entry in kb_names().entries for label in entry.names.datasets.get(_KEY, ())}
     by_number = {number: by_label.get(name) for number, name in enumerate(CLASSES)}
     return {
@@ -94,13 +97,13 @@ def pests() -> dict[int, Pest]:
 
 
 def known_as(pest: Pest) -> tuple[str, ...]:
-    """Every name by which a pest is rightly called, its own first; those of its members where it is a group."""
+    """Return every right name of a pest, its own first; for a group also the names of its members."""
     members = [one for one in pests().values() if one is not pest and pest.covers(one)]
     return tuple(dict.fromkeys(name for one in (pest, *members) for name in one.entry.names.all()))
 
 
 def others_on(pest: Pest) -> Sequence[Pest]:
-    """The other classes of its crop that it cannot be taken for, in the order of classes."""
+    """Return the other classes on its crop that cannot be confused with it, in the order of classes."""
     on_crop = [one for one in pests().values() if one.crop == pest.crop and not pest.like(one)]
     return list({one.entry.id: one for one in on_crop}.values())
 
@@ -110,18 +113,18 @@ _OFFERED = 4
 
 
 def rng_of(*names: str) -> np.random.Generator:
-    """Chance that depends on these names alone."""
+    """Return a random generator that depends only on these names."""
     return np.random.default_rng([zlib.crc32(name.encode()) for name in names])
 
 
 def zh(pest: Pest) -> str:
-    """Its Chinese name; the scientific or English one where there is none."""
+    """Return the Chinese name of a pest; the scientific or English name if it has none."""
     names = pest.entry.names
     return names.zh[0] if names.zh else names.sci or names.en
 
 
 def readable(path: Path, data: DataSet) -> RgbImage | None:
-    """A picture upright and in colour; None where it is none or a thumbnail, which is counted."""
+    """Return a picture upright and in colour; None (counted as dropped) if it is unreadable or a thumbnail."""
     try:
         picture = read_image(path, shown_as=path.name)
     except ToolError:
@@ -134,20 +137,20 @@ def readable(path: Path, data: DataSet) -> RgbImage | None:
 
 
 def advice_topics(pest: Pest) -> tuple[str, ...]:
-    """Topics on which key facts about a pest are held."""
+    """Return the topics on which a pest has key facts."""
     return tuple(topic for topic in ("symptoms", "management") if facts_about(pest.entry.id, topic))
 
 
 def trait_of(pest: Pest) -> str | None:
-    """A damage that its entry tells of."""
+    """Return a kind of damage that the pest's entry mentions, or None."""
     symptoms = " ".join(claim.text for claim in pest.entry.claims_of("symptoms"))
     return next((word for word in TRAITS if word in symptoms), None)
 
 
 def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
-    """Words about one pest: its names, other names to choose among, its order and family with others.
+    """Return words about one pest: its names, alternatives to choose from, and its order and family among others.
 
-    ``at`` is the place of its names among what is looked up on its identification.
+    ``at`` is the index of its names in the results of a look-up on identification.
     """
     others = list(others_on(pest))
     shuffled = [others[int(place)] for place in rng.permutation(len(others))]
@@ -184,7 +187,7 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
 
 
 def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str]:
-    """Words about several: which one, which order and which damage is sought."""
+    """Return words about several pests: the pest, the order and the damage to look for."""
     sought = pests[int(rng.integers(len(pests)))]
     order = sought.entry.taxonomy.order or ""
     trait = next((word for one in pests if (word := trait_of(one)) and _alone(one, pests, word)), "")
@@ -202,7 +205,7 @@ def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str
 
 
 def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
-    """True if the others are of orders that surely do no such damage."""
+    """Return True if the others belong to orders that certainly do not cause this damage."""
     return all(one is pest or one.entry.taxonomy.order in TRAITS[trait]["not"] for one in pests)
 
 
@@ -211,5 +214,5 @@ def _listed(names: Sequence[str], last: str) -> str:
 
 
 def _filled_up(names: Sequence[str]) -> list[str]:
-    """Four names; of fewer the last is repeated, which changes no choice."""
+    """Return four names; if there are fewer, the last is repeated, which does not change the choice."""
     return [*names, *[names[-1]] * _OFFERED][:_OFFERED]

@@ -1,6 +1,6 @@
 """Open-Canopy (Fogel et al. 2025): heights of vegetation in France from airborne laser scanning, 1.5 m pixels.
 
-The rasters of a year cover the country and are only ever read in windows: squares of 500 m in tiles of the test part.
+The rasters of a year cover the whole country and are only read in windows: squares of 500 m in tiles of the test part.
 """
 
 import math
@@ -23,16 +23,17 @@ from agrotools.core import BenchmarkError
 
 SPLITS = ("train", "val", "test", "buffer")
 WINDOW_PX = 333
-"""Four such windows fit into a tile of 1 km."""
+"""Side of a window; four windows fit into a tile of 1 km."""
 MEASURED_CLASSES = (2, 3, 4, 5)
-"""Laser returns from the ground and from low, medium and high vegetation. The raster of heights has roofs, bridges and
-cables too, and water, and guesses where the class is unknown; it has no mark for "no data"."""
+"""Laser returns from the ground and from low, medium and high vegetation. The raster of heights also contains roofs,
+bridges, cables and water, interpolates unknown classes, and has no value for "no data".
+"""
 _HIGH_VEGETATION = 5
 _LEAST_MEASURED = 0.9
-"""Share of a window that must be measured. The boxes that are asked about are larger than what may be missing."""
+"""Minimum measured share of a window. Boxes in questions are larger than the part that may be missing."""
 _CANOPY_DM = 20
 _TALLEST_DM = 1000
-"""No tree in France comes near to 100 m."""
+"""Maximum plausible height; no tree in France is close to 100 m."""
 _PIXEL_M = 1.5
 _NO_DATA = -9999.0
 _HOLE = "unreadable, not fetched or all zero"
@@ -47,7 +48,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True)
 class Tile:
-    """A square of the authors' grid: ``bounds`` are left, bottom, right, top in ``crs`` (None: that of the rasters)."""
+    """A square of the authors' grid; ``bounds`` are left, bottom, right, top in ``crs`` (None: that of the rasters)."""
 
     year: int
     bounds: Bounds
@@ -56,7 +57,7 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class Window:
-    """``heights``: metres (rows, columns), NaN where nothing was measured; ``content``: the same as a GeoTIFF."""
+    """A window. ``heights``: metres (rows, columns), NaN if not measured; ``content``: the same as a GeoTIFF."""
 
     heights: NDArray[np.float32]
     content: bytes
@@ -104,7 +105,7 @@ def _test_tiles(path: Path) -> list[Tile]:
 
 
 def _crs_of(found: dict[str, Any]) -> Any:
-    """The coordinate system that the file names, or None."""
+    """Return the coordinate system declared in the file, or None."""
     from rasterio.crs import CRS
 
     crs = found.get("crs")
@@ -112,7 +113,7 @@ def _crs_of(found: dict[str, Any]) -> Any:
 
 
 def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
-    """As many windows as are wanted, of as many tiles as possible; those of no use are counted by reason."""
+    """Return as many windows as wanted, from as many tiles as possible; unusable ones are counted by reason."""
     import rasterio
 
     settings = {
@@ -144,7 +145,7 @@ def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
 
 
 def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
-    """Rasters of heights and of classes; None where the year was not fetched."""
+    """Return the rasters of heights and of classes, or None if the year was not downloaded."""
     import rasterio
     from rasterio.errors import RasterioError
 
@@ -170,7 +171,7 @@ def _has_the_pixels(transform: Any) -> bool:
 
 
 def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
-    """A quarter of the tile, or why it cannot be used."""
+    """Return a quarter of the tile, or the reason why it cannot be used."""
     from rasterio.errors import RasterioError
 
     bounds = _in_crs(tile, heights.crs)
@@ -183,10 +184,10 @@ def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> W
         return _HOLE
     if values is None or kinds is None:
         return "outside the rasters"
-    # Of a file that a virtual raster lists but that is not there, GDAL complains once; from then on it reads as 0.
+    # If a file of a virtual raster is missing, GDAL reports an error once and then reads it as 0.
     if not values.any() or not kinds.any():
         return _HOLE
-    # High plants are nowhere 0 m high: there, only the classes were fetched.
+    # High vegetation cannot be 0 m high: such heights were not downloaded, only the classes.
     measured = np.isin(kinds, MEASURED_CLASSES) & ~((kinds == _HIGH_VEGETATION) & (values == 0))
     if measured.mean() < _LEAST_MEASURED:
         return "with too little data"
@@ -202,7 +203,7 @@ def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> W
 
 
 def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
-    """Bounds of the tile in the system of the rasters; None where they do not leave room for its four windows."""
+    """Return the bounds of the tile in the rasters' system; None if they have no room for its four windows."""
     from rasterio.crs import CRS
     from rasterio.errors import RasterioError
     from rasterio.warp import transform_bounds
@@ -215,15 +216,15 @@ def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
         return None
     left, bottom, right, top = bounds
     needed = 2 * WINDOW_PX * _PIXEL_M
-    # Degrees lie askew on the map: what is upright around a tile is then somewhat larger than the tile.
+    # A square in degrees is rotated on the map, so its bounding box is slightly larger than the tile.
     fits = all(needed <= side < 1.2 * needed for side in (right - left, top - bottom))
     return (left, bottom, right, top) if fits else None
 
 
 def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArray[Any] | None, Any]:
-    """A quarter of what is around the middle of the tile, and where it lies; no values beyond the edge.
+    """Return a quarter around the middle of the tile and its transform; no values if it extends beyond the raster.
 
-    The size of a tile is no whole number of pixels, so its middle may lie within one.
+    Tile sizes are not whole numbers of pixels, so the middle may be inside one.
     """
     from rasterio.windows import Window as Part
     from rasterio.windows import transform as moved

@@ -1,5 +1,4 @@
-"""PApple RGB-D-Size (Ferrer-Ferrer et al. 2023; Gené-Mola et al. 2023): crops of photographs of apple trees with depth
-from many views; people outlined the apples, as seen and whole, and measured each with a calliper. The test split."""
+"""PApple RGB-D-Size (Ferrer-Ferrer et al. 2023; Gené-Mola et al. 2023): apple tree photographs with depth, in crops."""
 
 import re
 from collections import Counter
@@ -27,15 +26,17 @@ from agrotools.core import BenchmarkError, Intrinsics, ToolError
 from agrotools.tools.fruit.camera import read_depth
 
 Box = tuple[int, int, int, int]
-"""x0, y0, x1, y1 in pixels, ends excluded."""
+"""x0, y0, x1, y1 in pixels, half-open."""
 Outline = list[NDArray[np.int32]]
-"""Polygons, each (points, 2): an apple behind a twig is in several pieces."""
+"""Polygons, each (points, 2); an apple behind a twig consists of several."""
 _LARGEST_PX = 20_000
 FOCAL_PX = 5805.34
-"""Of every photograph, as the authors use it, where no file says otherwise."""
+"""Focal length of the photographs in pixels, as used by the authors; a file may give others."""
 DEPTH_UNIT_MM = 0.1
 _FARTHEST = 65534
-"""Steps of depth that a picture of 16 bits holds; the largest value means "not measured". Farther is background."""
+"""Largest depth of a 16-bit picture, in steps of :data:`DEPTH_UNIT_MM`. Larger depths are background; the value 65535
+means "not measured".
+"""
 _OUTLINES, _WHOLE_OUTLINES = "via_region_data_instance.json", "via_region_data_amodal.json"
 _DEPTH_FOLDERS = ("depth_maps", "depthCropNpy")
 _DIAMETER_FILES = ("GT_diameter.txt", "GT_diameters.txt")
@@ -43,13 +44,12 @@ _FOCAL_FILE = "focal_length.txt"
 _DIAMETER = re.compile(r"(\d{4})_(\d+)_(\d+)\.txt\s*,\s*(\d+(?:\.\d+)?)")
 _FOCAL = re.compile(r"(.*),\s*(\d+(?:\.\d+)?)")
 _ORCHARD = 1
-"""Second number of a line of diameters that crops belong to."""
+"""Second number in the lines of diameters that belong to the crops."""
 _YEARS = {"2": 2018, "3": 2018, "6": 2020, "7": 2020}
-"""By the first digit of the number of a photograph."""
+"""Year by the first digit of the number of a photograph."""
 _LEAST_MM, _MOST_MM = 10.0, 150.0
 _LEAST_SEEN = 0.6
-"""Share of an apple that must be seen, as where the authors report errors of sizes: of less a box hardly says which
-apple is meant."""
+"""Minimum visible share of an apple, as in the authors' size errors; with less, its box may not identify it."""
 _LEAST_AREA_PX = 70
 _LEAST_DEPTH = 0.5
 _SAME_SHAPE = 0.02
@@ -58,7 +58,7 @@ _SEED = 4
 
 @dataclass(frozen=True, eq=False)
 class _Apple:
-    """``seen``: its visible pieces; ``box``: of the whole apple, hidden parts included, ends excluded."""
+    """An apple. ``seen``: its visible pieces; ``box``: around the whole apple including hidden parts, half-open."""
 
     key: tuple[int, int]
     seen: Outline
@@ -89,7 +89,7 @@ def papple(data: DataSet) -> Part:
     for number, picture in enumerate(in_turn):
         if in_use == data.wanted:
             break
-        # One apple is in several crops and would give its answer away to whoever knows it from another.
+        # An apple may be in several crops; its answer in one would reveal it in another.
         fresh = [apple for apple in picture.apples if apple.key not in shown_keys]
         data.dropped["apples shown in another picture already"] += len(picture.apples) - len(fresh)
         focal = focals.get(picture.path.name, FOCAL_PX)
@@ -104,7 +104,7 @@ def papple(data: DataSet) -> Part:
 
 
 def _diameters(path: Path) -> dict[tuple[int, int], float]:
-    """Calliper diameters in millimetres by year and number of the apple; those with two different ones are left out."""
+    """Return calliper diameters in millimetres by year and number of the apple, without contradictory ones."""
     diameters: dict[tuple[int, int], set[float]] = {}
     for number, line in read_lines(path):
         match = _DIAMETER.fullmatch(line)
@@ -120,7 +120,7 @@ def _diameters(path: Path) -> dict[tuple[int, int], float]:
 
 
 def _focals(path: Path) -> dict[str, float]:
-    """Focal lengths in pixels by picture; none where the file, which is optional, is absent."""
+    """Return focal lengths in pixels by picture; empty if the optional file does not exist."""
     focals: dict[str, float] = {}
     for number, line in read_lines(path) if path.is_file() else ():
         match = _FOCAL.fullmatch(line)
@@ -133,7 +133,7 @@ def _focals(path: Path) -> dict[str, float]:
 def _pictures(
     root: Path, depths: Path, diameters: Mapping[tuple[int, int], float], left_out: Counter[str]
 ) -> Iterator[_Picture]:
-    """Pictures with at least one apple that can be asked about, as far as outlines and sizes tell."""
+    """Yield the pictures with at least one apple that is usable by its outlines and diameter."""
     seen = read_outlines(root / "gt_json" / "test" / _OUTLINES, left_out)
     whole = read_outlines(root / "gt_json" / "test" / _WHOLE_OUTLINES, Counter())
     for name, pieces in seen.items():
@@ -158,7 +158,7 @@ def _pictures(
 def _apple(
     key: tuple[int, int], seen: Outline, whole: Outline | None, diameters: Mapping[tuple[int, int], float]
 ) -> _Apple | str:
-    """The apple, or why it cannot be asked about."""
+    """Return the apple, or the reason why it cannot be used."""
     if key not in diameters:
         return "apples without a diameter"
     if whole is None:
@@ -175,7 +175,7 @@ def _apple(
 def _subjects(
     name: str, picture: _Picture, apples: Sequence[_Apple], focal_px: float, data: DataSet
 ) -> tuple[list[Subject], set[tuple[int, int]]]:
-    """Things of one picture, and the keys of their apples; none where no apple has a depth."""
+    """Return subjects of one picture and the keys of their apples; both empty if no apple has a depth."""
     import cv2
 
     photo = read_photo(picture.path)
@@ -213,7 +213,10 @@ def _subjects(
 
 
 def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None:
-    """Depth of every pixel of a picture of ``size`` (width, height), 0 where unknown; None where all is."""
+    """Return the depth in a picture of ``size`` (width, height), 0 if unknown; None if there is none at all.
+
+    The values are in steps of :data:`DEPTH_UNIT_MM`.
+    """
     import cv2
 
     try:
@@ -227,20 +230,23 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
         values = f"{mm.shape[1]} x {mm.shape[0]} values"
         raise BenchmarkError(f"{path} has {values}, and its picture {size[0]} x {size[1]} pixels")
     if (mm.shape[1], mm.shape[0]) != size:
-        # Nearest values: between an apple and the leaves behind it there is nothing.
+        # Nearest values, because depths between an apple and the leaves behind it do not exist.
         mm = cv2.resize(mm, size, interpolation=cv2.INTER_NEAREST)
     steps = np.round(np.nan_to_num(mm, nan=0.0) / DEPTH_UNIT_MM)
     return np.where(steps <= _FARTHEST, steps, 0).astype(np.uint16)
 
 
 def read_outlines(path: Path, left_out: Counter[str]) -> dict[str, dict[int, Outline]]:
-    """The pieces of every apple that has a number, by picture and number, from a file of the VGG Image Annotator.
+    """Read the pieces of every numbered apple, by picture and number, from a file of the VGG Image Annotator.
 
-    By the picture's name and not by the file's own key, which holds a size that need not be the same in two files.
-    ``left_out`` counts what cannot be used.
+    Pictures are identified by name instead of the file's own keys, which contain a size that may differ between two
+    files.
+
+    Args:
+        left_out: counter of unusable outlines, by reason.
 
     Raises:
-        BenchmarkError: the file cannot be read, or is not of that form.
+        BenchmarkError: the file cannot be read, or has another format.
     """
     entries = read_json(path)
     if not isinstance(entries, dict):
@@ -281,18 +287,18 @@ def _pieces(regions: Any, left_out: Counter[str]) -> dict[int, Outline]:
 
 
 def box_of(outline: Outline) -> Box:
-    """The box around all pieces."""
+    """Return the box around all pieces."""
     points = np.concatenate(outline)
     (x0, y0), (x1, y1) = points.min(axis=0).tolist(), points.max(axis=0).tolist()
     return x0, y0, x1 + 1, y1 + 1
 
 
 def mask_of(outline: Outline, box: Sequence[int]) -> NDArray[np.bool_]:
-    """Pixels of the box that lie in one of the pieces."""
+    """Return the mask of pixels in the box that are inside one of the pieces."""
     import cv2
 
     drawn = np.zeros((box[3] - box[1], box[2] - box[0]), np.uint8)
     for piece in outline:
-        # One by one: drawn together, pieces that overlap would leave a hole.
+        # Pieces are drawn one by one, because overlapping pieces drawn together would leave a hole.
         cv2.fillPoly(drawn, [piece - np.array(box[:2], np.int32)], 1)
     return drawn > 0

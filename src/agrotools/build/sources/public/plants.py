@@ -1,8 +1,8 @@
-"""Photographs of plants with one disease or weed named each: PlantSeg, DeepWeeds, and questions on what ails a plant.
+"""Photographs of plants with one disease or weed each: PlantSeg, DeepWeeds, and questions on diseases of a plant.
 
-PlantSeg (Wei et al. 2026) shows plants in the field with one disease a picture; its test split is used. Its masks
-outline lesions but no leaves, so how much of a leaf is diseased is not known, and not asked. DeepWeeds (Olsen et al.
-2019) shows weeds of Australian rangeland with one label a picture; the test part of fold 0 is used.
+PlantSeg (Wei et al. 2026) shows plants in the field with one disease per picture; its test split is used. Its masks
+outline lesions but not leaves, so the diseased share of a leaf is unknown and not asked for. DeepWeeds (Olsen et al.
+2019) shows weeds of Australian rangeland with one label per picture; the test part of fold 0 is used.
 """
 
 import zlib
@@ -33,9 +33,9 @@ from agrotools.knowledge.kb_names import kb_names
 from agrotools.knowledge.words import folded
 
 CAUSES = {"fungus": "fungi", "oomycete": "oomycetes", "bacterium": "bacteria", "virus": "viruses"}
-"""Kinds of cause that are asked about; their plurals are what templates call all such diseases of a plant."""
+"""Kinds of causes in questions; the plurals are the templates' words for all such diseases of a plant."""
 _SEVERAL_CAUSES = ("disease.banana_cigar_end_rot",)
-"""A fungus, an oomycete or both: no one answer is right."""
+"""Entries with several possible causes (a fungus, an oomycete or both), for which no single answer is right."""
 _MOST_UNREADABLE = 0.1
 _MOST_OPTIONS = 4
 _SEED = 3
@@ -43,7 +43,7 @@ _SEED = 3
 
 @dataclass(frozen=True)
 class Disease:
-    """One of the authors' labels: ``short`` is what it is called where the plant is known."""
+    """One of the authors' labels. ``short`` is its name without the plant."""
 
     label: str
     plant: str
@@ -51,7 +51,7 @@ class Disease:
 
     @property
     def short(self) -> str:
-        """A grapevine is a grape here."""
+        """Name without the plant; labels of grape begin with "grapevine"."""
         return self.label.removeprefix(self.plant).removeprefix("vine ").strip()
 
     @property
@@ -69,12 +69,15 @@ class DiseasedPlant:
 def disease_subjects(
     name: str, pictures: Sequence[DiseasedPlant], diseases: Mapping[str, Disease], data: DataSet
 ) -> list[Subject]:
-    """As many pairs as samples, named after ``name``; no more pictures are opened than it takes.
+    """Return at most as many pairs as samples, with names that begin with ``name``.
 
-    ``diseases`` are all that may be offered, by any key.
+    No more pictures are opened than needed.
+
+    Args:
+        diseases: all diseases that may be offered as choices.
 
     Raises:
-        BenchmarkError: many pictures cannot be read, or there are no two of a plant.
+        BenchmarkError: many pictures cannot be read, or no plant has two readable ones.
     """
     by_plant: dict[str, list[DiseasedPlant]] = {}
     for picture in pictures:
@@ -108,7 +111,10 @@ def disease_subjects(
 
 
 def _is_readable(path: Path) -> bool:
-    """They were gathered from the web: one that is odd is passed over, many mean a download that went wrong."""
+    """Return True if a picture can be opened.
+
+    The pictures come from the web: single broken ones are skipped, but many indicate a failed download.
+    """
     try:
         read_photo(path)
     except BenchmarkError:
@@ -121,9 +127,10 @@ def _note(picture: DiseasedPlant) -> str:
 
 
 def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, DiseasedPlant]]:
-    """Pictures of one plant two by two, by turns of one disease and of two, so that neither can be taken for granted.
+    """Pair pictures of one plant, alternating between pairs with one disease and with two.
 
-    Diseases take turns too: of some there are a hundred times as many pictures as of others.
+    Neither can thus be assumed. Diseases take turns as well, because some have a hundred times as many pictures as
+    others.
     """
     waiting: dict[str, list[DiseasedPlant]] = {}
     for picture in spread(pictures, lambda picture: picture.disease.label, len(pictures), _SEED):
@@ -138,7 +145,7 @@ def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, D
 
 
 def _next_labels(waiting: Mapping[str, Sequence[DiseasedPlant]], *, alike: bool) -> tuple[str, str] | None:
-    """The diseases of the next two pictures, those first that waited longest."""
+    """Return the diseases of the next two pictures, those that waited longest first."""
     if alike:
         return next(((label, label) for label, remaining in waiting.items() if len(remaining) >= 2), None)
     some = [label for label, remaining in waiting.items() if remaining]
@@ -169,12 +176,12 @@ def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
 
 
 def _crop(disease: Disease) -> str:
-    """The plant by a name under which the knowledge base has the disease."""
+    """Return the plant under a name with which the knowledge base lists the disease."""
     return disease.plant if kb_names().is_on(disease.entry, disease.plant) else disease.entry.crops[0]
 
 
 def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:
-    """Words for questions on a picture: its plant, the diseases offered, the one that somebody suspects."""
+    """Return words for questions on a picture: its plant, the diseases offered, the suspected one."""
     draw, disease = _draw(picture), picture.disease
     others = [one for one in of_plant if one.label != disease.label]
     wrong = [others[int(place)] for place in draw.permutation(len(others))][: _MOST_OPTIONS - 1]
@@ -199,14 +206,14 @@ def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> 
         "sought_cause": f"an {looked_for.cause}" if looked_for.cause == "oomycete" else f"a {looked_for.cause}",
         "of_sought_cause": _ids(of_plant, looked_for.cause),
     }
-    # Fewer than four are filled up with the last, which changes no choice.
+    # Fewer than four options are padded with the last one, which does not change the choice.
     for place, one in enumerate([*offered, *[offered[-1]] * _MOST_OPTIONS][:_MOST_OPTIONS], start=1):
         words |= {f"option_{place}": one.short, f"id_{place}": one.entry.id}
     return words | {word: _ids(of_plant, kind) for kind, word in CAUSES.items()}
 
 
 def _ids(diseases: Sequence[Disease], cause: str | None) -> str:
-    """As a list that an expression can hold."""
+    """Return ids as a list that an expression can contain."""
     return str([one.entry.id for one in diseases if one.cause == cause])
 
 
@@ -216,7 +223,7 @@ PLANTS = (
     "maple", "peach", "plum", "potato", "raspberry", "rice", "soybean", "squash", "strawberry", "tobacco", "tomato",
     "wheat", "zucchini",
 )  # fmt: skip
-"""A label begins with its plant."""
+"""Plants of the labels; each label begins with its plant."""
 _KEY = "plantseg"
 _METADATA = ("Metadata.csv", "metadata.csv", "Metadatav2.csv", "metadatav2.csv")
 _SPLITS = ("training", "train", "validation", "val", "test")
@@ -224,7 +231,7 @@ _SPLITS = ("training", "train", "validation", "val", "test")
 
 @adapter("plantseg")
 def plantseg(data: DataSet) -> Part:
-    """Pictures whose disease is to be named, or its cause."""
+    """Pictures whose disease, or its cause, is to be named."""
     root = find_root(data.folder, ("images/test",))
     table = first_of(root, _METADATA)
     rows = read_table(table, ("Name", "Disease", "Split"))
@@ -242,7 +249,7 @@ def plantseg(data: DataSet) -> Part:
 
 
 def known_diseases() -> dict[str, Disease]:
-    """The authors' labels that the knowledge base has an entry for, by label as names are compared."""
+    """Return the authors' labels that have an entry in the knowledge base, by folded label."""
     diseases: dict[str, Disease] = {}
     for entry in kb_names().entries:
         for label in entry.names.datasets.get(_KEY, ()):
@@ -253,7 +260,7 @@ def known_diseases() -> dict[str, Disease]:
 
 
 def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease]) -> list[DiseasedPlant]:
-    """Every row's picture; which of the suffixes it has, a row does not tell reliably."""
+    """Return the picture of every row, matched without suffix because the rows' suffixes are unreliable."""
     files = by_stem(place, SUFFIXES)
     names = [_stem(row["Name"]) for row in rows]
     missing = [name or "a picture without a name" for name in names if name not in files]
@@ -267,7 +274,7 @@ def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[
 
 
 def _stem(name: str) -> str:
-    """Only a picture's suffix is cut off: names may hold other dots."""
+    """Return the name without a picture suffix; other dots in names are kept."""
     plain = Path(name.strip().replace("\\", "/")).name
     return Path(plain).stem if Path(plain).suffix.lower() in SUFFIXES else plain
 

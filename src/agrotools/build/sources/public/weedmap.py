@@ -1,9 +1,9 @@
 """WeedMap (Sa et al. 2018): sugar beet and weeds from a drone, in tiles of multispectral maps with labels per pixel.
 
-The authors divide nothing into train and test; maps 003 (RedEdge) and 005 (Sequoia) are by custom the test part.
-Pixels that are black in all channels lie outside the map. Questions about bands (``band_tile``: a raster whose bands
-are all ranked; ``band_set``: three named bands of it) have the statistic of the tool as truth
-(:mod:`agrotools.tools.crop_weed.bands`), worked out on the true classes.
+The authors define no split; maps 003 (RedEdge) and 005 (Sequoia) are customarily the test part. Pixels that are black
+in all channels are outside the map. Questions about bands (``band_tile``: a raster whose bands are all ranked;
+``band_set``: three named bands of it) use the statistic of the tool as truth
+(:mod:`agrotools.tools.crop_weed.bands`), computed on the true classes.
 """
 
 import re
@@ -34,19 +34,19 @@ from agrotools.tools.crop_weed.result import CROP, NO_DATA, SOIL, WEED
 MAPS: Mapping[str, tuple[str, ...]] = {"003": ("B", "G", "R", "RE", "NIR"), "005": ("G", "R", "RE", "NIR")}
 """Maps of the test part and the channels of their cameras, RedEdge and Sequoia."""
 COLOURS = {(0, 0, 0): 0, (0, 255, 0): 1, (255, 0, 0): 2}
-"""Of the coloured labels: other, crop, weed."""
+"""Classes by colour of the labels: 0 other, 1 crop, 2 weed."""
 WORDS = {"B": "blue", "G": "green", "R": "red", "RE": "red edge", "NIR": "near infrared"}
 WORDS_ZH = {"B": "蓝", "G": "绿", "R": "红", "RE": "红边", "NIR": "近红外"}
 _MOST_PX = 4_000_000
-"""Of a tile; the authors' have 480 x 360."""
+"""Maximum number of pixels of a tile; the authors' tiles have 480 x 360."""
 _GSD_M = 0.01
 _LEAST_DATA = 0.5
-"""Share of each quarter of a tile that must hold data, so that no half or quarter is asked about in vain."""
+"""Minimum share of each quarter of a tile that must hold data, so that every half and quarter can be asked about."""
 _SEED = 18
 _PAIRS_A_BAND_PAIR = 4
 _IN_SET = 3
 _NEEDED = "NIR"
-"""Plants are told from soil by an index, and every set must allow one."""
+"""Band that every set must include, because plants are separated from soil by an index that uses it."""
 
 Classes = NDArray[np.uint8]
 Mask = NDArray[np.bool_]
@@ -54,7 +54,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True, eq=False)
 class Tile:
-    """``classes``: 0 other, 1 crop, 2 weed; ``channels``: files in the order of the map's channels."""
+    """A tile of a map. ``classes``: 0 other, 1 crop, 2 weed; ``channels``: files in the order of the map's channels."""
 
     map: str
     channels: tuple[Path, ...]
@@ -62,9 +62,9 @@ class Tile:
 
     @property
     def bands(self) -> NDArray[np.uint8] | None:
-        """Channels, rows, columns; None if one cannot be read or has another form than its labels."""
+        """Bands (channels, rows, columns); None if a channel cannot be read or differs in size from the labels."""
         read = [_pixels(path) for path in self.channels]
-        # A grey picture may be stored with the same values for red, green and blue.
+        # A grey picture may be stored with identical red, green and blue.
         grey = [one[..., 0] if one is not None and one.ndim == 3 and _is_grey(one) else one for one in read]
         bands = [one for one in grey if one is not None and one.dtype == np.uint8 and one.shape == self.classes.shape]
         return np.asarray(bands, np.uint8) if len(bands) == len(read) else None
@@ -72,13 +72,13 @@ class Tile:
 
 @dataclass(frozen=True, eq=False)
 class TileTruth:
-    """True classes of a tile, and where it holds data."""
+    """True classes of a tile, and the mask of pixels that hold data."""
 
     classes: Classes
     valid: Mask
 
     def area(self, region: Region | None) -> AreaTruth:
-        """Areas in a region, or in all of the tile."""
+        """Return the areas in a region, or in the whole tile for None."""
         return count_area(self.classes, None, region, self.valid)
 
 
@@ -87,7 +87,7 @@ _Shown = tuple[SampleFile, TileTruth]
 
 @adapter("weedmap")
 def weedmap(data: DataSet) -> Part:
-    """Areas of crop and weeds, and the bands that tell them apart."""
+    """Areas of crop and weeds, and the bands that separate them."""
     tiles = [tile for name, root in _maps_in(data.folder).items() for tile in _tiles_of(root, name, data.dropped)]
     by_map = _usable_files(_in_order(tiles), data)
     if data.samples and not any(by_map.values()):
@@ -104,10 +104,10 @@ def weedmap(data: DataSet) -> Part:
 
 
 def _maps_in(folder: Path) -> dict[str, Path]:
-    """Folders of the maps that are there, by name.
+    """Return the folders of the available maps, by name.
 
     Raises:
-        BenchmarkError: there is none.
+        BenchmarkError: there are none.
     """
     folders: dict[str, Path] = {}
     for name in MAPS:
@@ -119,7 +119,7 @@ def _maps_in(folder: Path) -> dict[str, Path]:
 
 
 def _tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
-    """The tiles of a map in which something grows; the others are counted in ``dropped`` by reason."""
+    """Return the tiles of a map that contain plants; the others are counted in ``dropped`` by reason."""
     tiles: list[Tile] = []
     for path in sorted((root / "groundtruth").iterdir()):
         match = re.fullmatch(rf"{name}_(frame\d+)_GroundTruth_color\.png", path.name)
@@ -141,7 +141,7 @@ def _tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
 
 
 def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
-    """The picture, converted to ``mode`` or as it is stored; None if it cannot be read."""
+    """Return the picture, converted to ``mode`` if given; None if it cannot be read."""
     from PIL import Image
 
     try:
@@ -149,7 +149,7 @@ def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
             if picture.width * picture.height > _MOST_PX:
                 return None
             return np.asarray(picture.convert(mode) if mode else picture)
-    except Exception:  # Decoders raise whatever a damaged file leads them to.
+    except Exception:  # Decoders raise exceptions of many types for damaged files.
         return None
 
 
@@ -158,7 +158,7 @@ def _is_grey(pixels: NDArray[Any]) -> bool:
 
 
 def _classes(coloured: NDArray[Any]) -> Classes:
-    """Classes by colour, 255 for any other."""
+    """Return classes by colour, 255 for unknown colours."""
     classes = np.full(coloured.shape[:2], 255, np.uint8)
     for colour, value in COLOURS.items():
         classes[(coloured == np.array(colour)).all(axis=2)] = value
@@ -166,14 +166,14 @@ def _classes(coloured: NDArray[Any]) -> Classes:
 
 
 def _in_order(tiles: Sequence[Tile]) -> list[Tile]:
-    """Both maps in turn, tiles with crop and weeds first: more can be asked of them."""
+    """Order tiles so that both maps take turns and tiles with both crop and weeds come first."""
     both = [tile for tile in tiles if {1, 2} <= set(np.unique(tile.classes).tolist())]
     others = [tile for tile in tiles if tile not in both]
     return [tile for some in (both, others) for tile in spread(some, lambda tile: tile.map, len(some), _SEED)]
 
 
 def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown]]:
-    """Files made of the first tiles that can be used, as many as are wanted: by map."""
+    """Return files made from the first usable tiles, as many as wanted, by map."""
     by_map: dict[str, dict[str, _Shown]] = {name: {} for name in MAPS}
     for tile in tiles:
         if sum(map(len, by_map.values())) == data.wanted:
@@ -190,7 +190,7 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
             continue
         names = MAPS[tile.map]
         facts = {"width_px": columns, "height_px": rows, "gsd_m": _GSD_M, "note": _note(names)}
-        # 0 stands for no data, so the darkest value where there is data becomes 1.
+        # 0 marks missing data, so the darkest valid value becomes 1.
         stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
         content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
         file = data.originals.made(content, ".tif", kind="raster", bands=names, **facts)
@@ -217,7 +217,7 @@ def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
 
 
 def _band_subjects(pairs: Sequence[Sequence[_Shown]], data: DataSet) -> list[Subject]:
-    """Every fourth pair of tiles also for the questions about bands, which take a while to answer."""
+    """Return subjects for questions about bands, whose truth is slow to compute, from every fourth pair of tiles."""
     subjects: list[Subject] = []
     for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):
         metadata: dict[str, JsonValue] = {"pair": number}
@@ -230,7 +230,7 @@ def _band_subjects(pairs: Sequence[Sequence[_Shown]], data: DataSet) -> list[Sub
 
 @dataclass(frozen=True, eq=False)
 class BandTile:
-    """A raster in ``path`` with its truth. The names of its bands are in ``file``."""
+    """A raster in ``path`` with its truth; ``file`` holds the names of its bands."""
 
     file: SampleFile
     path: Path
@@ -241,7 +241,7 @@ class BandTile:
         return self.file.bands or ()
 
     def ranking(self, names: Sequence[str]) -> JsonValue:
-        """The tool's ranking of every three of these bands for the true classes; None with fewer than two classes."""
+        """Return the tool's ranking of sets of three of these bands for the true classes; None without two classes."""
         classes = np.choose(self.truth.classes, (SOIL, CROP, WEED)).astype(np.uint8)
         classes[~self.truth.valid] = NO_DATA
         bands = dict(zip(self.names, read_bands(self.path), strict=True))
@@ -251,7 +251,7 @@ class BandTile:
 
 
 def tile_subject(name: str, tiles: Sequence[BandTile], metadata: dict[str, JsonValue]) -> Subject:
-    """Rasters of one camera whose bands are all compared."""
+    """Return a subject of rasters of one camera whose bands are all compared."""
 
     @cache
     def truth(index: int) -> dict[str, JsonValue]:
@@ -272,7 +272,7 @@ def tile_subject(name: str, tiles: Sequence[BandTile], metadata: dict[str, JsonV
 
 
 def set_subject(name: str, tile: BandTile, metadata: dict[str, JsonValue]) -> Subject:
-    """Every three bands of one raster, among them near infrared, each a thing of its own."""
+    """Return a subject with one thing for each set of three bands of a raster that includes near infrared."""
     sets = [chosen for chosen in combinations(tile.names, _IN_SET) if _NEEDED in chosen]
 
     @cache

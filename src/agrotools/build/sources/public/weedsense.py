@@ -1,8 +1,8 @@
 """WeedSense (Sarker et al. 2025): potted weeds filmed week by week, with masks of the plants; the test split.
 
-Frames were divided by chance, so that neighbours of a test frame are in the training split: of each species and week
-one frame at most is shown. Heights are in the table too, but no frame tells how large a pixel is: none is asked about.
-Which pot a frame shows is not told either, so questions compare pictures of a species, not the growth of one plant.
+Frames were split at random, so neighbours of test frames are in the training split; therefore at most one frame of each
+species and week is used. The table also has heights, but pixel sizes are unknown, so there are no questions about them.
+Frames do not identify the pot either, so questions compare pictures of a species, not the growth of one plant.
 """
 
 from collections import Counter, defaultdict
@@ -30,21 +30,23 @@ SPECIES: Mapping[str, str] = {
     "ECHCG": "barnyardgrass", "ERICA": "horseweed", "PANDI": "fall panicum", "SETFA": "giant foxtail",
     "SETPU": "yellow foxtail", "SIDSP": "prickly sida", "SORHA": "johnsongrass", "SORVU": "shattercane",
 }  # fmt: skip
-"""By EPPO code, as the table gives it; what people call the weed."""
+"""Common names of the weeds, by the EPPO codes of the table."""
 WEEKS = range(1, 12)
 IGNORE = 255
 """Value of pixels that the annotators left undecided."""
 _CLASSES = range(len(SPECIES) + 1)
 _MOST_IGNORED = 0.01
-"""Share of a picture: a tool cannot know which pixels to leave out, and questions are right within two points."""
+"""Largest share of undecided pixels in a picture. A tool cannot know which pixels to leave out, and the tolerance of
+answers is two points.
+"""
 _MOST_OTHER = 0.01
-"""Share of the plant that may bear the number of another species; one species is in a picture."""
+"""Largest share of a plant with the number of another species; a picture shows a single species."""
 _MOST_LACKING = 0.05
-"""Share of the table's rows that may lack a file; more means that archives were not unpacked whole."""
+"""Largest share of the table's rows without files; more means that archives were unpacked incompletely."""
 _LEAST_IN_ONE_PIECE = 0.95
-"""Share of the plant in its largest piece, for its form to be that of the plant."""
+"""Smallest share of the plant in its largest piece for its form to be measured."""
 _WEEKS_OF_A_SPECIES = 4
-"""Pictures that a series needs for a curve."""
+"""Number of pictures that a series needs for a curve."""
 _SEED = 12
 _DIGITS = 6
 
@@ -53,7 +55,7 @@ Mask = NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Frame:
-    """A frame of the table whose files are there."""
+    """A frame of the table whose files exist."""
 
     image: Path
     mask: Path
@@ -63,7 +65,7 @@ class Frame:
 
 @dataclass(frozen=True)
 class _Truth:
-    """Truth of a picture. ``form`` is None where the plant is in pieces."""
+    """Truth of a picture; ``form`` is None if the plant is in several pieces."""
 
     species: str
     week: int
@@ -100,10 +102,10 @@ def weedsense(data: DataSet) -> Part:
 
 
 def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
-    """The table's frames, in order of their names; no picture is opened.
+    """Return the table's frames, sorted by name; no picture is opened.
 
     Raises:
-        BenchmarkError: the table holds what it should not, or many files are not there.
+        BenchmarkError: the table has invalid values, or many files are missing.
     """
     table = root / "test_data.csv"
     listed: dict[str, tuple[str, int]] = {}
@@ -118,7 +120,7 @@ def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
         entry = (species, int(float(week)))
         if listed.setdefault(stem, entry) != entry:
             raise BenchmarkError(f"{table}, line {number} contradicts another line on {stem[:80]}")
-    # An archive may hold the folder of its name once more inside.
+    # The unpacked archive may contain a nested folder of the same name.
     images = by_stem(find_root(root, ("images",)) / "images", SUFFIXES, deep=True)
     masks = by_stem(find_root(root, ("mmseg_masks",)) / "mmseg_masks", (".png",), deep=True)
     lacking = sorted(listed.keys() - (images.keys() & masks.keys()))
@@ -134,7 +136,7 @@ def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
 
 
 def _is_week(text: str) -> bool:
-    """Spreadsheets write 3 as 3.0."""
+    """Return True if a text is a week; spreadsheets may write 3 as 3.0."""
     try:
         return float(text) in WEEKS
     except ValueError:
@@ -142,7 +144,7 @@ def _is_week(text: str) -> bool:
 
 
 def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
-    """One frame of each species and week, of as many species as leaves each with several weeks."""
+    """Choose one frame of each species and week, limiting the species so that each keeps several weeks."""
     kinds = {(frame.species, frame.week) for frame in frames}
     one_of_each = spread(frames, lambda frame: (frame.species, frame.week), len(kinds), _SEED)
     species = sorted({frame.species for frame in frames})
@@ -154,10 +156,10 @@ def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
 
 
 def _values(frame: Frame) -> NDArray[np.uint8]:
-    """The mask of a frame.
+    """Return the mask of a frame.
 
     Raises:
-        BenchmarkError: it or its picture cannot be read, they differ in size, or it holds what is no class.
+        BenchmarkError: the mask or its picture cannot be read, they differ in size, or the mask has invalid values.
     """
     values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
     read_photo(frame.image, (values.shape[0], values.shape[1]))
@@ -165,10 +167,10 @@ def _values(frame: Frame) -> NDArray[np.uint8]:
 
 
 def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dict[str, int]:
-    """The number of each species in the masks, which the authors do not publish: that of most of its pictures' plants.
+    """Return the number of each species in the masks, which the authors do not publish.
 
-    No two species have one number. Where two want the same, that with more pictures has it, and the other's pictures
-    are not used.
+    It is the most frequent number among the plants of its pictures. Numbers are unique: if two species share one, the
+    species with more pictures gets it, and the pictures of the other are not used.
     """
     frames_of_count: Counter[tuple[str, int]] = Counter()
     for frame, values in zip(frames, masks, strict=True):
@@ -184,7 +186,7 @@ def _numbers(frames: Sequence[Frame], masks: Sequence[NDArray[np.uint8]]) -> dic
 
 
 def _refusal(values: NDArray[np.uint8], number: int | None) -> str | None:
-    """Reason that no question can be asked about a picture; None if one can."""
+    """Return the reason why no question can be asked about a picture, or None."""
     if np.mean(values == IGNORE) > _MOST_IGNORED:
         return "with more than 1 % left undecided"
     plant = int(np.count_nonzero(_plant(values)))
@@ -196,7 +198,7 @@ def _refusal(values: NDArray[np.uint8], number: int | None) -> str | None:
 
 
 def _plant(values: NDArray[np.uint8]) -> Mask:
-    """Every class but the background: what bears a wrong number is a plant too."""
+    """Return the mask of all plants; pixels with a wrong species number are plants too."""
     return (values > 0) & (values != IGNORE)
 
 
@@ -204,13 +206,13 @@ def _pot_picture(frame: Frame, values: NDArray[np.uint8], data: DataSet) -> _Sho
     file = data.originals.file(frame.image, note=f"Frame of a video of potted {SPECIES[frame.species]}.")
     plant = _plant(values)
     result = AreaTruth(0, int(plant.sum()), 0, int(np.count_nonzero(values != IGNORE))).as_result()
-    # What is no plant is pot, floor and wall: of crop, weeds and soil the mask tells nothing.
+    # Pixels outside the plant are pot, floor and wall: the mask says nothing about crop, weeds and soil.
     cover = {key: result[key] for key in ("total_px", "veg_px", "veg_pct")}
     return file, _Truth(frame.species, frame.week, cover, _form(plant))
 
 
 def _form(mask: Mask) -> dict[str, Any] | None:
-    """Form of the plant by a perfect tool: the same geometry, on the annotators' outline."""
+    """Return the form that a perfect tool measures: the same geometry, applied to the annotators' outline."""
     form = find_plants(mask, side_view=True)
     if not form.plants or form.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
         return None
@@ -230,7 +232,7 @@ def _described(plant: Plant) -> dict[str, Any]:
 
 
 def _subjects(code: str, pictures: Sequence[_Shown]) -> list[Subject]:
-    """The pictures of a species: by week, in an order that tells nothing, and those whose plant has a form."""
+    """Return subjects of a species: pictures by week, in arbitrary order, and those with a measurable form."""
     by_week = sorted(pictures, key=lambda one: one[1].week)
     mixed = sorted(pictures, key=lambda one: str(one[0].sha256))
     formed = [one for one in by_week if one[1].form is not None]
