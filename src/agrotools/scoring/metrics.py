@@ -104,7 +104,7 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
     {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )
-"""Predicates for the slots that each metric averages; a sample without such slots has no row of the metric."""
+"""Predicates of the slots that each metric averages; a sample without such slots has no row of the metric."""
 
 
 def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
@@ -127,7 +127,7 @@ def own_metric(metric: str) -> bool:
 
 
 def stands_for_sample(metric: str) -> bool:
-    """Return True if a metric stands for a whole sample. A metric by judge has no rows before the judge was asked."""
+    """Return True if a metric is the score of a whole sample. If a judge grades it, it has no rows before that."""
     info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
     return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 

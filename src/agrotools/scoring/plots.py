@@ -256,7 +256,7 @@ def _key(x: str | float) -> str | Number:
 def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -> int:
     """Return the largest number of values that fit into intervals, one in each.
 
-    Each value takes the open interval that ends first."""
+    Each value takes the interval that ends first among the free ones that contain it."""
     waiting = sorted(intervals)
     started: list[float] = []
     fitted = next_to_start = 0

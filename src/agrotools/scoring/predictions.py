@@ -121,7 +121,7 @@ _ENDS = (
 
 
 class PublishedScorerStops(BenchmarkError):
-    """Error: the published scorer fails with ``exception`` (name of a Python class) at ``where`` and has no figures."""
+    """Failure of a published scorer with ``exception`` (name of a Python class) at ``where``; it has no figures."""
 
     def __init__(self, exception: str, where: str, reason: str) -> None:
         super().__init__(
@@ -134,7 +134,7 @@ class PublishedScorerStops(BenchmarkError):
 
 @contextmanager
 def published(where: str) -> Generator[None]:
-    """Context of code that follows a published scorer so closely that it fails in the same cases.
+    """Convert exceptions of code that follows a published scorer so closely that it fails in the same cases.
 
     Raises:
         PublishedScorerStops: instead of the exception of the original.

@@ -70,7 +70,7 @@ class Counts(FrozenModel):
     asked_for_form: int = 0
     """Number of answers without the form's lines, for which the model was asked once."""
     form_failures: dict[str, int] = {}
-    """Number of these requests that failed, by reason; only the first answer was then read."""
+    """Number of these requests that failed (cut off, refused or empty reply), by reason."""
     choice_set_jaccard: float | None = None
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
@@ -121,8 +121,8 @@ class PublishedFigures(FrozenModel):
 
     ``reference`` holds the values of the published scorer including its bugs, which may exceed 1; None if it counts
     nothing. ``stops`` is the reason if it fails with an exception. ``corrected`` holds the values without misleading
-    parts, ``left_out`` the reasons by metric that could not be computed. ``differs`` lists deviations from the
-    published setup that make the printed rows not comparable. ``embedder`` is the model of the similarities, empty
+    parts, ``left_out`` the reasons why metrics could not be computed. ``differs`` lists deviations from the published
+    setup that make the printed rows not comparable. ``embedder`` is the model of the similarities, empty
     without one.
     """
 
@@ -137,7 +137,8 @@ class PublishedFigures(FrozenModel):
 
 
 class CallRatio(FrozenModel):
-    """``agrotools.call_ratio``: ratio of calls made to calls of the reference, 1 for equal numbers; failed calls count.
+    """Ratio of calls made to calls of the reference (``agrotools.call_ratio``), 1 for equal numbers; failed calls
+    count.
 
     ``n`` is the number of valid end-to-end records with an answer whose reference has calls, ``mean`` the mean of their
     ratios. ``made`` and ``needed`` are the calls of all these records.

@@ -156,7 +156,7 @@ def _correction() -> re.Pattern[str]:
 
 
 def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
-    """True if words shortly after ``current``, or contrasting ones before ``claim``, retract ``current``."""
+    """Return True if words shortly after ``current``, or contrasting words before ``claim``, retract ``current``."""
     near = min(claim.start, current.end + NEAR)
     return (
         _correction().search(reply.low, current.end, near) is not None
