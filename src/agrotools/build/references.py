@@ -104,8 +104,7 @@ class Tally:
     """Outcomes of the chains of a build.
 
     ``run``: number of chains; ``dropped``: chains without a sample, by reason; ``lacking``: samples that need a
-    back-end
-    that this machine lacks, by tool; ``first``: the first error of a dropped chain.
+    back-end that this machine lacks, by tool; ``first``: the first error of a dropped chain.
     """
 
     run: int = 0

@@ -1,8 +1,7 @@
 """Drawn wheat ears from above; the number and position of every ear are known.
 
 Always marked as synthetic. Ears are upright, leaning or lying, cross each other and are hidden by leaves; awns,
-ripeness
-and light differ between pictures.
+ripeness and light differ between pictures.
 """
 
 import math

@@ -1,8 +1,7 @@
 """The ``field`` benchmark: questions on real images with ground truth, from local data sets.
 
 Each data set is a part: an adapter reads it into subjects and names the templates that suit them. Parts whose folders
-do
-not exist are left out and listed in the metadata.
+do not exist are left out and listed in the metadata.
 """
 
 from pathlib import Path

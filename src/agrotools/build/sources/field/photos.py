@@ -125,8 +125,9 @@ def _weed_truth(label: str) -> dict[str, Any]:
 
 
 FOCAL_PX = 955.0
-"""Focal length in pixels. It is not documented; estimated from the two calibration spheres in every frame (60 and 120
-mm).
+"""Focal length in pixels.
+
+It is not documented, but estimated from the two calibration spheres in every frame (60 and 120 mm).
 """
 _SPHERES = "BALL"
 TOGETHER = 3
