@@ -173,8 +173,7 @@ def _outcomes(summary: Summary) -> dict[str, float]:
 
 
 def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:
-    """Return the values of the mode by metric: ``ours``, those of the benchmark's paper, and their corrected
-    versions."""
+    """Return the values of the mode by metric: ``ours``, then ``papers`` as published and corrected."""
     values = {metric: part.metrics[metric].overall.value for metric in ours if metric in part.metrics}
     if part.published is not None:
         family, reference, corrected = part.published.family, part.published.reference, part.published.corrected

@@ -165,9 +165,9 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
     here = {at for span in occupied for at in range(span.start, span.end)}
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
-    # An opposite in the same sentence as the fact contrasts with it ("tolerant, not susceptible ones") and does not
-    # count;
-    # a denial of the fact counts in every sentence, except that "do not kill a or b" affirms their protection.
+    # An opposite in the same sentence as the fact is a contrast ("tolerant, not susceptible ones") and does not count.
+    # A denial counts in any sentence, unless that sentence states the fact by denying an opposite: the denial in
+    # "do not kill a or b" affirms that they are to be protected.
     spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [

@@ -121,7 +121,7 @@ _ENDS = (
 
 
 class PublishedScorerStops(BenchmarkError):
-    """Error: the published scorer fails with ``exception`` (name of a Python class) at ``where`` and has no figures."""
+    """Failure of a published scorer with ``exception`` (name of a Python class) at ``where``; it has no figures."""
 
     def __init__(self, exception: str, where: str, reason: str) -> None:
         super().__init__(
@@ -134,7 +134,7 @@ class PublishedScorerStops(BenchmarkError):
 
 @contextmanager
 def published(where: str) -> Generator[None]:
-    """Context of code that follows a published scorer so closely that it fails in the same cases.
+    """Convert exceptions of code that follows a published scorer so closely that it fails in the same cases.
 
     Raises:
         PublishedScorerStops: instead of the exception of the original.
@@ -158,9 +158,8 @@ class Compared:
     """Scores of a prediction file, as published and corrected.
 
     ``published`` is None if the published scorer fails or counts nothing; ``stop`` is the reason. ``extra`` holds
-    counts
-    of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with reasons.
-    ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
+    counts of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with
+    reasons. ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
     """
 
     format: str
@@ -212,8 +211,7 @@ def finite(value: float | None) -> float | None:
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """Switch off garbage collection, because scanning the millions of objects of a large file is slower than
-    scoring."""
+    """Switch off garbage collection, because scanning the many objects of a large file is slower than scoring."""
     collects = gc.isenabled()
     gc.disable()
     try:

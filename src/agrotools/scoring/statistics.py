@@ -74,10 +74,8 @@ class Estimate(FrozenModel):
 
     ``n`` is the number of averaged units (samples, steps) after epochs were averaged. ``interval`` is None with fewer
     than 10 clusters. ``detectable`` is the smallest difference that would be found with 80 % power at the 5 % level:
-    for
-    a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing. ``p``
-    is
-    the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
+    for a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing.
+    ``p`` is the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
     ``p_adjusted`` is adjusted by Holm's method for all differences in the same table; None if no table shows it.
     """
 
@@ -253,8 +251,7 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
 
 
 def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, seed: int) -> "FloatArray":
-    """Return ``draws`` ratios of sums over clusters drawn with replacement; ``sizes`` and ``sums`` have shape
-    ``(k,)``."""
+    """Return ``draws`` bootstrap ratios of sums over clusters; ``sizes`` and ``sums`` have shape ``(k,)``."""
     import numpy as np
 
     k = len(sizes)
@@ -366,8 +363,7 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArra
 
 
 def _detectable(error: float, degrees: float) -> float | None:
-    """Return the smallest difference found with 80 % power at the 5 % level, given the standard error of
-    differences."""
+    """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
     if _is_degenerate(error):
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error

@@ -167,8 +167,7 @@ class Rubrics:
     """Instructions to a judge. ``criteria`` maps names to the rubric and the texts that a judge is shown.
 
     ``name`` and ``digest`` (first twelve digits of the SHA-256) identify the user's file; both are empty for the
-    shipped
-    rubrics.
+    shipped rubrics.
     """
 
     system: str
