@@ -244,7 +244,10 @@ class Run:
         return [*score_record(record), *self.judgements.rows(record)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one flat row per record: sample, mode, epoch, answer, termination, seconds, tokens and mean metrics."""
+        """Yield one flat row per record.
+
+        Columns: sample, mode, epoch, answer, termination, seconds, tokens..., and the mean score of each metric.
+        """
         for record in self._index:
             values: defaultdict[str, list[float]] = defaultdict(list)
             for score in self.score_record(record):

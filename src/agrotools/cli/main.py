@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from agrotools.cli.output import code_of
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter  # click as typer brings it
+    from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
 
 COMMANDS = {
     "eval": "eval_command:evaluate",

@@ -104,7 +104,7 @@ class AgrotoolsError(Exception):
 
 
 class UsageError(AgrotoolsError):
-    """The command line or configuration asks for something that does not exist or does not fit together."""
+    """The command line or configuration refers to something that does not exist, or its options do not fit together."""
 
 
 class EndpointRefusal(UsageError):

@@ -185,7 +185,7 @@ class ToleranceSlot(Slot):
 class Fact(FrozenModel):
     """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
 
-    A phrase is also recognised in other words (see :mod:`agrotools.text.claims`). ``weight``: weight in the score,
+    Paraphrases are also recognised (see :mod:`agrotools.text.claims`). ``weight``: share of the fact in the score,
     relative to the other facts.
     """
 
