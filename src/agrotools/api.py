@@ -1,4 +1,4 @@
-"""The public API: runs as Python objects. ``import agrotools as at`` offers the names here; docs/python.md shows them.
+"""The public Python API, available through ``import agrotools as at`` (examples in docs/python.md).
 
 The command line calls the same functions.
 """
@@ -36,10 +36,10 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _LISTED = 10
-"""Ids that a message names at most."""
+"""Maximum number of ids listed in a message."""
 
 _FIRST_MODES: tuple[Mode, ...] = ("end-to-end", "step-by-step", "no-tool")
-"""Order in which :attr:`Run.scores` takes a metric that several modes have."""
+"""Order of preference of :attr:`Run.scores` for a metric of several modes."""
 
 
 class MetricScore(NamedTuple):
@@ -49,15 +49,15 @@ class MetricScore(NamedTuple):
     mode: Mode
     value: float
     interval: tuple[float, float] | None
-    """Lower and upper bound over clusters; None under 10 clusters."""
+    """Lower and upper bound of the 95 % interval over clusters; None for fewer than 10 clusters."""
     n: int
-    """Samples (or steps) that were averaged."""
+    """Number of samples (or steps) in the mean."""
     clusters: int
-    """Groups of samples that share a file or a question."""
+    """Number of groups of samples that share a file or a question."""
 
 
 class MetricDifference(NamedTuple):
-    """First run minus second in one metric, paired by sample."""
+    """Difference of two runs (first minus second) in one metric, paired by sample."""
 
     metric: str
     mode: Mode
@@ -66,9 +66,9 @@ class MetricDifference(NamedTuple):
     value: float
     interval: tuple[float, float] | None
     p_adjusted: float | None
-    """p-value by Holm's method among all differences of the comparison; None under 10 clusters."""
+    """p-value adjusted by Holm's method over all differences of the comparison; None for fewer than 10 clusters."""
     detectable: float | None
-    """Smallest true difference that would be found with 80 % power at the 5 % level."""
+    """Minimum detectable difference with 80 % power at the 5 % level."""
     n: int
 
 
@@ -82,14 +82,14 @@ class Comparison(tuple[MetricDifference, ...]):
 
 
 class Scores(dict[str, MetricScore]):
-    """Metrics by id. An unknown id is a KeyError that names the closest ones and those that there are."""
+    """Metrics by id. The KeyError of an unknown id lists the closest and the available ids."""
 
     def __missing__(self, metric: str) -> MetricScore:
         raise KeyError(_unknown("metric", metric, list(self)))
 
 
 def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
-    """Message on a name that is none of ``known``."""
+    """Return the message for a name that is not in ``known``."""
     close = get_close_matches(name, known, n=3) or [each for each in known if name in each][:3]
     suggestion = f"did you mean {' or '.join(close)}? " if close else ""
     listed = ", ".join(known[:_LISTED]) + (f" and {len(known) - _LISTED} more" if len(known) > _LISTED else "")
@@ -97,7 +97,7 @@ def _unknown(noun: str, name: str, known: Sequence[str]) -> str:
 
 
 class Sample:
-    """The records of one sample in a run: one for each mode and epoch, with their scores."""
+    """The records of one sample in a run, one for each mode and epoch, with their scores."""
 
     def __init__(self, run: "Run", records: Sequence[Record]) -> None:
         self.run = run
@@ -111,11 +111,11 @@ class Sample:
 
     @property
     def scores(self) -> list[Score]:
-        """Score rows of all its records."""
+        """Score rows of all records of the sample."""
         return [score for record in self.records for score in self.run.score_record(record)]
 
     def show(self) -> None:
-        """Show question, pictures, steps, answer and scores: as HTML in a notebook, else as text on standard output."""
+        """Show question, pictures, steps, answer and scores, as HTML in a notebook, else as text on standard output."""
         if (notebook := notebook_display()) is not None:
             notebook.display(notebook.HTML(self._repr_html_()))
         else:
@@ -150,14 +150,14 @@ class Sample:
 
 
 class Run:
-    """A run folder: its scores, its records and its report. Nothing is read before it is asked for.
+    """A run folder with its scores, records and report. Records and scores are read on demand.
 
     Args:
-        path: the folder that :func:`evaluate` or ``agrotools eval`` wrote.
-        stopped: why the run ended before it was complete; None where nothing stopped it.
+        path: folder written by :func:`evaluate` or ``agrotools eval``.
+        stopped: reason why the run ended before it was complete; None if it was not stopped.
 
     Raises:
-        RunStoreError: there is no run in the folder, or one that this version cannot read.
+        RunStoreError: the folder contains no run, or one that this version cannot read.
     """
 
     def __init__(self, path: str | Path, *, stopped: str | None = None) -> None:
@@ -169,25 +169,28 @@ class Run:
 
     @cached_property
     def summary(self) -> "Summary":
-        """All figures of the run, as ``scores.json`` holds them. Scores the records on first use."""
+        """All results of the run, as in ``scores.json``. The records are scored on first use."""
         from agrotools.runner.rescore import score_runs
 
         return score_runs([self.path])[0].summary
 
     @property
     def scores(self) -> Scores:
-        """Metrics by id, such as ``agrotools.fas``. Of a metric that several modes have, that of end-to-end, else of
-        step-by-step; :meth:`mode_scores` has those of one mode."""
+        """Metrics by id, such as ``agrotools.fas``.
+
+        For a metric of several modes, the value is that of end-to-end if available, else of step-by-step. Use
+        :meth:`mode_scores` for a particular mode.
+        """
         scores = Scores()
         for mode in _FIRST_MODES:
             scores = Scores({**self.mode_scores(mode), **scores})
         return scores
 
     def mode_scores(self, mode: Mode) -> Scores:
-        """Metrics of one mode by id; none where the run does not have it.
+        """Return the metrics of one mode by id; empty if the run does not include the mode.
 
         Raises:
-            UsageError: not a mode.
+            UsageError: ``mode`` is not a mode.
         """
         if mode not in MODES:
             raise UsageError(f"unknown mode {mode!r}", hint=f"one of {', '.join(MODES)}")
@@ -206,14 +209,14 @@ class Run:
         return Scores(metrics)
 
     def samples(self, mode: Mode | None = None) -> list[Record]:
-        """The records, by mode, sample and epoch; of ``mode`` alone where one is given."""
+        """Return the records, ordered by mode, sample and epoch; only those of ``mode`` if it is given."""
         return [record for record in self._index if mode in (None, record.mode)]
 
     def __getitem__(self, sample_id: str) -> Sample:
-        """The records of one sample.
+        """Return the records of one sample.
 
         Raises:
-            KeyError: the run has none of that id.
+            KeyError: the run has no sample with this id.
         """
         records = self._index.of_sample(sample_id)
         if not records:
@@ -235,13 +238,16 @@ class Run:
         return judged_rows(self.path)
 
     def score_record(self, record: Record) -> list[Score]:
-        """Score rows of one record, those of judges included."""
+        """Return the score rows of one record, including those of judges."""
         from agrotools.scoring import score_record
 
         return [*score_record(record), *self.judgements.rows(record)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """One flat row a record: sample, mode, epoch, answer, ending, seconds, tokens, and the mean of each metric."""
+        """Yield one flat row per record.
+
+        Columns: sample, mode, epoch, answer, termination, seconds, tokens..., and the mean score of each metric.
+        """
         for record in self._index:
             values: defaultdict[str, list[float]] = defaultdict(list)
             for score in self.score_record(record):
@@ -264,7 +270,7 @@ class Run:
             }
 
     def to_pandas(self) -> Any:
-        """:meth:`rows` as a ``pandas.DataFrame``.
+        """Return :meth:`rows` as a ``pandas.DataFrame``.
 
         Raises:
             UsageError: pandas is not installed.
@@ -272,7 +278,7 @@ class Run:
         return _imported("pandas").DataFrame(list(self.rows()))
 
     def to_polars(self) -> Any:
-        """:meth:`rows` as a ``polars.DataFrame``.
+        """Return :meth:`rows` as a ``polars.DataFrame``.
 
         Raises:
             UsageError: polars is not installed.
@@ -280,10 +286,10 @@ class Run:
         return _imported("polars").DataFrame(list(self.rows()), infer_schema_length=None)
 
     def report(self, path: str | Path | None = None) -> Path:
-        """Write the report, one HTML file that needs nothing else, and return its path.
+        """Write the report, a self-contained HTML file, and return its path.
 
         Args:
-            path: the file; ``report.html`` in the run folder by default.
+            path: path of the file; ``report.html`` in the run folder by default.
         """
         from agrotools.report.html import build_report
 
@@ -320,21 +326,24 @@ def evaluate(
     """Run a benchmark with a model, score it, and return the run. The same call again resumes an incomplete run.
 
     Args:
-        benchmark: a name, a folder, or a loaded benchmark.
-        model: as ``agrotools eval --model``; or an object with ``generate`` (a model) or ``act`` (a policy). Runs of
-            objects are resumed only where ``out`` names their folder: the same name may stand for other code.
+        benchmark: name, folder, or a loaded benchmark.
+        model: model name as for ``agrotools eval --model``, or an object with ``generate`` (a model) or ``act`` (a
+            policy). The run of an object is resumed only if ``out`` is its folder, because its code may have changed
+            under the same name.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
-        limit: a fixed random subset of that many samples, of which a mode may exclude some; all by default.
-        epochs: repeats of every sample.
-        protocol: ``react`` or ``tool-calling``, or one of a paper; that of the benchmark by default.
+        limit: run a fixed random subset of this many samples, of which a mode may exclude some; all by default.
+        epochs: number of repeats of every sample.
+        protocol: ``react``, ``tool-calling`` or a protocol of a benchmark plug-in; the benchmark's own by default.
         base_url: OpenAI-compatible endpoint of the model.
         out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
         progress: stream for progress and notes; standard error by default.
         **options: other keys of a config file, such as ``temperature``, ``budget`` or ``backends``.
 
     Raises:
-        UsageError, BenchmarkError, RunStoreError: with what to change.
-        InfrastructureError: the endpoint is gone.
+        UsageError: an argument is invalid or does not fit the others.
+        BenchmarkError: the benchmark cannot be loaded.
+        RunStoreError: the run folder cannot be read or written, or belongs to another run.
+        InfrastructureError: the endpoint no longer responds.
         BudgetReached: the budget does not even allow the first sample.
     """
     if not isinstance(model, str):
@@ -359,11 +368,13 @@ def evaluate_config(
     model: Model | Policy | None = None,
     benchmark: Benchmark | None = None,
 ) -> Run:
-    """Run what is missing of the run that ``config`` describes; see :func:`evaluate`. Its scores are computed on use.
+    """Run the missing samples of the run described by ``config``; see :func:`evaluate`. Scores are computed on use.
 
     Args:
-        model: stands for the model that ``config`` names.
-        benchmark: stands for the benchmark that ``config`` names.
+        config: configuration of the run.
+        progress: stream for progress and notes.
+        model: object to use instead of the model named in ``config``.
+        benchmark: loaded benchmark to use instead of the one named in ``config``.
     """
     from agrotools.runner.evaluate import evaluate as run
 
@@ -374,20 +385,20 @@ def evaluate_config(
 
 
 def read_run(path: str | Path) -> Run:
-    """The run in a folder that :func:`evaluate` or ``agrotools eval`` wrote.
+    """Open a run folder written by :func:`evaluate` or ``agrotools eval``.
 
     Raises:
-        RunStoreError: there is none, or one that this version cannot read.
+        RunStoreError: the folder contains no run, or one that this version cannot read.
     """
     return Run(path)
 
 
 def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
-    """Score a run's records anew, without asking a model, and write its ``scores.json``.
+    """Score the records of a run again, without calling a model, and write its ``scores.json``.
 
     Args:
         run: a run, or its folder.
-        allow_invalid: whether headline scores stand where more than 1 % of the samples are invalid.
+        allow_invalid: report headline scores even if more than 1 % of samples are invalid.
     """
     from agrotools.runner.rescore import score_runs
 
@@ -397,13 +408,13 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
 
 
 def compare(*runs: str | Path | Run) -> Comparison:
-    """Paired differences of all pairs of runs on one benchmark, adjusted together (Holm).
+    """Return the paired differences of all pairs of runs on one benchmark, with joint p-value adjustment (Holm).
 
-    Runs of baselines that see the gold are in no pair, nor are modes without a headline metric.
+    Runs of baselines that see the gold answers and modes without a headline metric are excluded.
 
     Raises:
         UsageError: fewer than two runs.
-        ScoringVersionError: the runs are of different scoring versions.
+        ScoringVersionError: the runs have different scoring versions.
     """
     from agrotools.runner.rescore import score_runs
 
@@ -428,9 +439,9 @@ def compare(*runs: str | Path | Run) -> Comparison:
 
 
 def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
-    """``act()``; in a thread where this one runs an event loop, as that of a notebook does.
+    """Return ``act()``, called in another thread if this one runs an event loop (as in a notebook).
 
-    An interrupt lets the samples in flight finish and is raised then.
+    After an interrupt, the samples in progress are completed before KeyboardInterrupt is raised.
     """
     try:
         asyncio.get_running_loop()
@@ -446,7 +457,7 @@ def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
 
 
 def _check_object(model: Model | Policy) -> None:
-    """Refuse what is neither a model nor a policy, before anything runs.
+    """Check, before anything runs, that an object is a model or a policy.
 
     Raises:
         UsageError: a class, an object without ``generate`` or ``act``, or one whose method is not async.

@@ -128,7 +128,7 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 def prompt_hash(templates: PromptTemplates | None = None, beside: str = "") -> str:
     """Return the SHA-256 of names and texts of a protocol's templates, 16 hexadecimal digits.
 
-    Runs are comparable only if it is equal.
+    Runs are comparable only if their hashes are equal.
 
     Args:
         templates: templates of the protocol itself, hashed after the common ones.

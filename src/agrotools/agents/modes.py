@@ -279,7 +279,7 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
 
 
 async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
-    """Ask ``policy`` for the answer. After a reply without one (empty, or a call) it is told so and asked again.
+    """Ask ``policy`` for the answer; after a reply without one (empty, or a call) it gets an error and another turn.
 
     Raises:
         InfrastructureError: from the policy.

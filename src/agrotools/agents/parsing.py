@@ -335,7 +335,7 @@ def first_call_key(text: str) -> int | None:
 
 
 def loaded(text: str, what: str) -> Any:
-    """Parse JSON with repairs. Raises :class:`CallError`, with ``what`` as the name of the text."""
+    """Parse JSON with repairs; raise a :class:`CallError` that names the text ``what`` if it is invalid."""
     try:
         return loads(text)
     except NotJson as error:

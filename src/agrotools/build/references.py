@@ -74,8 +74,7 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
 
     Args:
         follows: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-        region
-            without pixels, an unknown name) are not errors of the chain, and the sample stays.
+            region without pixels, an unknown name) are not errors of the chain, and the sample stays.
 
     Raises:
         ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.
@@ -104,8 +103,7 @@ class Tally:
     """Outcomes of the chains of a build.
 
     ``run``: number of chains; ``dropped``: chains without a sample, by reason; ``lacking``: samples that need a
-    back-end
-    that this machine lacks, by tool; ``first``: the first error of a dropped chain.
+    back-end that this machine lacks, by tool; ``first``: the first error of a dropped chain.
     """
 
     run: int = 0

@@ -100,10 +100,10 @@ def build(
 
 
 def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
-    """Check the benchmark in ``out`` and print what is in it, its faults, its terms of use, and what is doubtful in it.
+    """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples.
 
     Raises:
-        typer.Exit: code 1, it has faults.
+        typer.Exit: code 1, the benchmark has faults.
     """
     import sys
     import time

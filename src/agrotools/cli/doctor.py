@@ -34,7 +34,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
 
 
 def _sandbox() -> dict[str, Any]:
-    """State of the sandbox. ``active``: the runner that would execute code now; None if there is none."""
+    """Return the state of the sandbox. ``active``: the runner that would execute code now; None if there is none."""
     import os
 
     from agrotools.core import AgrotoolsError
@@ -87,7 +87,7 @@ def _print_sandbox(facts: dict[str, Any]) -> None:
 
 
 def _installation() -> dict[str, Any]:
-    """Versions, missing dependencies, and complete extras."""
+    """Return versions, missing dependencies, and the state of extras."""
     import os
     import platform
     import sys
@@ -107,7 +107,7 @@ def _installation() -> dict[str, Any]:
 
 
 def _requirements() -> tuple[list[str], dict[str, dict[str, Any]]]:
-    """Dependencies that are not installed, and for each extra whether it is, with what it lacks."""
+    """Return dependencies that are not installed, and the state of each extra with its missing packages."""
     import re
     from importlib.metadata import PackageNotFoundError, distribution, requires
 
@@ -151,7 +151,7 @@ def _print_installation(facts: dict[str, Any]) -> None:
 
 
 def _plugins() -> dict[str, Any]:
-    """Names that other packages add, with the fault of each that cannot be loaded, and names that clash."""
+    """Return plug-in names of other packages, with errors of those that cannot be loaded, and clashing names."""
     import warnings
 
     from agrotools.agents.llm import PROMPT_TEMPLATES
@@ -197,7 +197,7 @@ def _print_plugins(facts: dict[str, Any]) -> None:
 
 
 def _cache() -> dict[str, Any]:
-    """Folder of the cache, its size, the free space, and whether it can be written."""
+    """Return folder and size of the cache, the free space, and whether it is writable."""
     import os
     import shutil
 
@@ -211,7 +211,7 @@ def _cache() -> dict[str, Any]:
             try:
                 size += os.lstat(os.path.join(where, name)).st_size  # noqa: PTH118 - there may be many
             except OSError:
-                continue  # it was swept meanwhile
+                continue  # deleted in the meantime
             files += 1
     writable = existing.is_dir() and os.access(existing, os.W_OK | os.X_OK)
     return {
@@ -233,7 +233,7 @@ def _print_cache(facts: dict[str, Any]) -> None:
 
 
 def _keys() -> dict[str, Any]:
-    """Names of the variables that hold keys or addresses of models. Never their values."""
+    """Return names of environment variables with keys or addresses of models, never their values."""
     import os
 
     from agrotools.models.endpoint import PROVIDERS

@@ -243,7 +243,7 @@ def evaluate(
     except AgrotoolsError as error:
         if not runs:
             raise
-        failure = error  # shown beneath the tables of the models before
+        failure = error  # shown below the tables of the previous models
     except KeyboardInterrupt:
         typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None

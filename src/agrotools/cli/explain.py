@@ -1,4 +1,4 @@
-"""``agrotools explain``: one sample of a run, from the question to the score."""
+"""``agrotools explain``: show one sample of a run, from the question to the score."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -80,7 +80,7 @@ def explain(
 
 
 def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
-    """Print the ids of the samples, each with the modes of its records; in text the first ones."""
+    """Print the ids of the samples with the modes of their records; as text only the first 20."""
     modes: dict[str, list[str]] = {}
     for mode, name, _ in keys:
         if mode not in modes.setdefault(name, []):
@@ -97,7 +97,11 @@ def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:
 
 
 def _print_prompts(run: Path, records: "Sequence[Record]", *, as_json: bool) -> None:
-    """Print every request of ``records``; :class:`UsageError` where the run stores none of any of them."""
+    """Print every stored request of ``records``.
+
+    Raises:
+        UsageError: the run stores no request of any of them.
+    """
     from agrotools.core import UsageError
     from agrotools.runner.prompts import read_requests
     from agrotools.runner.store import read_manifest

@@ -1,4 +1,4 @@
-"""``agrotools export``: a benchmark in layouts of other programs, or a run as a prediction file."""
+"""``agrotools export``: export a benchmark to formats of other programs, or a run to a prediction file."""
 
 from pathlib import Path
 from typing import Annotated, Literal

@@ -1,4 +1,4 @@
-"""Helper models of the commands that build a benchmark: options, paraphrases, traces, and reports of the outcome."""
+"""Helper models of the commands that build a benchmark: options, paraphrases, traces, and messages on the outcome."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -48,11 +48,13 @@ def helped(
     concurrency: int | None = None,
     workers: int = 2,
 ) -> Generator[None]:
-    """Set the models up, build the benchmark in the block, then let them help. The benchmark is there in any case.
+    """Set up helper models, run the block that builds the benchmark, then paraphrase and trace it.
+
+    If a helper model fails, the benchmark remains as built.
 
     Raises:
-        UsageError: a model that cannot be set up, or options for a model that nobody asked for; before the block.
-        typer.Exit: code 130, somebody asked to stop the help.
+        UsageError: before the block, if a model cannot be set up or there are options for a model but no model.
+        typer.Exit: code 130, interrupted by the user while the models were working.
     """
     if paraphrase is None and traces is None:
         options = {"--base-url": base_url, "--api-key-env": api_key_env, "--budget": budget, "--price": price}

@@ -1,4 +1,4 @@
-"""The ``agrotools`` command: one file per sub-command, imported when it runs."""
+"""The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
 import select
@@ -13,7 +13,7 @@ from typer.core import TyperCommand, TyperGroup
 from agrotools.cli.output import code_of
 
 if TYPE_CHECKING:
-    from typer._click import Command, Context, HelpFormatter  # click as typer brings it
+    from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
 
 COMMANDS = {
     "eval": "eval_command:evaluate",
@@ -31,11 +31,11 @@ COMMANDS = {
     "packs": "packs:app",
     "kb": "kb:app",
 }
-"""Module and function of each command, or the group of its sub-commands."""
+"""Module and function (or group of sub-commands) of each command."""
 
 
 class PanelCommand(TyperCommand):
-    """A command whose help lists its options by panel (``rich_help_panel``), those without one first."""
+    """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -49,10 +49,10 @@ class PanelCommand(TyperCommand):
 
 
 class LazyCommands(TyperGroup):
-    """The commands by name, each imported when it runs or when help lists it."""
+    """Group of commands that are imported when they run or when the help lists them."""
 
     def invoke(self, ctx: "Context") -> Any:
-        """Run a command. A reader of its output that has gone (``| head``) ends it quietly."""
+        """Run a command; exit quietly if the reader of its output has closed the pipe (``| head``)."""
         try:
             try:
                 return super().invoke(ctx)
@@ -128,17 +128,17 @@ def options(
 
 
 def main() -> None:
-    """Entry point. Errors that a user can fix are one or two lines, never a stack trace.
+    """Entry point. Errors that a user can fix are printed in one or two lines, without a stack trace.
 
-    Exit codes: :mod:`agrotools.cli.output`.
+    For exit codes see :mod:`agrotools.cli.output`.
     """
-    # Looking for cycles after every 700 objects takes an eighth of a long run, and finds next to none.
+    # The default threshold of 700 objects costs an eighth of the time of a long run and finds almost no cycles.
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
     try:
         app()
     except SystemExit as end:
-        if end.code == 1 and _has_no_reader(sys.__stdout__):  # of help, which is printed before a command runs
+        if end.code == 1 and _has_no_reader(sys.__stdout__):  # help is printed before a command runs
             sys.exit(0)
         raise
     except Exception as error:
@@ -150,7 +150,7 @@ def main() -> None:
         if isinstance(error, AgrotoolsError):
             _print_error(error.message, error.hint)
         elif isinstance(error, OSError):
-            # A disk that is full or a file that may not be read can meet any command anywhere.
+            # A full disk or an unreadable file can occur in any command.
             where = f"{error.filename}: " if error.filename else ""
             _print_error(
                 f"{where}{error.strerror or error}", "check that it can be read and written, and that there is space"
@@ -159,12 +159,12 @@ def main() -> None:
 
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
-    """Write a warning as the other messages are written, without a place in the source."""
+    """Write a warning in the format of other messages, without its source location."""
     sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
 
 
 def _print_error(message: str, hint: str | None) -> None:
-    # A message may quote what stands in a file.
+    # A message may quote the content of a file.
     from agrotools.report.layout import harmless
 
     sys.stderr.write(harmless(f"error: {message}\n"))

@@ -1,4 +1,4 @@
-"""Output of all commands: exit codes (``docs/running.md`` says the same to users), and JSON for programs."""
+"""Exit codes of all commands (also described in ``docs/running.md``), and JSON output."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import typer
 
 DONE = 0
 FAULTS = 1
-"""It was done, and something is wrong or missing: samples invalid, faults in a benchmark, figures that differ."""
+"""The command completed, but something is wrong or missing: invalid samples, benchmark faults, differing results."""
 BAD_USAGE = 2
-"""What was asked for does not exist, is not of the kind that the command takes, or does not fit together."""
+"""An argument refers to something that does not exist or is of the wrong kind, or arguments do not fit together."""
 NOT_DONE = 3
-"""It could not be done: a disk, an endpoint, a damaged file, something that another process holds."""
+"""The command failed because of a disk, an endpoint, a damaged file, or a lock held by another process."""
 STOPPED = 130
-"""Somebody stopped it (Ctrl-C, SIGTERM)."""
+"""The command was interrupted (Ctrl-C, SIGTERM)."""
 
 _OF_THE_CALLER = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
 
 
 def code_of(error: Exception) -> int | None:
-    """The exit code for an error; None where it is a fault in the program, which is shown as it is."""
+    """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
     # Imported here because --help must not wait for pydantic.
     from agrotools.core.base import AgrotoolsError, ToolError, UsageError
 
@@ -30,14 +30,14 @@ def code_of(error: Exception) -> int | None:
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """:func:`agrotools.core.base.count_text`, imported when it is first needed."""
+    """Return :func:`agrotools.core.base.count_text`, imported on first use."""
     from agrotools.core import base
 
     return base.count_text(count, noun, plural)
 
 
 def print_json(value: Any) -> None:
-    """Indented JSON on standard output. A half of a surrogate pair, which no encoding has, is written as its escape."""
+    """Print indented JSON on standard output. Lone surrogates, which cannot be encoded, are written as escapes."""
     import json
 
     text = json.dumps(value, indent=2, ensure_ascii=False)

@@ -22,10 +22,10 @@ PLAN_ENDING = ".plan.toml"
 def build_from_table(
     images: Path, answers: Path, out: Path, plan_file: Path | None, *, yes: bool, progress: "Progress"
 ) -> "BenchmarkHeader":
-    """Make a benchmark of photos and a table: by the plan that is there, else by one made now.
+    """Build a benchmark from photos and a table, by an existing plan or a new one.
 
-    On a terminal the owner is asked what cannot be known; elsewhere the plan is written and what it lacks is said,
-    unless ``yes`` takes it as it is.
+    On a terminal, the user is asked for missing information. Otherwise the new plan is written with a list of missing
+    entries, and the build stops unless ``yes`` accepts the plan unchanged.
 
     Raises:
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
@@ -66,7 +66,7 @@ def tell_next(out: Path) -> None:
 
 
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
-    """Proposed plan, completed by the user if the session is interactive, written to ``plan_path``."""
+    """Propose a plan, let the user complete it if the session is interactive, and write it to ``plan_path``."""
     from agrotools.build.own_photos import open_questions, write_plan
     from agrotools.build.own_photos.proposal import propose_plan
 
@@ -134,7 +134,7 @@ def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", plan_path: Path
 
 
 def _asked_of_owner(plan: "Plan") -> "Plan":
-    """Complete the plan on the terminal: content of each column, then missing entries. Empty replies: as proposed."""
+    """Complete the plan on the terminal: content of each column, then missing entries. Enter accepts a default."""
     from agrotools.build.own_photos.plan import NOTHING, measures
     from agrotools.build.own_photos.proposal import open_questions_of_column
 
@@ -200,7 +200,7 @@ def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":
 
 
 def _check_target(out: Path) -> None:
-    """Raise an error now if the target cannot be written, not after an hour of work."""
+    """Raise an error early if the target cannot be written, rather than after an hour of work."""
     from agrotools.core import BenchmarkError
     from agrotools.formats.writing import check_replaceable
 

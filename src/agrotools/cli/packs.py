@@ -1,4 +1,4 @@
-"""``agrotools packs``: train and list what tools learn on this machine, from your pictures or copies of data sets."""
+"""``agrotools packs``: train and list recognisers and heads of tools, from your own pictures or data sets."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated

@@ -1,4 +1,4 @@
-"""``agrotools report``: the report of runs as one HTML file."""
+"""``agrotools report``: write a report of runs as one HTML file."""
 
 from pathlib import Path
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""Scores of runs, computed, stored and shown, and the options that ``eval`` and ``score`` share for them."""
+"""Scoring, judging and display of runs, with the options shared by ``eval`` and ``score``."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -50,10 +50,10 @@ EmbedderPath = Annotated[
 
 
 def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
-    """Settings of the three options.
+    """Return the text comparisons selected by ``--with``, ``--embedder`` and ``--embedder-path``.
 
     Raises:
-        UsageError: no such metric, or a package that it needs is not installed.
+        UsageError: a metric is unknown, or a package that it needs is not installed.
     """
     from agrotools.core import UsageError
     from agrotools.plugin import TextComparisons, plugins
@@ -135,11 +135,10 @@ class JudgeOptions:
 
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
-    """Check the options before anything is run or asked; returns the user's rubrics by benchmark.
+    """Check the options before anything runs, and return the user's rubrics by benchmark.
 
     Raises:
-        UsageError: a judge that cannot be set up, rubrics that cannot be read, or options for a judge that nobody asked
-            for.
+        UsageError: a judge cannot be set up, rubrics cannot be read, or there are options for a judge but no judge.
     """
     from agrotools.core import UsageError
 
@@ -169,14 +168,12 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
-    """Ask the judges about every run; what they replied before is not asked again.
-
-    Returns whether replies are missing.
+    """Ask the judges about the answers of every run, reusing stored replies; return True if replies are missing.
 
     Raises:
-        UsageError: as of :func:`check_judges`.
-        RunStoreError: a run whose files cannot be read or written.
-        typer.Exit: code 130, somebody asked to stop.
+        UsageError: see :func:`check_judges`.
+        RunStoreError: the files of a run cannot be read or written.
+        typer.Exit: code 130, interrupted by the user.
     """
     from agrotools.runner.store import read_manifest
 
@@ -213,7 +210,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
 
 
 def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> bool:
-    """Print the outcome on standard error; returns True if replies are missing."""
+    """Print the outcome on standard error; return True if replies are missing."""
     if not (judged.replies or judged.known or judged.missing):
         typer.echo(f"{run}: no answers that a judge could grade", err=True)
         return False
@@ -249,13 +246,20 @@ def show_runs(
     paper: bool = False,
     again: bool = False,
 ) -> int:
-    """Score runs, write each one's ``scores.json``, print them side by side; with ``paper`` also in the tables of the
-    paper that the benchmark is from, beside its figures. ``comparisons``: see ``rescore``. Stored scores of another
-    scoring version are shown as they are, unless runs are to be scored ``again``.
+    """Score runs, write each ``scores.json`` and print the scores side by side.
 
-    Returns 0, 1 where samples are invalid or missing, 3 where nothing else is left, or where more than half of the
-    samples of a mode ended for reasons that say nothing of the answers, unless ``allow_invalid``.
-    Where nothing is left, no table is printed.
+    Args:
+        runs: run folders.
+        allow_invalid: report scores even if many samples are invalid or were lost.
+        details: also print scores by task and answer type, and statistics.
+        as_json: print the scores as JSON.
+        comparisons: additional text comparisons.
+        paper: also print the tables of the benchmark's paper, with its published figures.
+        again: score runs of another scoring version again instead of showing their stored scores.
+
+    Returns:
+        Exit code: 0; 1 if samples are invalid or missing; 3 if all samples are invalid (no table is printed), or if
+        more than half of the samples of a mode ended without an answer that can be scored, unless ``allow_invalid``.
     """
     from agrotools.report.layout import console_for, print_part
     from agrotools.report.settings import Papers, benchmarks_with_papers
@@ -285,9 +289,9 @@ def show_evaluations(
     as_json: bool,
     comparisons: "TextComparisons | None" = None,
 ) -> int:
-    """As :func:`show_runs`, and the report of them all as a page in the first run's folder, if a sample got a reply.
+    """Score and print runs as :func:`show_runs` does, and write an HTML report of all runs to the first run's folder.
 
-    Returns 1, too, where a run was stopped before it was done.
+    No report is written if no sample got a reply. The exit code is also 1 if a run was stopped before it was complete.
     """
     from agrotools.core import RunStoreError
     from agrotools.plugin import NO_COMPARISONS
@@ -332,7 +336,7 @@ def _scored(
     outcomes: "Outcomes | None" = None,
     again: bool = True,
 ) -> "list[Rescored]":
-    """Score the runs; ``papers`` and ``outcomes`` are given every record with its rows."""
+    """Score the runs, and pass every record with its score rows to ``papers`` and ``outcomes``."""
     from agrotools.plugin import NO_COMPARISONS
     from agrotools.runner.rescore import score_runs
 
@@ -400,6 +404,6 @@ def _print_summaries(
 
 
 def _only_invalid(summaries: "Sequence[Summary]") -> bool:
-    """True if the runs hold records, and all of them are invalid."""
+    """True if the runs have records and all of them are invalid."""
     parts = [part for summary in summaries for part in summary.modes.values()]
     return bool(parts) and all(part.invalid.n == part.n_records for part in parts)

@@ -1,4 +1,4 @@
-"""``agrotools scenes``: a benchmark of drawn scenes."""
+"""``agrotools scenes``: build a benchmark of drawn scenes."""
 
 from pathlib import Path
 from typing import Annotated

@@ -98,7 +98,7 @@ def score(
         concurrency=judge_concurrency,
     )
     if not rescore:
-        # Before a judge is paid for what stored scores cannot take in.
+        # Refuse options that stored scores cannot use, before a judge is paid.
         requested_options = {
             "--judge": judge,
             "--with": extra,
@@ -134,10 +134,11 @@ def score_predictions(
     embedder_path: Path | None,
     as_json: bool,
 ) -> int:
-    """Score one prediction file and print both columns. Returns 0.
+    """Score one prediction file as published and corrected, print both columns and return exit code 0.
 
     Raises:
-        UsageError: an option does not fit; BenchmarkError: a file cannot be read.
+        UsageError: an option does not fit the format.
+        BenchmarkError: a file cannot be read.
     """
     from agrotools.core import UsageError
     from agrotools.report.predictions import as_data, print_compared
@@ -161,7 +162,7 @@ def score_predictions(
 
 
 def _embedder(name: str | None, folder: Path | None) -> "Embedder | None":
-    """The requested embedder; by default all-MiniLM-L6-v2 if it is installed."""
+    """Return the requested embedder; by default all-MiniLM-L6-v2 if it is installed, else None."""
     from agrotools.core import UsageError
     from agrotools.scoring.embedders import chosen_embedder
 

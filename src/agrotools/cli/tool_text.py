@@ -1,4 +1,4 @@
-"""Tools as text: descriptions and results for the terminal, and arguments from the command line."""
+"""Descriptions and results of tools as text for the terminal, and parsing of their command-line arguments."""
 
 import inspect
 import json
@@ -35,12 +35,12 @@ _MOST_ROWS = 12
 
 
 def summary(tool: Tool[..., Any]) -> str:
-    """The first sentence of a tool's description."""
+    """Return the first sentence of a tool's description."""
     return re.split(r"(?<=\.)\s", tool.spec.description, maxsplit=1)[0]
 
 
 def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
-    """Cells in columns; the last one wraps inside its column."""
+    """Return lines with the cells aligned in columns; the last column is wrapped."""
     if not rows:
         return []
     widths = [min(40, max(len(row[column]) for row in rows)) for column in range(len(rows[0]) - 1)]
@@ -55,7 +55,7 @@ def aligned(rows: Sequence[Sequence[str]], indent: str = "") -> list[str]:
 
 
 def description(tool: Tool[..., Any]) -> str:
-    """Description of a tool for people: purpose, arguments, results, and the rest of its documentation."""
+    """Return the description of a tool for users: purpose, arguments, results and further documentation."""
     spec = tool.spec
     required: Any = spec.parameters.get("required", [])
     properties: dict[str, Any] = spec.parameters["properties"]  # pyright: ignore[reportAssignmentType]
@@ -84,7 +84,7 @@ def description(tool: Tool[..., Any]) -> str:
 
 
 def result_schema(tool: Tool[..., Any]) -> dict[str, Any]:
-    """JSON Schema of the result; an artifact is the name of its file."""
+    """Return the JSON Schema of a tool's result, with artifacts as file names."""
     schema = plain_schema(tool.result_type.model_json_schema(mode="serialization"))
     for name, field in tool.result_type.model_fields.items():
         if _is_artifact(field.annotation):
@@ -101,7 +101,7 @@ def _result_fields(tool: Tool[..., Any]) -> Iterable[tuple[str, str, str]]:
 
 
 def listed(rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """All tools in sections: AgroTools benchmark, general, published names, plug-ins."""
+    """Return the list of tools in sections: AgroTools benchmark, general, published names, plug-ins."""
     from agrotools.plugin import plugins
     from agrotools.tools import AGROTOOLS, GENERAL_TOOLS
 
@@ -136,13 +136,13 @@ def _is_artifact(annotation: Any) -> bool:
 
 
 def _sections(tool: Tool[..., Any]) -> str:
-    """Sections of the docstring (Raises, Source...) that models do not see."""
+    """Return the sections of the docstring (Raises, Source...) that models do not see."""
     heading = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
     return inspect.cleandoc(tool.doc[heading.start() :]).replace("``", "") if heading else ""
 
 
 def result_text(result: JsonValue, paths: Sequence[str]) -> str:
-    """Values with their units, then notes, flags and the files that were written."""
+    """Return values with units, then notes, flags and the paths of written files."""
     assert isinstance(result, dict)
     values = {name: value for name, value in result.items() if name not in ("notes", "flags") and value not in paths}
     lines = aligned([row for row in _rows(values) if row[1]])
@@ -190,12 +190,13 @@ _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0"
 
 
 def given_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[str, Any]:
-    """Arguments from a JSON object and, winning over it, options such as ``--gsd-m 0.02`` or ``--gsd_m=0.02``.
+    """Return arguments from a JSON object and from options such as ``--gsd-m 0.02`` or ``--gsd_m=0.02``.
 
-    What cannot be read as its type is passed on as text: the tool says what it wants instead.
+    Options take precedence. A value that cannot be converted to its type is passed on as text, so that the tool reports
+    the error.
 
     Raises:
-        UsageError: no JSON object, a word that is no option, an option without its value or given twice.
+        UsageError: not a JSON object, a word that is not an option, or an option that is repeated or has no value.
     """
     try:
         arguments = json.loads(as_json)

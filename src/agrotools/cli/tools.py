@@ -1,4 +1,4 @@
-"""``agrotools tools``: list the tools, describe one, run one on files of this machine, measure how good they are."""
+"""``agrotools tools``: list, describe and run tools, and measure their accuracy."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NoReturn
@@ -106,7 +106,7 @@ def run(
 
 
 def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:
-    """Vision endpoint of the tool; None if it needs none."""
+    """Return the vision endpoint of the tool; None if it needs none."""
     if backend is None and name is None and base_url is None:
         return None
     from agrotools.models import Endpoint
@@ -231,7 +231,7 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
 
 
 def _show_recorded(folders: list[Path], as_json: bool) -> None:
-    """One column per benchmark, drawn ones also by difficulty."""
+    """Print one column per benchmark, for synthetic ones also by difficulty."""
     from dataclasses import asdict
 
     from agrotools.benchmarks import load_folder

@@ -1,4 +1,4 @@
-"""``agrotools validate``: faults of a benchmark folder, its quality, and a rerun of its reference calls."""
+"""``agrotools validate``: check a benchmark folder and its quality, and rerun its reference calls."""
 
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -80,7 +80,7 @@ def validate(
 
 
 def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
-    """Quality findings; None if the benchmark cannot be loaded."""
+    """Return quality findings; None if the benchmark cannot be loaded."""
     import sys
 
     from agrotools.build.assist.screening import screen_folder
@@ -97,7 +97,7 @@ def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
 
 
 def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "Rerun | None":
-    """Rerun of the reference calls; None if the benchmark cannot be loaded or names unknown tools."""
+    """Rerun the reference calls; return None if the benchmark cannot be loaded or names unknown tools."""
     import asyncio
     import sys
 
@@ -123,7 +123,7 @@ _EXAMPLES = 2
 def print_findings(
     folder: Path, findings: "Sequence[Finding]", left_out: Sequence[str], *, brief: bool = False
 ) -> None:
-    """Print how many samples each check flagged, with examples unless ``brief``, and what was not checked."""
+    """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
     from agrotools.build.quality import CHECKS
     from agrotools.build.quality.checking import SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
@@ -147,7 +147,7 @@ _LONGEST = 80
 
 
 def print_rerun(rerun: "Rerun", threads: int) -> None:
-    """Print how many calls were run, and what differs by tool and field, with examples."""
+    """Print the number of calls, and the differences by tool and field, with examples."""
     from agrotools.benchmarks.rerunning import kind_of_place
 
     by_kind: dict[tuple[str, str], list[Difference]] = defaultdict(list)
@@ -172,7 +172,7 @@ def print_rerun(rerun: "Rerun", threads: int) -> None:
 
 
 def rerun_as_json(rerun: "Rerun", threads: int) -> "dict[str, JsonValue]":
-    """The rerun as JSON data with every difference."""
+    """Return the rerun as JSON data with every difference."""
     return {
         "rerun": {
             "samples": rerun.samples,

@@ -1,4 +1,4 @@
-"""Records, errors and vocabularies that all of agrotools shares. Imports nothing else of ours."""
+"""Records, errors and vocabularies shared by all of agrotools. Imports no other package of agrotools."""
 
 from agrotools.core.base import (
     AgrotoolsError,

@@ -1,6 +1,6 @@
-"""Base class of all records, progress of long work as a callback, and typed errors.
+"""Base class of all records, the progress callback, and typed errors.
 
-Every error carries a message that says what is wrong and a hint that says what to change.
+Every error has a message with the problem and a hint on what to change.
 """
 
 from collections.abc import Callable
@@ -11,33 +11,33 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 
 
 class FrozenModel(BaseModel):
-    """Immutable record; an unknown field is an error, so a misspelt key in a file is never silently ignored."""
+    """Immutable record. Unknown fields are errors, so that a misspelt key in a file is never silently ignored."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
 def first_fault(error: ValidationError) -> str:
-    """The first field that is wrong and what is wrong with it: ``slots.0.value: Input should be a number``."""
+    """Return the first invalid field and its error: ``slots.0.value: Input should be a number``."""
     detail = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
 
 
 Progress = Callable[[str, int, int], None]
-"""Called with what is being done, how many are done, and how many there are."""
+"""Called with the name of the work, the number of items done, and the total number of items."""
 
 
 def no_progress(what: str, done: int, total: int) -> None:
-    """Report nothing."""
+    """Ignore the progress."""
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """``1 sample``, ``2 samples``; ``plural`` where it is not the noun and an s."""
+    """Return a number with its noun: ``1 sample``, ``2 samples``; ``plural`` is an irregular plural."""
     return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
 
 
 @cache
 def install_command(extra: str = "") -> str:
-    """Command that installs an extra of this package, in the way in which the package was installed."""
+    """Return the command that installs an extra of this package from the source of the current installation."""
     import json
     from importlib.metadata import distribution
 
@@ -67,19 +67,22 @@ ToolErrorKind = Literal[
     "limit",
     "tool_failed",
 ]
-"""``tool_failed`` is the tool's own fault (a crash, an exception nobody foresaw), never the caller's."""
+"""Kinds of tool errors. ``tool_failed`` is a fault of the tool itself (a crash, an unexpected exception)."""
 
 EndpointProblem = Literal[
     "unreachable", "unknown_model", "key", "credit", "images", "tools", "token_limit", "request", "reply"
 ]
-"""Failures and refusals of an endpoint. ``unreachable``: nobody answers at the address; ``unknown_model``: or no chat
-completions there; ``key``, ``credit``: refused or used up; ``images``, ``tools``: the model takes none;
-``token_limit``: the limit asked for does not fit beside the prompt; ``request``: any other refusal; ``reply``: no reply
-that can be read."""
+"""Failures and refusals of an endpoint.
+
+``unreachable``: no server answers at the address; ``unknown_model``: the model or chat completions do not exist there;
+``key``, ``credit``: the key is refused, the credit used up; ``images``, ``tools``: the model does not support them;
+``token_limit``: prompt and requested token limit together are too large; ``request``: any other refusal; ``reply``: the
+reply cannot be parsed.
+"""
 
 
 class ErrorInfo(FrozenModel):
-    """A tool error as data: what a policy observes and a record stores."""
+    """A tool error as data, as observed by a policy and stored in a record."""
 
     kind: ToolErrorKind
     message: str
@@ -101,11 +104,11 @@ class AgrotoolsError(Exception):
 
 
 class UsageError(AgrotoolsError):
-    """The command line or configuration asks for something that does not exist or does not fit together."""
+    """The command line or configuration refers to something that does not exist, or its options do not fit together."""
 
 
 class EndpointRefusal(UsageError):
-    """An endpoint refuses what every request has in common: key, model, images, tools. ``problem`` says which."""
+    """An endpoint refuses something that all requests share (key, model, images, tools), named by ``problem``."""
 
     def __init__(self, message: str, *, problem: EndpointProblem, hint: str | None = None) -> None:
         super().__init__(message, hint=hint)
@@ -113,33 +116,33 @@ class EndpointRefusal(UsageError):
 
 
 class BenchmarkError(AgrotoolsError):
-    """A benchmark folder or source cannot be read as one."""
+    """A benchmark folder or source cannot be read."""
 
 
 class CorpusError(AgrotoolsError):
-    """A corpus of text cannot be read, or an index of one not be written or opened."""
+    """A text corpus cannot be read, or its index cannot be written or opened."""
 
 
 class RunStoreError(AgrotoolsError):
-    """A run folder cannot be read, or does not belong to what is asked of it."""
+    """A run folder cannot be read or written, or does not match the request."""
 
 
 class NoFileError(BenchmarkError, UsageError):
-    """A file or folder that was named is not there, or does not hold what it should."""
+    """A given file or folder does not exist or does not have the expected content."""
 
 
 class NoRunError(RunStoreError, UsageError):
-    """The named folder holds no run."""
+    """The given folder contains no run."""
 
 
 class ScoringVersionError(AgrotoolsError):
-    """Scores or records of different scoring versions would be mixed."""
+    """Scores or records of different scoring versions cannot be combined."""
 
 
 class InfrastructureError(AgrotoolsError):
-    """No reply could be had for reasons that are not the model's. The sample becomes invalid, not incorrect.
+    """There is no reply for reasons unrelated to the model. The sample becomes invalid, not incorrect.
 
-    ``problem`` says what stood in the way, where an endpoint did.
+    ``problem`` is the kind of failure if an endpoint caused it.
     """
 
     def __init__(self, message: str, *, hint: str | None = None, problem: EndpointProblem | None = None) -> None:
@@ -148,15 +151,15 @@ class InfrastructureError(AgrotoolsError):
 
 
 class EndpointUnreachable(AgrotoolsError):
-    """No server answers at an endpoint's address, so nothing can run. No sample gets a record."""
+    """No server answers at the address of an endpoint. Nothing can run, and no sample gets a record."""
 
 
 class BudgetReached(AgrotoolsError):
-    """The next request might cost more than is left of the budget. Its sample gets no record and can run later."""
+    """The next request might exceed the remaining budget. Its sample gets no record and can run later."""
 
 
 class ToolError(AgrotoolsError):
-    """A tool could not do what was asked. ``argument`` names the argument at fault, ``hint`` what to change."""
+    """A tool call failed. ``argument`` names the invalid argument, ``hint`` what to change."""
 
     def __init__(
         self,

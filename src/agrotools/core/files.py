@@ -1,6 +1,6 @@
-"""Files that outlive the process and the machine (whole or not at all, and journals that only grow), folders, hashes.
+"""Atomic and durable file writing (whole files, append-only journals), cache folders, and hashes of files.
 
-What a process hands to the operating system survives ``kill -9``; only what was synced survives a power cut.
+Data written to the operating system survives ``kill -9``; only synced data survives a power cut.
 """
 
 import errno
@@ -28,33 +28,34 @@ _numbers = count()
 
 
 def write_whole(path: Path, content: bytes, *, synced: bool = True) -> None:
-    """Write a file so that a reader finds the old content or the new, never a part; where ``synced``, also after a
-    power cut (a wait for the disk that a cache with checksums need not make).
+    """Write a file atomically: a reader sees either the old or the new content, never a part.
+
+    With ``synced`` this also holds after a power cut; a cache with checksums can do without waiting for the disk.
 
     Raises:
-        OSError: it cannot be written; what was there stays.
+        OSError: the file cannot be written; its old content is unchanged.
     """
     with written_beside(path, synced=synced) as temporary:
         temporary.write_bytes(content)
 
 
 def copy_whole(source: Path, path: Path) -> None:
-    """:func:`write_whole` with the content of ``source``.
+    """Copy ``source`` to ``path`` atomically, as in :func:`write_whole`.
 
     Raises:
-        OSError: it cannot be copied; what was there stays.
+        OSError: the file cannot be copied; the old content of ``path`` is unchanged.
     """
     with written_beside(path) as temporary:
         shutil.copyfile(source, temporary)
 
 
 def write_new(path: Path, content: bytes) -> bool:
-    """Write a file that is never seen half written; False, and nothing done, where something of that name exists.
+    """Write a new file atomically; return False without writing if ``path`` exists.
 
     Its folder is created. Nothing is synced.
 
     Raises:
-        OSError: it cannot be written.
+        OSError: the file cannot be written.
     """
     if os.path.lexists(path):
         return False
@@ -79,10 +80,10 @@ def _name_beside(path: Path) -> Path:
 
 @contextmanager
 def written_beside(path: Path, *, synced: bool = True) -> Generator[Path]:
-    """A temporary name beside ``path``, which takes its place when the block ends well and is removed otherwise.
+    """Yield a temporary path next to ``path`` that replaces it if the block succeeds and is removed if it fails.
 
     Raises:
-        OSError: it cannot be synced or take the place.
+        OSError: the file cannot be synced or renamed.
     """
     temporary = _name_beside(path)
     try:
@@ -99,16 +100,16 @@ def written_beside(path: Path, *, synced: bool = True) -> Generator[Path]:
 
 
 def sync(path: Path) -> None:
-    """Wait until a file's content, or a folder's list of names, is on the disk.
+    """Wait until a file's content, or a folder's list of names, is on disk.
 
     Raises:
-        OSError: the disk refused it.
+        OSError: syncing failed.
     """
     number = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
     try:
         os.fsync(number)
     except OSError as error:
-        # Some network file systems cannot sync a folder; their names are written at once.
+        # Some network file systems cannot sync a folder; they write its names immediately.
         if error.errno not in (errno.EINVAL, errno.EBADF, errno.ENOTSUP) or not path.is_dir():
             raise
     finally:
@@ -116,14 +117,14 @@ def sync(path: Path) -> None:
 
 
 class Journal:
-    """A file of lines that is only appended to.
+    """An append-only file of lines.
 
-    A line reaches the operating system before :meth:`append` returns, in one write; a thread syncs it to disk within
-    ``sync_every_s`` seconds, so that whoever appends never waits for a disk. A line that could not be written whole
-    is taken back at once: what is appended later never stands on the rest of a line. One process may hold it.
+    A line is passed to the operating system in one write before :meth:`append` returns; a thread syncs it to disk
+    within ``sync_every_s`` seconds, so that :meth:`append` never waits for the disk. A partly written line is removed
+    at once, so that later lines never follow a fragment. Only one process may have the file open.
 
     Raises:
-        OSError: it cannot be opened for writing.
+        OSError: the file cannot be opened for writing.
     """
 
     def __init__(self, path: Path, sync_every_s: float = SYNC_EVERY_S) -> None:
@@ -138,10 +139,10 @@ class Journal:
         self._syncing: threading.Thread | None = None
 
     def append(self, line: bytes) -> None:
-        """Write ``line``, or several, each ending in a line break.
+        """Write one or more lines, each ending in a line break.
 
         Raises:
-            OSError: it was not written, or lines before it could not be synced. Lines that were synced stay.
+            OSError: they cannot be written, or earlier lines could not be synced. Synced lines are unchanged.
         """
         if self._fault is not None:
             raise self._fault
@@ -149,7 +150,7 @@ class Journal:
             self._take_back()
         if not os.fstat(self._file).st_nlink:
             raise FileNotFoundError(errno.ENOENT, "it was deleted while in use", str(self.path))
-        self._torn = True  # until the whole line is there, whatever interrupts this
+        self._torn = True  # until the whole line is written, in case of an interruption
         written = 0
         try:
             while written < len(line):
@@ -186,7 +187,7 @@ class Journal:
         """Sync and close.
 
         Raises:
-            OSError: what was appended could not be synced.
+            OSError: appended lines could not be synced.
         """
         self._closing.set()
         if self._syncing is not None:
@@ -198,12 +199,13 @@ class Journal:
 
 
 class LineFile(Generic[Line]):
-    """An append-only file of records, one a line: ``records`` are those read on opening, :meth:`add` appends.
+    """An append-only file of records, one per line: ``records`` were read on opening, :meth:`add` appends one.
 
-    The file is created with the first line. A torn last line (the machine went down while it was written) is cut off.
-    ``hint`` is for a line that is none.
+    The file is created with the first line. An incomplete last line (from a power cut while writing) is removed.
+    ``hint`` is the hint of the error about an invalid line.
+
     Raises:
-        RunStoreError: it cannot be read or written, or a line in it is no ``kind``.
+        RunStoreError: the file cannot be read or written, or has a line that is not a ``kind``.
     """
 
     def __init__(self, path: Path, kind: type[Line], hint: str) -> None:
@@ -217,10 +219,10 @@ class LineFile(Generic[Line]):
             raise _unwritable(path, error) from error
 
     def add(self, line: Line) -> None:
-        """Append one.
+        """Append one record.
 
         Raises:
-            RunStoreError: it cannot be written; nothing of it is left in the file.
+            RunStoreError: it cannot be written; no part of it is left in the file.
         """
         try:
             self._journal = self._journal or Journal(self.path)
@@ -232,7 +234,7 @@ class LineFile(Generic[Line]):
         """Sync and close the file.
 
         Raises:
-            RunStoreError: the disk refused what was written last.
+            RunStoreError: the last records could not be synced.
         """
         try:
             if self._journal is not None:
@@ -248,16 +250,16 @@ class LineFile(Generic[Line]):
 
 
 def read_lines(path: Path, kind: type[Line], hint: str) -> list[Line]:
-    """Records of a file, without a torn last line; empty if there is no file.
+    """Return the records of a file, without an incomplete last line; empty if there is no file.
 
     Raises:
-        RunStoreError: it cannot be read, or a line in it is no ``kind``.
+        RunStoreError: the file cannot be read, or has a line that is not a ``kind``.
     """
     return _read(path, kind, hint)[0]
 
 
 def _read(path: Path, kind: type[Line], hint: str) -> tuple[list[Line], int]:
-    """Records, and the offset at which the last complete line ends."""
+    """Return the records, and the offset of the end of the last complete line."""
     rows: list[Line] = []
     whole = 0
     if path.exists() and not path.is_file():
@@ -289,7 +291,7 @@ def _unwritable(path: Path, error: OSError) -> RunStoreError:
 
 
 def cache_dir(*parts: str) -> Path:
-    """A folder inside the user's cache (``AGROTOOLS_CACHE`` if set). Not created here: the writer creates it."""
+    """Return a folder inside the user's cache (``AGROTOOLS_CACHE`` if set), without creating it."""
     override = os.environ.get("AGROTOOLS_CACHE")
     if override:
         root = Path(override).expanduser()
@@ -301,13 +303,13 @@ def cache_dir(*parts: str) -> Path:
 
 
 def cached_files(*parts: str, suffixes: tuple[str, ...]) -> list[Path]:
-    """The files with one of the endings in a folder inside the user's cache, sorted; none where it does not exist."""
+    """Return the files with one of ``suffixes`` in a folder of the user's cache, sorted; empty if it does not exist."""
     folder = cache_dir(*parts)
     return sorted(path for path in folder.iterdir() if path.suffix in suffixes) if folder.is_dir() else []
 
 
 def hub_cache() -> Path:
-    """The folder of the hub's cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
+    """Return the Hugging Face cache: ``HF_HUB_CACHE``, else ``HF_HOME``/hub, else ``~/.cache/huggingface/hub``."""
     if chosen := os.environ.get("HF_HUB_CACHE"):
         return Path(chosen).expanduser()
     home = os.environ.get("HF_HOME") or os.path.join(os.environ.get("XDG_CACHE_HOME", "~/.cache"), "huggingface")  # noqa: PTH118
@@ -315,28 +317,28 @@ def hub_cache() -> Path:
 
 
 def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
-    """Path of a file that a tool made in a run folder or a benchmark folder, named by its content."""
+    """Return the path of a tool's output file in a run or benchmark folder, named by its hash."""
     return folder / "artifacts" / f"{sha256}{suffix}"
 
 
 def sha256_of_file(path: Path) -> str:
-    """SHA-256 of a file's bytes."""
+    """Return the SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def pairs_by_hash(hashes: Iterable[str]) -> list[list[str]]:
-    """Distinct ``hashes`` in ascending order, two by two: ranks 0 and 1 are pair 0, ranks 2 and 3 pair 1...
+    """Return the distinct ``hashes`` in ascending order as pairs: ranks 0 and 1 are pair 0, ranks 2 and 3 pair 1...
 
-    The last pair holds one hash where their number is odd.
+    The last pair has one hash if their number is odd.
     """
     ranked = sorted(set(hashes))
     return [ranked[start : start + 2] for start in range(0, len(ranked), 2)]
 
 
 def fold_of(hashes: Iterable[str]) -> dict[str, int]:
-    """The fold of each hash: 0 for members of pairs 0, 2, 4... and 1 for members of pairs 1, 3, 5...
+    """Return the fold of each hash: 0 for members of pairs 0, 2, 4... and 1 for members of pairs 1, 3, 5...
 
-    Both members of a pair are always in the same fold, so a question on the two of them has one fold.
+    Both members of a pair are always in the same fold, so that a question about both files has one fold.
     """
     return {member: rank % 2 for rank, pair in enumerate(pairs_by_hash(hashes)) for member in pair}

@@ -1,4 +1,4 @@
-"""Samples (a question on files, with its gold), what a policy does on them and observes, and records of that.
+"""Samples (a question about files, with gold answers), actions and observations of policies, and records of both.
 
 A reference to a value of an earlier step is ``steps[0].observation.crop_pct`` in an expression and ``{"$ref": ...,
 "value": ...}`` in an argument.
@@ -18,25 +18,25 @@ Arguments = dict[str, JsonValue]
 
 
 class Usage(FrozenModel):
-    """Tokens as the endpoint counted them; zero where it does not say."""
+    """Token counts reported by the endpoint; zero if it reports none."""
 
     input_tokens: int = 0
     output_tokens: int = 0
 
 
 class Reply(FrozenModel):
-    """The model's raw reply behind an action: kept so that a run can be read again with another parser."""
+    """The model's raw reply from which an action was parsed, stored so that another parser can read it again."""
 
     text: str = ""
     finish_reason: str = ""
     usage: Usage = Usage()
     seconds: float = 0.0
     first_token: dict[str, float] = {}
-    """Probability of each token that the reply might have begun with, where the endpoint told the likeliest."""
+    """Probabilities of the most likely first tokens of the reply, if the endpoint reports them."""
 
 
 class ToolCall(FrozenModel):
-    """A tool's name and its arguments, exactly as the policy gave them."""
+    """A tool's name and its arguments, exactly as written by the policy."""
 
     tool: str
     arguments: Arguments = {}
@@ -44,14 +44,14 @@ class ToolCall(FrozenModel):
 
 
 class CallTools(FrozenModel):
-    """Call one or more tools; several calls of one message run in order."""
+    """Calls of one or more tools; several calls of one message run in order."""
 
     kind: Literal["call"] = "call"
     calls: Annotated[tuple[ToolCall, ...], Field(min_length=1)]
     thought: str = ""
     reply: Reply | None = None
     refused: ErrorInfo | None = None
-    """Why the protocol does not let these calls reach their tools; it is what they return."""
+    """Error that the calls return because the protocol does not allow them; None if they are allowed."""
 
 
 class Answer(FrozenModel):
@@ -62,11 +62,11 @@ class Answer(FrozenModel):
     thought: str = ""
     reply: Reply | None = None
     form_reply: Reply | None = None
-    """The reply to the request for the answer form, where the answer lacked it: ``text`` ends with it."""
+    """Reply to a further request for the answer form; ``text`` ends with it. None if no request was needed."""
 
 
 class Unparseable(FrozenModel):
-    """Output that is neither a call nor an answer. ``reason`` says why, ``hint`` how to repair it."""
+    """Output that is neither a call nor an answer, with the ``reason`` and a ``hint`` on how to repair it."""
 
     kind: Literal["unparseable"] = "unparseable"
     text: str
@@ -76,7 +76,7 @@ class Unparseable(FrozenModel):
 
 
 class Halt(FrozenModel):
-    """The model stopped for a reason that is a result in itself: length, context, filtered, timeout."""
+    """End of a sample without an answer, for a reason that counts as a result: length, context, filtered, timeout."""
 
     kind: Literal["halt"] = "halt"
     termination: Termination
@@ -88,7 +88,7 @@ Action = Annotated[CallTools | Answer | Unparseable | Halt, Field(discriminator=
 
 
 class Artifact(FrozenModel):
-    """A file that a tool made. ``name`` is unique within the sample; the bytes are stored by ``sha256``."""
+    """A file written by a tool. ``name`` is unique within the sample; the content is stored by ``sha256``."""
 
     name: str
     kind: Literal["overlay", "mask", "plot", "image", "table"]
@@ -97,7 +97,7 @@ class Artifact(FrozenModel):
 
 
 class Observation(FrozenModel):
-    """Response to a call as a policy sees it: a result or an error, and the artifacts the call made."""
+    """Response to a call as seen by a policy: a result or an error, and the files that the call wrote."""
 
     result: dict[str, JsonValue] | None = None
     error: ErrorInfo | None = None
@@ -114,9 +114,9 @@ class Observation(FrozenModel):
 
 
 class Step(FrozenModel):
-    """One thing a policy did: a call with its observation, an answer, or unparseable output with the repair hint.
+    """One step of a policy: a call with its observation, an answer, or unparseable output with a repair hint.
 
-    ``turn`` counts model messages from 0: calls of one message share it. ``reply`` stands on a turn's first step.
+    ``turn`` counts model messages from 0; calls of one message share it. Only the first step of a turn has ``reply``.
     """
 
     turn: int
@@ -124,34 +124,34 @@ class Step(FrozenModel):
     call: ToolCall | None = None
     observation: Observation | None = None
     text: str = ""
-    """The answer, or the output that could not be parsed."""
+    """The answer, or the output that cannot be parsed."""
     reason: str = ""
-    """Why the output could not be parsed; what the policy is told to repair."""
+    """Reason why the output cannot be parsed, and the hint sent to the policy."""
     thought: str = ""
     reply: Reply | None = None
     form_reply: Reply | None = None
-    """As in :class:`Answer`."""
+    """See :class:`Answer`."""
     seconds: float = 0.0
-    """Wall time of the tool call."""
+    """Wall time of the tool call, seconds."""
     cached: bool = False
     recorded: bool = False
-    """True if no tool was run: the observation is the one that was recorded of the reference."""
+    """True if no tool was run: the observation is the recorded one of the reference."""
     refused: bool = False
-    """True if no tool was run: the protocol did not let the call reach one, and the observation says why."""
+    """True if no tool was run: the protocol did not allow the call, and the observation gives the reason."""
 
 
 class Trajectory(FrozenModel):
-    """Steps of a policy on one sample, and the termination."""
+    """Steps of a policy on one sample, and the reason why it ended."""
 
     steps: tuple[Step, ...] = ()
     termination: Termination
     reason: str = ""
     halted_by: Reply | None = None
-    """The reply behind a halt (length, filtered...), which no step holds; its tokens count like any other's."""
+    """Reply that caused a halt (length, filtered...). No step contains it, but its tokens are counted."""
 
     @property
     def answer(self) -> str | None:
-        """The final answer, or None where none was given."""
+        """The final answer, or None if there is none."""
         if self.termination == "answered" and self.steps and self.steps[-1].kind == "answer":
             return self.steps[-1].text
         return None
@@ -164,9 +164,9 @@ class Trajectory(FrozenModel):
 class ReferenceStep(FrozenModel):
     """A call of the reference trajectory.
 
-    ``arguments`` may hold ``{"$ref": "steps[0].observation.weed_pct", "value": 8.9}`` where a value comes from an
-    earlier step: the reference beside the literal. Steps with the same ``group`` are independent of each other and
-    may come in any order. ``truth`` is the result that a perfect tool would have returned, where the source knows it.
+    ``arguments`` may contain ``{"$ref": "steps[0].observation.weed_pct", "value": 8.9}`` (reference and literal) for a
+    value from an earlier step. Steps with the same ``group`` are independent of each other and may come in any order.
+    ``truth`` is the result that a perfect tool would return, if the source provides it.
     """
 
     tool: str
@@ -178,7 +178,7 @@ class ReferenceStep(FrozenModel):
 
 
 class ReferenceTrajectory(FrozenModel):
-    """The gold calls in written order; the answer step that follows them is implied."""
+    """The gold calls in written order. The answer step after them is implied."""
 
     steps: tuple[ReferenceStep, ...]
 
@@ -200,7 +200,7 @@ class Intrinsics(FrozenModel):
 
 
 class SampleFile(FrozenModel):
-    """A file of a sample. Policies and tools know it by ``name``; ``path`` is relative to the benchmark folder."""
+    """A file of a sample. Policies and tools refer to it by ``name``; ``path`` is relative to the benchmark folder."""
 
     name: FileName
     path: str
@@ -216,16 +216,16 @@ class SampleFile(FrozenModel):
     intrinsics: Intrinsics | None = None
     depth_unit_mm: Annotated[float | None, Field(gt=0)] = None
     classes: dict[str, str] | None = None
-    """For masks: class index to meaning, e.g. ``{"1": "crop"}``."""
+    """Meaning by class index of a mask, e.g. ``{"1": "crop"}``."""
     note: str | None = None
-    """What the person asking would know of the file, e.g. ``false colour: near infrared shown as green``."""
+    """Remark for the policy about the file, e.g. ``false colour: near infrared shown as green``."""
 
     @property
     def known_arguments(self) -> dict[str, JsonValue]:
-        """Arguments of tools that its metadata answers, and that hold where a call leaves them out.
+        """Tool arguments known from the file's metadata, used if a call omits them.
 
-        ``gsd_m`` and ``depth_unit_mm`` as they stand, ``fx_px`` to ``cy_px`` of the intrinsics, ``bands`` as band name
-        to number (from 1), ``label_map`` as meaning to class numbers.
+        These are ``gsd_m``, ``depth_unit_mm``, ``fx_px`` to ``cy_px`` of the intrinsics, ``bands`` as band numbers
+        (from 1) by name, and ``label_map`` as class numbers by meaning.
         """
         known: dict[str, JsonValue] = {"gsd_m": self.gsd_m, "depth_unit_mm": self.depth_unit_mm}
         if self.intrinsics is not None:
@@ -246,7 +246,7 @@ def _numbers_by_meaning(classes: dict[str, str]) -> dict[str, JsonValue]:
 
 
 class Sample(FrozenModel):
-    """One question with its files and its gold. Only :class:`SampleView` ever reaches a policy."""
+    """One question with its files and gold answers. Policies only ever see a :class:`SampleView`."""
 
     id: Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.-]{0,119}$")]
     query: Annotated[str, Field(min_length=1)]
@@ -261,34 +261,36 @@ class Sample(FrozenModel):
     answer: Annotated[tuple[Slot, ...], Field(min_length=1)]
     no_tool_eligible: bool = True
     cluster: str | None = None
-    """Samples that share a file, transitively. Computed by the loader; a stored value is not trusted."""
+    """Id of the group of samples that share files, directly or transitively.
+
+    Computed by the loader, which ignores a stored value.
+    """
     metadata: dict[str, JsonValue] = Field(default_factory=dict)
     groups: dict[str, str] = Field(default_factory=dict)
-    """Further breakdowns of results, e.g. ``{"domain": "forestry"}``."""
+    """Further groupings of results, e.g. ``{"domain": "forestry"}``."""
     difficulty: dict[str, float] = Field(default_factory=dict)
-    """Measures of difficulty, e.g. ``{"calls": 3, "unused_files": 1}``; no policy sees it."""
+    """Measures of difficulty, e.g. ``{"calls": 3, "unused_files": 1}``; not visible to policies."""
     canary: str = ""
-    """GUID of the benchmark, on every line, so that a leak into training data can be found; no policy sees it."""
+    """GUID of the benchmark, on every line, to detect leaks into training data; not visible to policies."""
 
     @property
     def published_paths(self) -> dict[str, str] | None:
-        """By name of each file its path in the files of a benchmark that others publish; None for samples of ours."""
+        """Path of each file, by name, in the published benchmark; None if its samples do not refer to paths."""
         paths = self.metadata.get("published_paths")
         if isinstance(paths, dict):
             return {name: str(path) for name, path in paths.items()}
-        # Entries of GTA and ThinkGeo; those of Agent-X (with ``file_path``) call files by other names than paths.
+        # Entries of GTA and ThinkGeo; entries of Agent-X (with ``file_path``) do not refer to files by path.
         published = "entry" in self.metadata and "file_path" not in self.metadata
         return {file.name: file.path for file in self.files} if published else None
 
     @property
     def schematic(self) -> bool:
-        """True if it asks to recognise what a schematic drawing shows, which its ``metadata`` says: no headline metric
-        counts it."""
+        """True if the sample is about a schematic drawing (see ``metadata``); headline metrics exclude it."""
         return self.metadata.get("schematic") is True
 
 
 class SampleView(FrozenModel):
-    """All that a policy may know of a sample. ``files[].path`` is where the host reads the file, never shown."""
+    """The part of a sample that a policy may see. ``files[].path`` is for the host only and never shown."""
 
     id: str
     query: str
@@ -298,18 +300,19 @@ class SampleView(FrozenModel):
     form_lines: tuple[str, ...] = ()
     """The lines that the answer form asks for, such as ``trees: <number>``."""
     paths: dict[str, str] | None = None
-    """By name of each file the path that those who published the question call it by; None where they are we."""
+    """See :attr:`Sample.published_paths`."""
     closing: bool = False
-    """True if the answer is asked for now, and no further call. Step-by-step alone knows; few protocols tell."""
+    """True if an answer is due and no further call; only known in step-by-step, and used by few protocols."""
     bare: bool = False
-    """True if ``query`` is the whole prompt: a model is told nothing else, and its whole reply is the answer."""
+    """True if ``query`` is the entire prompt and the entire reply is the answer."""
 
 
 class Record(FrozenModel):
-    """Outcome of one sample in one epoch, beside the sample itself (with its gold).
+    """Outcome of one sample in one mode and epoch, with the sample itself and its gold answers.
 
     ``trajectory`` is set in no-tool and end-to-end; ``actions`` in step-by-step: one predicted action for each
-    reference step and a last one for the answer step. ``invalid`` says why no reply could be had (our failure).
+    reference step and one for the answer step. ``invalid`` is the reason for a missing reply that is not the model's
+    failure.
     """
 
     sample: Sample
@@ -326,22 +329,22 @@ class Record(FrozenModel):
 
     @property
     def form_reply(self) -> Reply | None:
-        """The reply to the request for the answer form; None where the answer had it, or none was given."""
+        """Reply to a further request for the answer form; None if there was no such request."""
         last = (self.trajectory.steps if self.trajectory else self.actions or ())[-1:]
         return next((each.form_reply for each in last if isinstance(each, Step | Answer)), None)
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """All that the model replied, in order."""
+        """All replies of the model, in order."""
         sources = self.trajectory.steps if self.trajectory else self.actions or ()
         last = (self.form_reply, self.trajectory.halted_by if self.trajectory else None)
         return tuple(reply for reply in (*(source.reply for source in sources), *last) if reply is not None)
 
 
 class Score(FrozenModel):
-    """One score of one record: which scorer, how the answer was read, and the value in [0, 1].
+    """One score of one record: metric, value in [0, 1] and its derivation.
 
-    ``slot`` names the slot (outcome scorers), ``step`` the reference step (process scorers).
+    ``slot`` is the name of the slot (outcome metrics), ``step`` the index of the reference step (process metrics).
     """
 
     metric: str
@@ -352,13 +355,13 @@ class Score(FrozenModel):
     step: int | None = None
     value: Annotated[float, Field(ge=0, le=1)]
     reading: dict[str, JsonValue] = Field(default_factory=dict)
-    """Derivation of the value: scope, candidate, rule; or predicted against reference argument."""
+    """Derivation of the value: scope, candidate, rule; or predicted and reference argument."""
     judge: str | None = None
     judge_prompt_hash: str | None = None
 
 
 Results = Sequence[dict[str, JsonValue] | None]
-"""Result of each step so far; None where the step failed or has not run."""
+"""Result of each step so far; None if the step failed or has not run."""
 
 REF_PATTERN = re.compile(r"steps\[(?P<step>\d+)\]\.observation(?P<path>(?:\.[A-Za-z_]\w*|\[\d+\])*)")
 _PATH_PART = re.compile(r"\.([A-Za-z_]\w*)|\[(\d+)\]")
@@ -369,10 +372,10 @@ class UnresolvedRef(ValueError):
 
 
 def resolve_ref(ref: str, results: Results) -> JsonValue:
-    """The value that ``ref`` points to.
+    """Return the value that ``ref`` refers to.
 
     Raises:
-        UnresolvedRef: not a reference, no such step, or no such field in its result.
+        UnresolvedRef: ``ref`` is not a reference, or the step or the field of its result does not exist.
     """
     match = REF_PATTERN.fullmatch(ref.strip())
     if match is None:
@@ -406,7 +409,7 @@ def is_ref(value: JsonValue) -> bool:
 
 
 def iter_refs(value: JsonValue, at: str = "") -> Iterator[tuple[str, str, JsonValue]]:
-    """All reference objects in ``value`` as (where, ref, literal beside it)."""
+    """Yield all reference objects in ``value`` as (path in ``value``, reference, literal)."""
     if isinstance(value, dict):
         if "$ref" in value:
             yield at, str(value["$ref"]), value.get("value")
@@ -419,7 +422,7 @@ def iter_refs(value: JsonValue, at: str = "") -> Iterator[tuple[str, str, JsonVa
 
 
 def literal_value(value: JsonValue) -> JsonValue:
-    """``value`` with each reference object replaced by the literal beside it."""
+    """Return ``value`` with each reference object replaced by its literal."""
     if isinstance(value, dict):
         if "$ref" in value:
             return value.get("value")
@@ -430,10 +433,10 @@ def literal_value(value: JsonValue) -> JsonValue:
 
 
 def resolved_value(value: JsonValue, results: Results) -> JsonValue:
-    """``value`` with each reference object replaced by what it points to in ``results``.
+    """Return ``value`` with each reference object replaced by the value it refers to in ``results``.
 
     Raises:
-        UnresolvedRef: where a reference leads to no value.
+        UnresolvedRef: a reference has no value.
     """
     if isinstance(value, dict):
         if "$ref" in value:
@@ -445,7 +448,7 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
 
 
 def renamed(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
-    """``value`` with every text in it that is a key of ``names``, as a whole, exchanged for what stands there."""
+    """Return ``value`` with every text that is a key of ``names`` replaced by its entry."""
     return {key: _renamed(item, names) for key, item in value.items()} if names else value
 
 
@@ -460,7 +463,7 @@ def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 
 def restated(value: JsonValue, results: Results) -> JsonValue:
-    """``value`` whose reference objects carry what ``results`` hold as the literal beside them, where they hold it."""
+    """Return ``value`` with the literals of reference objects updated from ``results``, if the value exists there."""
     if isinstance(value, dict):
         if "$ref" in value:
             try:

@@ -1,4 +1,4 @@
-"""Registries: names that point to code, imported only when asked for, and one rule where two packages claim a name."""
+"""Registries of named objects that are imported on first use, with a rule for names claimed by two packages."""
 
 import importlib
 import warnings
@@ -15,19 +15,19 @@ T = TypeVar("T")
 
 _OURS = __name__.partition(".")[0]
 CLASHES: list[str] = []
-"""Names that two packages claim, as far as they were met in this process: the texts of the warnings."""
+"""Warnings about names claimed by two packages, collected so far in this process."""
 
 
 class PluginWarning(UserWarning):
-    """A name of an installed plug-in is passed over, because another package has it already."""
+    """A name of an installed plug-in is ignored because another package already uses it."""
 
 
 def join_tables(noun: str, tables: Iterable[tuple[str, Mapping[str, T]]]) -> dict[str, T]:
-    """Tables of several packages as one. A name that stands twice is the first one's, and a warning names both.
+    """Merge tables of several packages. The first entry of a duplicate name is used, with a warning about the other.
 
     Args:
-        noun: what a name stands for, for the warning.
-        tables: each with the name of its package.
+        noun: noun for a named object, for the warning.
+        tables: the tables, each with the name of its package.
     """
     joined: dict[str, tuple[str, T]] = {}
     for package, table in tables:
@@ -42,22 +42,22 @@ def join_tables(noun: str, tables: Iterable[tuple[str, Mapping[str, T]]]) -> dic
 
 
 def package_of(target: str) -> str:
-    """The package of a target ``"package.module:attribute"``."""
+    """Return the package of a target ``"package.module:attribute"``."""
     return target.partition(":")[0].partition(".")[0]
 
 
 class Registry(Generic[T]):
-    """Named targets (``"package.module:attribute"``), resolved on first use.
+    """Named targets (``"package.module:attribute"``), imported on first use.
 
-    Packages of others add theirs as entry points in the group ``agrotools.<plural>``. A target that fails to import
-    is reported with its own error when it is asked for, never as "unknown".
+    Other packages add targets as entry points in the group ``agrotools.<plural>``. A target that cannot be imported is
+    reported with its own error when it is requested, never as "unknown".
 
     Args:
-        noun: what a target is, for messages.
+        noun: noun for an object, for messages.
         group: group of the entry points.
-        targets: those of this package, or the target of a mapping of them.
-        more: names and targets beside those, asked for when a name is not among the others, or all names are.
-        kind: target of the class that every object must be of.
+        targets: targets of this package by name, or the target of such a mapping.
+        more: returns further names and targets; called if a name is not found otherwise, or if all names are listed.
+        kind: target of the class that every object must be an instance of.
     """
 
     def __init__(
@@ -92,16 +92,16 @@ class Registry(Generic[T]):
         return self._targets
 
     def package_of(self, name: str) -> str:
-        """The package that the object of that name is from; this one's name for objects that were added directly."""
+        """Return the package of the named object; ``agrotools`` for objects that were added directly."""
         return package_of(self._targets[name]) or _OURS
 
     def add(self, name: str, value: T) -> None:
-        """Register an object directly, for the life of the process."""
+        """Register an object directly, for the lifetime of the process."""
         self._targets[name] = ""
         self._loaded[name] = value
 
     def remove(self, name: str) -> None:
-        """Forget the object of that name, for the life of the process."""
+        """Remove the named object, for the lifetime of the process."""
         self._targets.pop(name, None)
         self._loaded.pop(name, None)
 
@@ -115,11 +115,11 @@ class Registry(Generic[T]):
         return name in self._targets or name in self._all_targets
 
     def get(self, name: str) -> T:
-        """The object of that name.
+        """Return the named object.
 
         Raises:
-            UsageError: no such name (with the closest ones), its module cannot be imported (with the reason), or the
-                object is of another kind.
+            UsageError: the name is unknown (with the closest ones), its module cannot be imported (with the reason), or
+                the object is of another kind.
         """
         if name in self._loaded:
             return self._loaded[name]
@@ -132,7 +132,7 @@ class Registry(Generic[T]):
         target = self._targets[name]
         try:
             value: T = imported(target)
-        except (Exception, SystemExit) as error:  # whatever a package of somebody else does when it is imported
+        except (Exception, SystemExit) as error:  # a third-party package may raise anything on import
             module, reason = target.partition(":")[0], str(error)
             if not isinstance(error, ImportError | AttributeError):
                 reason = f"{type(error).__name__}: {reason}".removesuffix(": ")
@@ -148,13 +148,13 @@ class Registry(Generic[T]):
         return value
 
     def loaded(self, names: Iterable[str] | None = None) -> list[T]:
-        """The objects of ``names`` (None: of all), without those that cannot be imported."""
+        """Return the objects of ``names`` (None: all), without those that cannot be imported."""
         requested = self.names() if names is None else tuple(names)
         broken = self.broken(requested)
         return [self.get(name) for name in requested if name not in broken]
 
     def broken(self, names: Iterable[str] | None = None) -> dict[str, UsageError]:
-        """The errors of those of ``names`` (None: of all) that cannot be imported."""
+        """Return the errors of ``names`` (None: all) that cannot be imported, by name."""
         faults: dict[str, UsageError] = {}
         for name in self.names() if names is None else names:
             try:
@@ -165,10 +165,11 @@ class Registry(Generic[T]):
 
 
 def imported(target: str) -> Any:
-    """The object of a target ``"package.module:attribute"``; the attribute may be dotted.
+    """Return the object of a target ``"package.module:attribute"``; the attribute may be dotted.
 
     Raises:
-        ImportError, AttributeError: there is no such module, or nothing of that name in it.
+        ImportError: the module cannot be imported.
+        AttributeError: the module has no such attribute.
     """
     module, _, attribute = target.partition(":")
     return attrgetter(attribute)(importlib.import_module(module))

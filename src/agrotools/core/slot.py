@@ -1,10 +1,10 @@
 """Slots: the scored parts of an answer.
 
-A slot knows its value, how far an answer may stray from it, and (``from``) how the value follows from the
-observations of the reference trajectory. Names and labels are shown to the policy; everything else is gold.
+A slot defines its value, the tolerance of an answer, and (``from``) how the value is computed from the observations of
+the reference trajectory. Names, labels and the answer format are shown to the policy; everything else is gold.
 
-Types that several benchmarks use stand here. A benchmark that needs another one hands over a subclass of :class:`Slot`
-in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
+This module has the types shared by several benchmarks. A benchmark with other types provides subclasses of
+:class:`Slot` in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
 from functools import cache, reduce
@@ -18,31 +18,31 @@ from agrotools.core.registry import BENCHMARKS, join_tables
 
 
 def _has_type(cls: type[FrozenModel]) -> bool:
-    """True if the class is a slot type, not the base of all."""
+    """True if the class is a slot type, not the base class."""
     return any("type" in vars(each).get("__annotations__", {}) for each in cls.__mro__)
 
 
 class Slot(FrozenModel):
-    """One scored part of an answer; as the type of a field it stands for a slot of any known type.
+    """One scored part of an answer; as the type of a field, a slot of any known type.
 
-    A subclass adds ``type: Literal["NAME"] = "NAME"`` and what it holds. Class variables and properties tell the engine
-    how answers of the type come about; those of free text in the answer form are the defaults.
+    A subclass adds ``type: Literal["NAME"] = "NAME"`` and its fields. Class variables and properties tell the engine
+    how answers of the type are given; the defaults are for short text in the answer form.
     """
 
     made: ClassVar[bool] = False
-    """True if the answer is (or may be) made by calls of tools, not given in words."""
+    """True if the answer is (or may be) a file created by tool calls rather than text."""
     judged: ClassVar[bool] = False
-    """True if a judge alone can score it."""
+    """True if only a judge can score the answer."""
     scored_apart: ClassVar[bool] = False
-    """True if it has metrics of its own instead of a part in the Final Answer Score."""
+    """True if the slot has separate metrics and does not count in the Final Answer Score."""
     closed: ClassVar[bool] = False
-    """True if it counts in the Closed-Slot Score."""
+    """True if the slot counts in the Closed-Slot Score."""
     free_text: ClassVar[bool] = False
-    """True if the answer is text of any words."""
+    """True if the answer is free text."""
     form_opening: ClassVar[str] = ""
-    """Line of the answer form on an answer that is made."""
+    """Line of the answer form about an answer created by tools."""
     form_closing: ClassVar[str] = ""
-    """Line that asks for the words at the end, where nothing is to be given by name."""
+    """Closing line of the answer form if no slot is answered in text."""
 
     if TYPE_CHECKING:
         type: Any
@@ -50,11 +50,11 @@ class Slot(FrozenModel):
     name: Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]*$")]
     """Key of the slot in the answer form, e.g. ``weed_share``."""
     label: str
-    """Its name in plain words, e.g. ``share of weeds in the vegetation``."""
+    """Description in plain words, e.g. ``share of weeds in the vegetation``."""
     from_: Annotated[str | None, Field(alias="from")] = None
     """Expression over ``steps[N].observation...`` of the reference trajectory that yields ``value``."""
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
-    """Share of the slot in the score of its sample, relative to the sample's other slots."""
+    """Weight of the slot in the score of its sample, relative to the sample's other slots."""
 
     @property
     def form_value(self) -> str:
@@ -63,27 +63,27 @@ class Slot(FrozenModel):
 
     @property
     def expected_text(self) -> str:
-        """The right answer, as printed in reports."""
+        """The correct answer, as printed in reports."""
         return str(getattr(self, "value", ""))
 
     @property
     def letters(self) -> tuple[str, ...]:
-        """Keys of the options that the question shows; none where it shows none."""
+        """Keys of the options shown in the question; empty if there are none."""
         return ()
 
     @property
     def takes_several(self) -> bool:
-        """True if several of :attr:`letters` may be right together."""
+        """True if several of :attr:`letters` may be correct together."""
         return False
 
     @property
     def right_text(self) -> str | None:
-        """Answer that scores 1, for questions that need no tool; None for all others."""
+        """Answer that scores 1, for questions that need no tool; None for other questions."""
         return None
 
     @property
     def comparable_value(self) -> JsonValue:
-        """Right answer in a form that can be compared with those of other samples; None where there is none."""
+        """Correct answer in a form that can be compared between samples; None if it has no such form."""
         return None
 
     @classmethod
@@ -100,9 +100,9 @@ class Slot(FrozenModel):
 class ExactSlot(Slot):
     """A label (or a number compared exactly).
 
-    ``choices`` are the primary names of all labels of the set, the right one among them; without any, every name may
-    be given. The answer form shows them, so neither the set nor a name may depend on which one is right. ``aliases``
-    maps labels to other names under which an answer may state them: those are read, never shown.
+    ``choices`` are the primary names of all labels of the set, including the correct one; if empty, any name may be
+    given. The answer form shows them, so neither the set nor a name may depend on which one is correct. ``aliases``
+    maps labels to other names that an answer may use; they are accepted but never shown.
     """
 
     closed: ClassVar[bool] = True
@@ -115,7 +115,7 @@ class ExactSlot(Slot):
     @model_validator(mode="before")
     @classmethod
     def _from_first_form(cls, data: Any) -> Any:
-        """Read the form of older folders and runs: ``aliases`` of the value alone, and ``distractors``."""
+        """Convert the form of older folders and runs: ``aliases`` of the value only, and ``distractors``."""
         if not isinstance(data, dict):
             return data
         fields = dict(cast(dict[str, Any], data))
@@ -126,12 +126,12 @@ class ExactSlot(Slot):
         if wrong and isinstance(wrong, list | tuple):
             fields["choices"] = (value, *cast("list[str]", wrong))
         elif wrong:
-            fields["distractors"] = wrong  # No list: refused with the other unknown fields.
+            fields["distractors"] = wrong  # not a list: refused like other unknown fields
         return fields
 
     @property
     def names(self) -> tuple[str, ...]:
-        """All names of the right label, the primary one first."""
+        """All names of the correct label, the primary one first."""
         return (str(self.value), *self.aliases.get(str(self.value), ()))
 
     @property
@@ -149,7 +149,7 @@ class BooleanSlot(Slot):
 
 
 class ChoiceSetSlot(Slot):
-    """The right members of the label set ``choices``, in any order. ``aliases`` maps a member to other names."""
+    """The correct members of the label set ``choices``, in any order. ``aliases`` maps a member to other names."""
 
     closed: ClassVar[bool] = True
     type: Literal["choice_set"] = "choice_set"
@@ -159,7 +159,7 @@ class ChoiceSetSlot(Slot):
 
 
 class FileSlot(Slot):
-    """The name of one of the sample's files. ``choices`` are the names of all files in question."""
+    """The name of one of the sample's files. ``choices`` are the names of all candidate files."""
 
     closed: ClassVar[bool] = True
     type: Literal["file"] = "file"
@@ -168,7 +168,7 @@ class FileSlot(Slot):
 
 
 class ToleranceSlot(Slot):
-    """A number, right within ``max(abs_tol, rel_tol * abs(value))`` after conversion to ``unit``."""
+    """A number, correct within ``max(abs_tol, rel_tol * abs(value))`` after conversion to ``unit``."""
 
     closed: ClassVar[bool] = True
     type: Literal["tolerance"] = "tolerance"
@@ -185,8 +185,8 @@ class ToleranceSlot(Slot):
 class Fact(FrozenModel):
     """A key fact of an open answer: short ``phrases`` that each state it, and phrases (``not``) that contradict it.
 
-    A phrase is found in other words as well (see :mod:`agrotools.text.claims`). ``weight``: its share of the score,
-    beside those of the other facts.
+    Paraphrases are also recognised (see :mod:`agrotools.text.claims`). ``weight``: share of the fact in the score,
+    relative to the other facts.
     """
 
     phrases: Annotated[tuple[str, ...], Field(min_length=1)]
@@ -197,9 +197,9 @@ class Fact(FrozenModel):
 class OpenTextSlot(Slot):
     """Free text, scored by the key facts it states.
 
-    ``others`` are facts that would be wrong here, each with its phrases: those of other subjects. ``floor`` is the
-    share of the facts that an answer about another subject gets, which earns nothing. ``headline``: whether the facts
-    are particular enough for the slot to count in headline figures.
+    ``others`` are facts about other subjects, which are wrong here, each as its phrases. ``floor`` is the share of
+    facts that an answer about another subject gets right; it earns no score. ``headline``: True if the facts are
+    specific enough for the slot to count in headline metrics.
     """
 
     free_text: ClassVar[bool] = True
@@ -211,7 +211,7 @@ class OpenTextSlot(Slot):
 
 
 class PlotSlot(Slot):
-    """A figure, scored by the canonical specification of what was drawn."""
+    """A figure, scored by the canonical specification of its content."""
 
     made: ClassVar[bool] = True
     form_closing: ClassVar[str] = "When the figure is drawn, end with one sentence that says what it shows."
@@ -219,13 +219,13 @@ class PlotSlot(Slot):
     value: dict[str, JsonValue]
     """Canonical plot specification (see ``PlotSpec`` in :mod:`agrotools.core.taxonomy`) as data."""
     value_from: Literal["ground_truth", "tool"] = "ground_truth"
-    """True if the reference values are the source's ground truth or the reference tools' values."""
+    """Origin of the reference values: ground truth of the source, or results of the reference tools."""
 
 
 class KeywordsSlot(Slot):
-    """Free text that must state one alias of every group of ``whitelist``, and none of those in ``blacklist``.
+    """Free text that must contain one alias of every group in ``whitelist``, and none in ``blacklist``.
 
-    The form in which GTA and ThinkGeo publish objective answers; the lists are kept as they were written.
+    This is the published form of objective answers in GTA and ThinkGeo; the lists are stored unchanged.
     """
 
     free_text: ClassVar[bool] = True
@@ -233,11 +233,11 @@ class KeywordsSlot(Slot):
     whitelist: tuple[tuple[str, ...], ...]
     blacklist: tuple[tuple[str, ...], ...] = ()
     questions: tuple[str, ...] = ()
-    """Yes/no questions that a judge is asked about the answer (ThinkGeo); a right answer has yes to each."""
+    """Yes/no questions to a judge about the answer (ThinkGeo); for a correct answer, each is answered with yes."""
 
 
 class ReferenceTextsSlot(Slot):
-    """Free text, scored by its likeness to the nearest of several texts that are all right."""
+    """Free text, scored by its similarity to the most similar of several correct texts."""
 
     free_text: ClassVar[bool] = True
     type: Literal["reference_texts"] = "reference_texts"
@@ -259,7 +259,7 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
 
 
 def slot_types() -> dict[str, type[Slot]]:
-    """All slot types by name: those of the engine, then those of plug-ins."""
+    """Return all slot types by name: those of the engine, then those of plug-ins."""
     types = [*SLOT_TYPES, *(each for plugin in BENCHMARKS.loaded() for each in plugin.slots)]
     return join_tables(
         "slot type",
@@ -279,7 +279,7 @@ ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPE
 
 
 def _parsed(data: Any) -> Slot:
-    """A slot from data, of the type that it names."""
+    """Parse a slot of the type named in ``data``."""
     if isinstance(data, Slot):
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
@@ -302,5 +302,5 @@ def _broken_plugins() -> str:
 
 
 def counts_in_headline(slot: Slot) -> bool:
-    """True if a slot may count in a headline; open text whose facts other subjects share does not."""
+    """True if a slot may count in headline metrics; open text with facts shared by other subjects does not."""
     return not isinstance(slot, OpenTextSlot) or slot.headline

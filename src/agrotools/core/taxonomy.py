@@ -1,4 +1,4 @@
-"""Closed vocabularies of the field (families, task types, modes, terminations), and figures and tools as data.
+"""Closed vocabularies (families, task types, modes, terminations), and specifications of figures and tools.
 
 Families and task types are those of the AgroTools benchmark (arXiv 2605.22366, section 3.1).
 """
@@ -13,7 +13,7 @@ Mode = Literal["no-tool", "step-by-step", "end-to-end"]
 MODES: tuple[Mode, ...] = ("no-tool", "step-by-step", "end-to-end")
 
 Protocol = str
-"""Name of a protocol, how a conversation is held: one of :data:`PROTOCOLS` or of a benchmark plug-in."""
+"""Name of a protocol, which defines the format of a conversation: one of :data:`PROTOCOLS` or of a plug-in."""
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
 """Protocols of the engine."""
 
@@ -21,12 +21,12 @@ AnswerType = Literal["exact", "tolerance", "plot", "open_text", "image"]
 ANSWER_TYPES: tuple[AnswerType, ...] = ("exact", "tolerance", "plot", "open_text", "image")
 
 FileKind = Literal["image", "raster", "depth", "mask", "table", "video", "audio", "document"]
-"""Kinds of files; ``document`` is whatever is none of the others."""
+"""Kinds of files; ``document`` is any other kind."""
 
 Termination = Literal[
     "answered", "max_steps", "unparseable", "length", "context", "filtered", "timeout", "infrastructure"
 ]
-"""Endings of a sample. Only ``infrastructure`` makes it *invalid* (our failure); all others are results."""
+"""Reasons why a sample ended. Only ``infrastructure`` makes it *invalid* (not the model's failure)."""
 
 FAMILIES: dict[str, str] = {
     "RR": "Recognition and Retrieval",
@@ -57,7 +57,7 @@ PlotKind = Literal["line", "bar", "grouped_bar", "scatter", "hist", "pie", "box"
 
 
 class PlotSeries(FrozenModel):
-    """One series: ``x`` are categories (text) or numbers, ``y`` the finite numbers drawn; both of equal length."""
+    """One series of a figure: ``x`` holds categories (text) or numbers, ``y`` finite numbers; both of equal length."""
 
     name: str
     x: tuple[str | FiniteFloat, ...]
@@ -65,7 +65,7 @@ class PlotSeries(FrozenModel):
 
 
 class PlotSpec(FrozenModel):
-    """Content of a figure. Units are those of the axis values (``%``, ``m^2``...), ``None`` where there is none."""
+    """Content of a figure. Units are those of the axis values (``%``, ``m^2``...); None if there is no unit."""
 
     kind: PlotKind
     series: Annotated[tuple[PlotSeries, ...], Field(min_length=1)]
@@ -81,15 +81,15 @@ class PlotSpec(FrozenModel):
 AgreementKind = Literal[
     "file", "choice", "number", "box", "text", "expression", "variables", "series", "chart", "presentation"
 ]
-"""Rules by which two values of an argument agree (text/agreement.py).
+"""Rules for comparing two values of an argument (see :mod:`agrotools.text.agreement`).
 
-``variables`` take part in the ``expression`` argument beside them; ``presentation`` (titles, formats,
-rounding) is never compared.
+``variables`` are compared as part of the ``expression`` argument; ``presentation`` (titles, formats, rounding) is never
+compared.
 """
 
 
 class ToolSpec(FrozenModel):
-    """Name, JSON Schema of the arguments, defaults, and how each argument agrees with a reference value."""
+    """Name of a tool, JSON Schema of its arguments, their defaults, and the rule for comparing each argument."""
 
     name: str
     category: str

@@ -70,7 +70,7 @@ class FirstContact(ModelAround):
         self._with_system |= messages[0].role == "system"
 
     async def meet(self, settings: ModelSettings) -> None:
-        """Send the tiny requests, unless the expected content has been accepted before.
+        """Send the tiny requests, unless earlier ones contained the expected content.
 
         Raises:
             EndpointRefusal: the endpoint refuses the key, the model, images or tools.

@@ -162,7 +162,7 @@ _RULES = (
             r"(?:tools?|(?:tool|function)[ _-]call(?:s|ing)?)\W{1,3}(?:is|are) not (?:supported|enabled)",
         ),
     ),
-    # OpenAI refuses a model that reasons up to its limit without output; other servers end with `length`.
+    # OpenAI returns an error if a model reasons up to its limit without output; other servers end with `length`.
     _Rule("length", {200, 400}, _any_of(r"could not finish the message because max_tokens")),
     # The model wrote a call that its server could not parse.
     _Rule("unfit", {200, 400}, _any_of(r"tool_use_failed")),

@@ -72,7 +72,7 @@ class ResponseCache:
             self._failed(error)
 
     def get(self, key: str) -> Completion | None:
-        """Return the reply under ``key``, marked as cached; None if there is none or its checksum does not match."""
+        """Return the reply under ``key``, marked as cached; None if there is none or it is damaged."""
         entry = self._unwritten.get(key) or self._stored(key)
         if entry is None or not entry.startswith(_digest(key, entry[_DIGEST_BYTES:])):
             return None

@@ -18,7 +18,7 @@ TRIES_IN_COMPANY = 3
 TRIES_ALONE = 3
 """Time-outs of a request sent alone before it fails."""
 PROOFS = 2
-"""Time-outs that only the model can explain before it is held responsible: one of several machines may hang."""
+"""Time-outs that only the model can explain before it counts as the cause: one of several machines may hang."""
 MOST_LATE_S = 1800.0
 """Maximum total seconds of time-outs of requests sent alone, by either count; at least four are always allowed."""
 FEWEST_LATE = 4

@@ -9,9 +9,9 @@ The target is a :class:`BenchmarkPlugin`. Only its name and its loader are requi
 plug-ins at once (names, slot types, metrics, tools, protocols) is stored in the object itself. Parts that only one task
 needs are given as ``"package.module:NAME"`` and imported when that task begins:
 
-* ``scoring``: a :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored;
-* ``judging``: a :class:`Judging`, when judges are asked or their replies are read;
-* ``reporting``: a :class:`Reporting`, when runs with metrics of the plug-in are reported;
+* ``scoring_target``: a :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored;
+* ``judging_target``: a :class:`Judging`, when judges are asked or their replies are read;
+* ``reporting_target``: a :class:`Reporting`, when runs with metrics of the plug-in are reported;
 * ``predictions``: a :class:`PredictionFormat`, when ``agrotools score --format`` reads a file of another program.
 
 The module of the plug-in must therefore stay light: it should import only this module, :mod:`agrotools.core` and its
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
 V = TypeVar("V")
 
 ENGINE = "agrotools."
-"""Prefix of the engine's metric ids; ids of a plug-in begin with the name of the plug-in."""
+"""Prefix of the engine's metric ids, which plug-ins must not use; theirs usually begin with the plug-in's name."""
 
 
 @dataclass(frozen=True)
@@ -336,8 +336,8 @@ class ExpectedCount:
 class BenchmarkPlugin:
     """Description of a benchmark: its name, files and loader, and the parts that score and report it.
 
-    ``scoring``, ``judging``, ``reporting`` and the values of ``predictions`` and ``error_counts`` are given as
-    ``"package.module:NAME"`` and imported when they are first needed.
+    ``scoring_target``, ``judging_target``, ``reporting_target`` and the values of ``predictions`` and ``error_counts``
+    are given as ``"package.module:NAME"`` and imported when they are first needed.
     """
 
     name: str
@@ -366,7 +366,7 @@ class BenchmarkPlugin:
     slots: tuple[type[Slot], ...] = ()
     """Slot types that the plug-in defines."""
     metrics: Mapping[str, MetricInfo] = field(default_factory=dict)
-    """Metrics that the plug-in defines; their ids begin with the name of the plug-in and a dot."""
+    """Metrics that the plug-in defines, by id, e.g. ``ripeness.accuracy``."""
     tools: Mapping[str, str] = field(default_factory=dict)
     """Tools that the plug-in provides: name to ``"package.module:NAME"``."""
     tool_categories: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

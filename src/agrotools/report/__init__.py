@@ -1,4 +1,4 @@
-"""Reports: terminal tables of runs, comparisons of two, and the explanation of one sample."""
+"""Reports: terminal tables of runs, comparisons of two runs, and explanations of single samples."""
 
 from agrotools.report.comparison import comparison_tables, print_comparison
 from agrotools.report.explain import explain, explanation_text, print_explanation

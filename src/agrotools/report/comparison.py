@@ -35,19 +35,18 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 MOST_PAIRS = 28
-"""More pairs of runs than these (eight runs) are details."""
+"""Maximum number of pairs of runs (eight runs) that are shown without details."""
 
 
 def print_comparison(comparison: Comparison, *, file: IO[str] | None = None) -> None:
-    """Print :func:`comparison_tables`: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`comparison_tables`: in colour on a terminal, else as plain text."""
     console = console_for(file)
     for part in comparison_tables(comparison):
         console.print(part)
 
 
 def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
-    """A table per mode: each metric's difference with its interval, its p-value and the smallest one that could be
-    shown."""
+    """Yield a table for each mode with the difference, interval, p-value and detectable difference of each metric."""
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
@@ -71,9 +70,9 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
 
 
 def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list["RenderableType"]:
-    """A row for each pair of runs and a column for the headline of each mode: first minus second, paired on samples.
+    """Return a table of the headline differences of each pair of runs, first minus second, paired on samples.
 
-    Nothing where no two runs can be compared; a line instead of the table where there are more than ``most`` pairs.
+    The result is empty if no two runs can be compared, and a line of text if there are more than ``most`` pairs.
     """
     pairwise = summaries[0].between_runs
     pairs = list(dict.fromkeys((each.first, each.second) for each in pairwise))
@@ -118,11 +117,11 @@ def _least(estimate: Estimate) -> str:
 
 
 _VARIANTS = ("_strict", "_truth")
-"""Metrics that stand beside another; they are in the data and not in the tables."""
+"""Suffixes of metrics that are variants of others; they are in the data but not in the tables."""
 
 
 def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
-    """Tables of :func:`agrotools.scoring.correlations.with_correlations`; none with too few runs."""
+    """Yield the tables of :func:`agrotools.scoring.correlations.with_correlations`; none if there are too few runs."""
     from rich.text import Text
 
     seen: list[AcrossRuns] = []
@@ -209,18 +208,18 @@ def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
 
 
 class ErrorColumn(NamedTuple):
-    """A mode of a run: its place among the runs, and its errors by class."""
+    """Mode of a run, with the index of the run and the errors by class."""
 
     run: int
     name: str
     mode: Mode
     errors: dict[str, ErrorCount]
     sources: tuple[ErrorSource, ...]
-    """Papers of the benchmark that tell classes apart."""
+    """Papers of the benchmark that define error classes."""
 
 
 def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
-    """The modes of the runs in which errors were counted."""
+    """Return the modes of the runs in which errors were counted."""
     return [
         ErrorColumn(at, name, mode, {row.error: row for row in part.errors}, sources)
         for at, (name, summary) in enumerate(zip(run_names(summaries), summaries, strict=True))
@@ -231,7 +230,7 @@ def error_columns(summaries: Sequence[Summary]) -> list[ErrorColumn]:
 
 
 def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Classes that could be determined in any of the columns, in the order of the taxonomy."""
+    """Return the classes that could be determined in any of the columns, in the order of the taxonomy."""
     return [
         error
         for error in CLASSES
@@ -240,7 +239,9 @@ def classes_looked_for(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tuple[Mode | None, list[ErrorColumn]]]:
-    """The columns of each table: the modes of one run (under None), or for each mode the runs, at most that many."""
+    """Return the columns of each table.
+
+    These are the modes of a single run (with mode None), or for each mode up to ``side_by_side`` runs."""
     if len({column.run for column in columns}) < 2:
         return [(None, [*columns])] if columns else []
     parts: list[tuple[Mode | None, list[ErrorColumn]]] = []
@@ -252,7 +253,7 @@ def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tu
 
 
 def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["RenderableType"]:
-    """The table, in parts of at most that many columns, and a legend; nothing where no record is valid."""
+    """Return tables of at most ``side_by_side`` runs, and a legend; empty if no record is valid."""
     from rich.text import Text
 
     columns = error_columns(summaries)
@@ -272,7 +273,7 @@ def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Re
 
 
 def error_label(error: str, columns: Sequence[ErrorColumn]) -> str:
-    """The class as a heading, with what is counted in the columns."""
+    """Return the heading of a class with the units that are counted in the columns."""
     rows = [column.errors[error] for column in columns if error in column.errors]
     units = dict.fromkeys(f"{row.unit}s" for row in rows if row.count is not None)
     return f"{error.replace('_', ' ')} ({', '.join(units)})"
@@ -285,7 +286,7 @@ def _error_cell(row: ErrorCount | None) -> "Text":
 
 
 def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Meanings of the classes and their names in the papers, then :func:`notes_of`."""
+    """Return the meanings of the classes with their names in the papers, then :func:`notes_of`."""
     classes = classes_looked_for(columns)
     lines = [
         f"{error.replace('_', ' ')}: {CLASSES[error].meaning}. {paper_names(error, columns)}".strip()
@@ -295,7 +296,7 @@ def error_legend(columns: Sequence[ErrorColumn]) -> list[str]:
 
 
 def notes_of(columns: Sequence[ErrorColumn]) -> list[str]:
-    """Notes to the table: its units, the papers' places of the classes, and the runs in the papers' own tables."""
+    """Return notes to the table: its units, the places of the classes in papers, and the runs in the papers' terms."""
     classes = classes_looked_for(columns)
     lines = ["Number of errors, and below it their % of the steps or samples that were checked for the class."]
     paper_places = dict.fromkeys(
@@ -320,16 +321,14 @@ def _sources(columns: Sequence[ErrorColumn]) -> list[ErrorSource]:
 
 
 def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
-    """Name of the class in each paper of the benchmarks, ``PAPER: words; PAPER: words``; empty where there is none."""
+    """Return the name of the class in each paper, ``PAPER: words; PAPER: words``; empty without papers."""
     sources = _sources(columns)
     names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
     return names or ("Ours" if sources else "")
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
-    """The errors of each column as shares of each other, in the words of each paper whose classes could all be
-    determined.
-    """
+    """Yield the errors of each column as shares of all errors, in the terms of papers whose classes are all known."""
     several = len({column.run for column in columns}) > 1
     for table in _sources(columns):
         for column in (each for each in columns if table in each.sources):
@@ -342,7 +341,7 @@ def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:
 
 
 def _paper_counts(table: ErrorSource, column: ErrorColumn) -> dict[str, int]:
-    """By the paper's word how many errors; empty where one of its classes could not be determined."""
+    """Return the number of errors by the paper's terms; empty if one of its classes could not be determined."""
     counts: dict[str, int] = {}
     for words, classes in table.shares.items():
         class_counts = [column.errors[error].count if error in column.errors else None for error in classes]

@@ -1,4 +1,4 @@
-"""Description of a benchmark: counts in a table, and bar charts on one sheet. Equal counts give equal bytes."""
+"""Description of a benchmark as tables and as bar charts on one sheet. Equal counts give equal bytes."""
 
 import io
 import math
@@ -58,7 +58,7 @@ def _facts(described: Description) -> Table:
 
 
 def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
-    """Tables after the first one: title and counts. Tables of nothing but "none" or "0" are left out."""
+    """Return title and counts of the tables after the first. Tables with only "none" or "0" are left out."""
     parts: list[tuple[str, Mapping[str, int]]] = [
         ("Steps per question", described.steps_per_question),
         ("Tools per question", described.tools_per_question),
@@ -80,7 +80,7 @@ def sections(described: Description) -> list[tuple[str, Mapping[str, int]]]:
 
 
 def worded(title: str, name: str) -> str:
-    """A name of a table as people write it; tools keep their names."""
+    """Return a name with spaces instead of underscores; names of tools are kept."""
     return harmless(name) if title in TOOL_TABLES else harmless(name).replace("_", " ")
 
 
@@ -101,13 +101,13 @@ def _table(title: str, counts: Mapping[str, int]) -> Table:
 _WIDTH_IN = 12.0
 _ROW_IN = 0.27
 _PANEL_IN = 0.95
-"""Height of what a panel has beside its bars: title, margin."""
+"""Height of title and margins of a panel, in inches."""
 _MOST_BARS = 14
 _LONGEST = 46
 _LONGEST_OF_TWO = 54
-"""Letters of a line of two, which are set smaller."""
+"""Maximum number of letters in each of two lines, which have a smaller font."""
 _FEWEST = 5
-"""Upright bars are no wider than where there are so many."""
+"""Minimum number of bars that the width of vertical bars is computed for."""
 _BLUE, _GREEN, _ORANGE, _PINK, _SKY, _GREY = "#0072B2", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8C8C8C"
 _UPRIGHT = ("Steps per question", "Tools per question", "Files per question")
 _COLOURS = {
@@ -127,7 +127,7 @@ class _Panel(NamedTuple):
     counts: Mapping[str, int]
     colour: str
     total: int
-    """The whole that shares are of."""
+    """Total that shares are computed from."""
 
     @property
     def rows(self) -> int:
@@ -135,7 +135,7 @@ class _Panel(NamedTuple):
 
 
 def description_png(described: Description) -> bytes:
-    """A PNG of the counts: distributions above, then tools and their combinations, then categories, two in a row."""
+    """Return a PNG of the counts: distributions, then tools and their combinations, then categories, two in a row."""
     import warnings
 
     import matplotlib
@@ -193,7 +193,7 @@ def _heading(described: Description) -> str:
 
 
 def _paired(panels: Sequence[_Panel]) -> list[list[_Panel]]:
-    """Panels in pairs with similar numbers of bars, so that little of the sheet stays empty."""
+    """Pair panels with similar numbers of bars, so that little of the sheet stays empty."""
     order = sorted(panels, key=lambda panel: -panel.rows)
     return [order[place : place + 2] for place in range(0, len(order), 2)]
 
@@ -205,7 +205,7 @@ def _height(row: Sequence[_Panel]) -> float:
 
 
 def _upright(axes: "Axes", panel: _Panel) -> None:
-    """Vertical bars over whole numbers; numbers without a count keep their place, up to a dozen of them."""
+    """Draw vertical bars over whole numbers; numbers without a count are left out only if the range is long."""
     numbers = sorted(map(int, panel.counts))
     span = range(numbers[0], numbers[-1] + 1)
     names = [str(number) for number in (span if len(span) <= 2 * _MOST_BARS else numbers)]
@@ -226,7 +226,8 @@ def _upright(axes: "Axes", panel: _Panel) -> None:
 
 
 def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
-    """Horizontal bars from the top, as thick as in a panel of ``rows``; further categories are summed up in words."""
+    """Draw horizontal bars from the top, as thick as in a panel of ``rows``; further categories become one line of
+    text."""
     bars = list(panel.counts.items())[:_MOST_BARS]
     values = [count for _, count in bars]
     labels = [short(worded(panel.title, name)) for name, _ in bars]
@@ -258,7 +259,7 @@ def _value_with_share(value: int, total: int) -> str:
 
 
 def short(name: str) -> str:
-    """Name on one line; a long one on two of about the same length, so that combinations of tools stay legible."""
+    """Break a long combination of tools into two lines of similar length; lines that are still too long are cut."""
     if len(name) <= _LONGEST:
         return name
     parts = name.split(" + ")

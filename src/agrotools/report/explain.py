@@ -53,24 +53,24 @@ _LONGEST_REPLY = 600
 def print_explanation(
     record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, file: IO[str] | None = None
 ) -> None:
-    """Print :func:`explain`: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`explain`: in colour on a terminal, else as plain text."""
     console = console_for(file)
     for part in explain(record, scores, judgements):
         console.print(part)
 
 
 def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PLAIN_WIDTH) -> str:
-    """:func:`explain` as plain text of at most ``width`` columns."""
+    """Return :func:`explain` as plain text of at most ``width`` columns."""
     return rendered(explain(record, scores), width)
 
 
 def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list["RenderableType"]:
-    """Question, steps and answer of a sample, and for each slot the text that was matched, its score and the reason.
+    """Return question, steps and answer of a sample, and for each slot the matched text, the score and the reason.
 
     Args:
         record: one record of a run.
-        scores: its rows, as :func:`agrotools.scoring.score_record` gives them.
-        judgements: what judges replied about it.
+        scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
+        judgements: replies of judges about the record.
     """
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -125,7 +125,7 @@ def _question(record: Record) -> Iterator["RenderableType"]:
 
 
 def file_text(file: SampleFile) -> str:
-    """Kind, size, scale, bands and classes of a file, in a line."""
+    """Return kind, size, scale, bands and classes of a file on one line."""
     parts: list[str] = [file.kind]
     if file.width_px and file.height_px:
         parts.append(f"{file.width_px} x {file.height_px} px")
@@ -154,12 +154,12 @@ _READING_KEYS = frozenset(
     {"scope", "text", "candidate", "value", "rule", "off_by", "facts", "said", "foreign", "used_form", "termination"}
 )
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
-"""Keys of a reading that have a line of their own; the others are listed under details."""
+"""Keys of a plot reading that are shown separately; other keys are listed under details."""
 
 
 @dataclass(frozen=True)
 class SlotReading:
-    """A slot, its score, and lines with the expected value, the matched text and the reason."""
+    """Slot with its score and lines about the expected value, the matched text and the reason."""
 
     slot: Slot
     value: float
@@ -167,7 +167,7 @@ class SlotReading:
 
 
 def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
-    """One reading per row that names a slot; ``rows`` of other slots are left out."""
+    """Yield one reading for each row of ``slots``; rows of other slots are left out."""
     by_name = {slot.name: slot for slot in slots}
     for row in rows:
         if row.slot is not None and row.slot in by_name:
@@ -176,7 +176,7 @@ def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[Slot
 
 
 def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"]:
-    """Readings for a terminal: a headline each, its lines beneath."""
+    """Yield readings for a terminal: a headline and its lines for each slot."""
     for reading in readings:
         yield _headline(reading.slot, reading.value)
         for detail in reading.lines:
@@ -184,7 +184,7 @@ def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"
 
 
 def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
-    """Step-by-step: each slot of the final answer against the truth, and what the shown observations imply for it."""
+    """Yield the readings of each slot in a step-by-step answer against the truth, with the implied values."""
     against = {row.metric: row.reading for row in rows if row.metric in (_TRUTH, _IMPLIED)}
     truth, implied = against.get(_TRUTH, {}), against.get(_IMPLIED, {})
     values, readings = _fields(truth, "slots"), _fields(truth, "readings")
@@ -218,7 +218,7 @@ def _list(reading: Mapping[str, JsonValue], name: str) -> list[JsonValue]:
 
 
 def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
-    """Expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
+    """Yield expected value, extracted value, matched text, rule, and the reason for the score ``value``."""
     yield LabelledText("expected", expected_text(slot))
     candidate = reading.get("candidate")
     if candidate is not None:
@@ -254,7 +254,7 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
 
 
 def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
-    """Chart type, points and labels, drawn and expected."""
+    """Yield chart type, points and labels of a figure, drawn and expected."""
     if "kind" in reading:
         kind, expected = value_text(reading["kind"]), value_text(reading.get("reference_kind"))
         yield LabelledText("chart type", kind if kind == expected else f"{kind}, expected {expected}")
@@ -272,7 +272,7 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
 
 
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
-    """Reason for a score; empty if the rule is enough."""
+    """Return the reason for a score; empty if the rule explains it."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
     read = reading.get("value")

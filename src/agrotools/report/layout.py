@@ -1,4 +1,4 @@
-"""Text, cells and consoles of reports: values of models and tools made short and harmless, marks, blocks, notes."""
+"""Text, cells and consoles of reports: short and harmless values of models and tools, marks, blocks, notes."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,12 +26,12 @@ if TYPE_CHECKING:
     from rich.text import Text
 
 LONGEST = 300
-"""Characters of one value; the rest is cut and said to be."""
+"""Maximum number of characters of one value; the rest is cut, with a note."""
 _MANY = 12
 
 
 def harmless(text: str) -> str:
-    """``text`` without control characters, so that output of a model cannot control the terminal."""
+    """Replace control characters in ``text``, so that output of a model cannot control the terminal."""
     if text.replace("\n", "").isprintable():
         return text
     return "".join(
@@ -41,14 +41,14 @@ def harmless(text: str) -> str:
 
 
 def shortened(text: str, longest: int = LONGEST) -> str:
-    """``text`` of at most about ``longest`` characters."""
+    """Cut ``text`` to about ``longest`` characters, with the number of omitted ones."""
     if len(text) <= longest:
         return text
     return f"{text[:longest].rstrip()}… ({len(text) - longest} more characters)"
 
 
 def value_text(value: JsonValue) -> str:
-    """One value on one line: ``8.93``, ``image_1.jpg``, ``[1, 2, 3]``, ``{a: 1}``; a reference with its value."""
+    """Format a value on one line: ``8.93``, ``image_1.jpg``, ``[1, 2, 3]``, ``{a: 1}``; references show their value."""
     return shortened(harmless(_text(value)).replace("\n", " "))
 
 
@@ -76,12 +76,12 @@ def _some(items: list[str]) -> str:
 
 
 def fields_text(fields: Mapping[str, JsonValue]) -> str:
-    """Fields in one line: ``weed_pct: 8.9, crop_pct: 12.1``."""
+    """Format fields on one line: ``weed_pct: 8.9, crop_pct: 12.1``."""
     return ", ".join(f"{name}: {value_text(value)}" for name, value in fields.items())
 
 
 def expected_text(slot: Slot) -> str:
-    """Expected value of a slot, for a person: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
+    """Return the expected value of a slot for a reader: ``8.9 % ± 0.5``, ``Lantana (or: Lantana camara)``."""
     if isinstance(slot, ToleranceSlot):
         unit = f" {slot.unit}" if slot.unit else ""
         return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
@@ -109,7 +109,7 @@ def expected_text(slot: Slot) -> str:
 
 
 def _series_text(series: JsonValue) -> str:
-    """The points of a figure: ``weeds: a 1, b 2; crop: a 3, b 4``."""
+    """Format the points of a figure: ``weeds: a 1, b 2; crop: a 3, b 4``."""
     texts: list[str] = []
     for one in series if isinstance(series, list) else []:
         if isinstance(one, dict) and isinstance(one.get("x"), list) and isinstance(one.get("y"), list):
@@ -124,11 +124,11 @@ MARK_STYLES = {RIGHT: "green", NEARLY: "green", WRONG: "bold red"}
 _LONGEST_BLOCK = 1_000
 _WIDEST = 1_000
 PLAIN_WIDTH = 100
-"""Columns of the plain text that a pipe or a file gets."""
+"""Number of columns of plain text for pipes and files."""
 
 
 def console_for(file: IO[str] | None) -> "Console":
-    """A console on ``file`` (standard output if None): in colour on a terminal, plain and fixed in width elsewhere."""
+    """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain with fixed width."""
     from rich.console import Console
 
     console = Console(file=file, highlight=False, force_jupyter=False)
@@ -138,7 +138,7 @@ def console_for(file: IO[str] | None) -> "Console":
 
 
 def print_part(console: "Console", part: "RenderableType") -> None:
-    """Print ``part``; what is wider than the console in its narrowest form is printed whole, never with values cut."""
+    """Print ``part``; a table that cannot fit the console is printed at its full width, so that no value is cut."""
     from rich.table import Table
 
     width = console.width
@@ -149,7 +149,7 @@ def print_part(console: "Console", part: "RenderableType") -> None:
 
 
 def _needed_width(console: "Console", table: "Table") -> int:
-    """Width at which no value is cut, if folding names and headings does not save enough; else 0."""
+    """Return the width at which no value is cut, if folding names and headings does not save enough; else 0."""
     roomy = console.options.update(max_width=_WIDEST)
     unfolded = console.measure(table, options=roomy).minimum
     saved = 0
@@ -162,7 +162,7 @@ def _needed_width(console: "Console", table: "Table") -> int:
 
 
 def rendered(parts: Iterable["RenderableType"], width: int) -> str:
-    """``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
+    """Return ``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
     from io import StringIO
 
     from rich.console import Console
@@ -175,7 +175,7 @@ def rendered(parts: Iterable["RenderableType"], width: int) -> str:
 
 
 def line(text: str, style: str = "") -> "Text":
-    """One line of harmless text."""
+    """Return one line of text without control characters."""
     from rich.text import Text
 
     return Text(harmless(text), style=style)
@@ -183,7 +183,7 @@ def line(text: str, style: str = "") -> "Text":
 
 @dataclass(frozen=True)
 class LabelledText:
-    """A label and its text: one line of an explanation, on a terminal or on a page."""
+    """Label and text of one line of an explanation, on a terminal or on a page."""
 
     label: str
     text: str
@@ -191,7 +191,7 @@ class LabelledText:
 
 
 def block(label: str, text: str, style: str = "") -> "RenderableType":
-    """A label and its text, in two columns; long text is cut."""
+    """Return a label and its text in two columns; long text is cut."""
     from rich.table import Table
     from rich.text import Text
 
@@ -203,14 +203,14 @@ def block(label: str, text: str, style: str = "") -> "RenderableType":
 
 
 def section(title: str) -> "Text":
-    """A heading with a blank line before it."""
+    """Return a heading with a blank line before it."""
     from rich.text import Text
 
     return Text(f"\n{title}", style="bold underline")
 
 
 def indented(part: "RenderableType", columns: int = 2) -> "RenderableType":
-    """``part``, moved to the right."""
+    """Indent ``part`` by a number of columns."""
     from rich.padding import Padding
 
     return Padding(part, (0, 0, 0, columns), expand=False)
@@ -221,55 +221,55 @@ _SUPERSCRIPTS = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
 class Notes:
-    """Numbered notes of a report; the same note keeps its number."""
+    """Numbered notes of a report; equal notes share a number."""
 
     def __init__(self) -> None:
         self.lines: list[str] = []
         self._explained = set[str]()
 
     def mark(self, note: str) -> str:
-        """Superscript number of ``note``."""
+        """Return the superscript number of ``note``."""
         if note not in self.lines:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
 
     def legend(self, metrics: Iterable[str]) -> str:
-        """Meanings of those metrics whose labels no legend before it explains."""
+        """Return the meanings of the metrics that no earlier legend explains."""
         unexplained = [metric for metric in metrics if metric not in self._explained]
         self._explained.update(unexplained)
         return "; ".join(f"{METRICS[metric].label} = {METRICS[metric].meaning}" for metric in unexplained)
 
     def dash(self, note: str) -> "Text":
-        """Dash with the superscript number of ``note``."""
+        """Return a dash with the superscript number of ``note``."""
         return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
 
     def numbered(self) -> list[str]:
-        """All notes with their numbers."""
+        """Return all notes with their numbers."""
         return [f"{str(number).translate(_SUPERSCRIPTS)} {line}" for number, line in enumerate(self.lines, 1)]
 
 
 def percent(value: float) -> str:
-    """A fraction in percent, one decimal, without the sign for percent: ``62.5``."""
+    """Format a fraction in percent with one decimal and without the percent sign: ``62.5``."""
     return f"{100 * value:.1f}"
 
 
 def on_scale(value: float, out_of: int = 100) -> str:
-    """A fraction in percent (``62.5``), or in points of another number, two decimals (``6.25`` of 10)."""
+    """Format a fraction in percent (``62.5``), or on a scale to ``out_of`` with two decimals (``6.25`` of 10)."""
     return percent(value) if out_of == 100 else f"{out_of * value:.2f}"
 
 
 def points(value: float) -> str:
-    """A signed difference of two fractions in percentage points: ``+4.2``."""
+    """Format the difference of two fractions in percentage points with its sign: ``+4.2``."""
     return f"{100 * value:+.1f}"
 
 
 def size(estimate: Estimate) -> str:
-    """Units and clusters: ``48 (20)``."""
+    """Format the numbers of units and clusters: ``48 (20)``."""
     return f"{estimate.n} ({estimate.n_clusters})"
 
 
 def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 100) -> "Text":
-    """A mean over its interval, with further lines ``below``."""
+    """Return a cell with a mean, its interval, and further lines ``below``."""
     value = on_scale(estimate.value, out_of)
     if estimate.interval is None:
         return stacked([value, *below])
@@ -278,8 +278,9 @@ def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 1
 
 
 def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":
-    """A difference over its interval and its adjusted p-value, with a star where it is one at the 5 % level: green for
-    the better, red for the worse."""
+    """Return a cell with a difference, its interval and its adjusted p-value.
+
+    A difference that is significant at the 5 % level has a star, green for the better and red for the worse."""
     if estimate.interval is None:
         return stacked([points(estimate.value)])
     p, differs = estimate.p_adjusted, estimate.differs()
@@ -291,7 +292,7 @@ def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Te
 
 
 def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table") -> str:
-    """Meaning of the p-values below the differences of a table; empty where there are none."""
+    """Return the explanation of the p-values in a table of differences; empty if it has none."""
     n = sum(each.p is not None for each in differences)
     if not n:
         return ""
@@ -302,7 +303,7 @@ def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table")
 
 
 def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
-    """Lines in one cell: the first in ``value_style``, the others dim."""
+    """Return a cell of several lines: the first in ``value_style``, the others dim."""
     from rich.text import Text
 
     text = Text(lines[0], style=value_style)
@@ -312,8 +313,9 @@ def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:
-    """A name for each run: its model, with what else tells it apart where two share a model: the options of the
-    benchmark where they differ, else the protocol."""
+    """Return a name for each run: its model.
+
+    Runs of the same model also have the benchmark options in their names if these differ, else the protocol."""
     models = [harmless(summary.model) or "run" for summary in summaries]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
@@ -329,7 +331,7 @@ def name_cell(name: str, summary: Summary) -> "Text":
 
 
 def new_table(title: str) -> "Table":
-    """An open table without vertical rules."""
+    """Return an empty table without vertical rules."""
     from rich import box
     from rich.table import Table
 

@@ -1,4 +1,4 @@
-"""Tables by family, task type and answer type: metrics, seconds, and counts of what happened in the runs."""
+"""Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -21,7 +21,7 @@ T_co = TypeVar("T_co", covariant=True)
 
 
 class Parted(Protocol[T_co]):
-    """A figure over everything, and over each part."""
+    """Figure over all samples and over each part of them."""
 
     @property
     def overall(self) -> T_co: ...
@@ -36,20 +36,20 @@ class Parted(Protocol[T_co]):
 
 
 _WORDS = {"tools": "tools that are offered"}
-"""Groups whose names do not say what they count."""
+"""Headings of groups whose names are unclear."""
 PartRow = tuple[str, str, Callable[[Parted[T]], T | None]]
-"""Label, style and figure of a row."""
+"""Label, style and figure of a table row."""
 
 
 def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Families with their task types, then answer types, then further categories of a benchmark."""
+    """Yield rows of families with their task types, of answer types, and of further groups of a benchmark."""
     if not figures:
         return
     families = ordered(FAMILIES, [set(figure.by_family) for figure in figures])
     task_types = ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures])
     for family in families:
         family_task_types = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
-        # Of a family with one task type, the figures of the family would only repeat those of the task type.
+        # The figures of a family with one task type would repeat those of the task type.
         yield FAMILIES.get(family, family), "bold", _nothing if len(family_task_types) == 1 else _family(family)
         for task_type in family_task_types:
             yield f"  {_words(task_type)}", "", _task_type(task_type)
@@ -66,7 +66,7 @@ def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
 
 
 def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
-    """Names that are present anywhere: the known ones in their order, then numbers, then the others by name."""
+    """Return the present names: known ones in their order, then numbers, then the others by name."""
     there = set[str]().union(*present)
     return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
 
@@ -100,8 +100,10 @@ def _words(identifier: str) -> str:
 
 
 def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Table"]:
-    """Mean seconds per query: for one run a column for each mode; for several a table for each mode with a column for
-    each run, at most that many."""
+    """Return tables of mean seconds per query.
+
+    One run has a table with a column for each mode. Several runs have tables for each mode with up to ``side_by_side``
+    runs as columns."""
     if len(summaries) == 1:
         columns = [(mode, part.seconds) for mode, part in summaries[0].modes.items() if part.seconds is not None]
         return [_seconds_table("Seconds per query", columns)] if columns else []
@@ -138,14 +140,14 @@ def _seconds_cell(seconds: Seconds | None) -> "Text":
 
 
 class Column(NamedTuple):
-    """A column of the parts table."""
+    """Column of a table by part."""
 
     heading: str
     metric: Metric | None
 
 
 RUNS_SIDE_BY_SIDE = 4
-"""More runs than these go into a further table, so that a row fits 80 columns."""
+"""Maximum number of runs in a table, so that a row fits 80 columns."""
 
 _OF_ONE_RUN: tuple[tuple[Mode, str, str], ...] = (
     ("no-tool", "agrotools.fas", "no tools\nFAS"),
@@ -162,8 +164,10 @@ _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
 
 
 def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list["Table"]:
-    """Metrics by family, task type and answer type: one table of several metrics for one run, or one table for each
-    of the main metrics with at most that many runs side by side."""
+    """Return tables of metrics by family, task type and answer type.
+
+    One run has a table of several metrics. Several runs have tables for each main metric with up to ``side_by_side``
+    runs as columns."""
     of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
     if len(summaries) == 1:
         requested = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
@@ -214,7 +218,7 @@ def _cell(estimate: Estimate | None) -> "Text":
 
 
 def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """Run statistics by mode: ends, errors, use of the answer form, and the cost of a sample."""
+    """Return run statistics by mode: terminations, errors, use of the answer form, and cost of a sample."""
     from rich.text import Text
 
     table = new_table("Run statistics")
@@ -241,7 +245,7 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """Correlations of the step metrics of samples with their end-to-end scores, for each run of both modes."""
+    """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
     from rich.text import Text
 
     lines: list[str] = []
@@ -311,7 +315,7 @@ def _short(amount: Amount | None) -> str:
 
 
 def judge_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """:func:`judge_notes` for a terminal."""
+    """Return :func:`judge_notes` for a terminal."""
     from rich.text import Text
 
     lines = judge_notes(summaries)
@@ -319,7 +323,7 @@ def judge_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
 
 
 def judge_notes(summaries: Sequence[Summary]) -> list[str]:
-    """Grades by each judge and their agreement, for each run whose answers were graded."""
+    """Return lines on the grades of each judge and their agreement, for each run whose answers were graded."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.judging is not None:
@@ -329,7 +333,7 @@ def judge_notes(summaries: Sequence[Summary]) -> list[str]:
 
 
 def panel_lines(panel: Panel) -> Iterator[str]:
-    """A line for each judge, for the agreement between them, and for each calibration."""
+    """Yield a line for each judge, for the agreement between judges, and for each calibration."""
     for judge in panel.judges:
         mean = f", mean {on_scale(judge.mean, METRICS[judge.metric].out_of)}" if judge.mean is not None else ""
         unreadable = f", {judge.unreadable} of {judge.votes} replies without a grade" if judge.unreadable else ""

@@ -1,4 +1,4 @@
-"""Tables of a prediction file's scores, as published beside corrected, and of the errors in it."""
+"""Tables of the published and corrected scores of a prediction file, and of its errors."""
 
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
@@ -18,14 +18,14 @@ _MOST_PLACES = 5
 
 
 def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
-    """Print :func:`compared_tables`: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`compared_tables`: in colour on a terminal, else as plain text."""
     console = console_for(file)
     for part in compared_tables(compared, name):
         print_part(console, part)
 
 
 def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType"]:
-    """A table of metrics, what is missing in it and why, and a table of errors. ``name``: of the prediction file."""
+    """Yield a table of metrics, reasons for missing ones, and a table of errors. ``name`` is the name of the file."""
     from rich.text import Text
 
     form = prediction_format(compared.format)
@@ -53,7 +53,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
 
 
 def metric_ids(compared: "Compared") -> list[str]:
-    """Published ids of all metrics that either scorer has or leaves out, in order."""
+    """Return the published ids of all metrics that either scorer computes or leaves out, in order."""
     metric_names: dict[str, None] = {}
     for scores in (compared.published, compared.corrected):
         if scores is not None:
@@ -70,7 +70,7 @@ def _has_figure(compared: "Compared", metric: str) -> bool:
 
 
 def _ends(compared: "Compared") -> tuple[str, str]:
-    """Ends of ids, as published and corrected."""
+    """Return the suffixes of the ids of published and of corrected metrics."""
     form = prediction_format(compared.format)
     return form.published_end, form.corrected_end
 
@@ -110,10 +110,10 @@ def _interval(scores: "Scores", metric: str) -> list[str]:
 
 
 def _missing(compared: "Compared") -> Iterator[str]:
-    """Metrics without a figure, with reasons and remedies."""
+    """Yield lines on metrics without a figure, with reasons and hints."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
-    # Both may lack the same metric, for different numbers of samples: ours is said.
+    # Both may lack the same metric for different numbers of samples; the corrected scorer's reason is shown.
     left_out = dict(compared.published.left_out) if compared.published else {}
     left_out |= {name.removesuffix(_CORRECTED): reason for name, reason in compared.corrected.left_out.items()}
     reasons: dict[str, list[str]] = {}
@@ -126,7 +126,7 @@ def _missing(compared: "Compared") -> Iterator[str]:
 
 
 def _malformed(compared: "Compared") -> Iterator[str]:
-    """Faults of the files: wrong in the corrected figures, and able to stop published code."""
+    """Yield lines on malformed parts of the files, which count as wrong when corrected, and on failed counts."""
     places = compared.malformed
     if places:
         more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
@@ -165,7 +165,7 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
 
 
 def as_data(compared: "Compared") -> dict[str, Any]:
-    """The comparison as JSON data."""
+    """Return the comparison as JSON data."""
     return {
         "format": compared.format,
         "mode": compared.mode,

@@ -1,11 +1,11 @@
-"""Figures that papers print, as data, and the tables of papers filled with runs.
+"""Figures printed in papers, as data.
 
 The plug-in of a benchmark names a folder (:class:`agrotools.plugin.PublishedFiles`) with the figures (``rows.csv``),
-the data set in figures (``set.csv``) and the sources of both (``paper.toml``).
+figures about the data set (``set.csv``) and the sources of both (``paper.toml``).
 
-A figure is never a run of ours: items, prompts and the reading of answers may differ, so whoever shows a row shows its
-number of items, its notes and its doubts too. Headers of some tables are contradicted by their own figures: compare by
-:attr:`PublishedRow.group_checked`, not by :attr:`PublishedRow.group`.
+Printed figures are not directly comparable with runs of agrotools: items, prompts and the reading of answers may
+differ. Show a row together with its number of items, its notes and its doubts. Some table headers contradict their own
+figures: compare by :attr:`PublishedRow.group_checked`, not by :attr:`PublishedRow.group`.
 """
 
 import csv
@@ -22,63 +22,63 @@ from agrotools.models.endpoint import split_provider
 from agrotools.plugin import PublishedFiles, plugins
 
 Unit = Literal["%", "0-1", "% of errors", "points", "count", "s/query"]
-"""``points``: a difference in percentage points; ``s/query``: seconds."""
+"""Unit of a figure. ``points`` is a difference in percentage points, ``s/query`` is seconds per query."""
 Access = Literal["", "open", "api", "people"]
 IN_TEXT = "text"
-"""The "table" of figures that stand in running text alone."""
+"""Table name of figures that appear only in running text."""
 _HUNDREDTHS = ("%", "% of errors", "points")
 
 
 @dataclass(frozen=True, slots=True)
 class PublishedRow:
-    """One printed figure."""
+    """One printed result."""
 
     benchmark: str
     table: str
     """Number of the table in the paper (``7``, ``A1``), or :data:`IN_TEXT`."""
     setting: str
-    """Mode or way of prompting; empty where the paper does not say."""
+    """Mode or prompting method; empty if the paper does not state it."""
     variant: str
-    """Further conditions of the figure: ``SAR``, ``judged by GPT-4o``..."""
+    """Further conditions of the figure, such as ``SAR`` or ``judged by GPT-4o``."""
     model: str
-    """Name as printed; spelling differs between tables."""
+    """Model name as printed; the spelling differs between tables."""
     access: Access
-    """Open, or behind an API, as the paper counts the model; empty where it does not say."""
+    """Access to the model according to the paper: ``open``, ``api`` or ``people``; empty if it is not stated."""
     metric: str
-    """With its benchmark, ``ripeness.grade``."""
+    """Metric id with its benchmark: ``ripeness.grade``."""
     group: str
-    """Heading of the column as printed, where the metric is broken down; empty otherwise."""
+    """Printed heading of the column if the metric is broken down, else empty."""
     group_checked: str
-    """Content of the column as far as the figures tell; ends in ``?`` where that is not certain."""
+    """Content of the column according to its figures; ends in ``?`` if it is uncertain."""
     value: str
-    """The figure exactly as printed."""
+    """Value exactly as printed."""
     unit: Unit
     n: int | None
-    """Items of the mean, where running text says so; no table prints it."""
+    """Number of items of the mean if running text states it; no table prints it."""
     n_implied: int | None
-    """Items of the mean as the figures imply: all are whole numbers out of it."""
+    """Number of items of the mean implied by the figures, which are all whole numbers of that many items."""
     arrow: Literal["", "up", "down"]
-    """The printed arrow against zero-shot."""
+    """Printed arrow for the change from zero-shot."""
     notes: tuple[str, ...]
-    """Source of the figure, and how it was made."""
+    """Notes on the source of the figure and its method."""
     doubts: tuple[str, ...]
-    """Reasons why it may be wrong, misread or not comparable."""
+    """Reasons why the figure may be wrong, misread or not comparable."""
 
     @property
     def number(self) -> Decimal:
-        """The figure in its own unit."""
+        """Figure in its own unit."""
         return Decimal(self.value)
 
     @property
     def fraction(self) -> float | None:
-        """The figure as a share (differences: of one), None for counts and seconds."""
+        """Figure as a fraction, also for differences; None for counts and seconds."""
         if self.unit in _HUNDREDTHS:
             return float(self.number / 100)
         return float(self.number) if self.unit == "0-1" else None
 
     @property
     def percent(self) -> str | None:
-        """The share in percent with all printed digits and no more: ``61.4``; None for counts and seconds."""
+        """Share in percent with exactly the printed digits: ``61.4``; None for counts and seconds."""
         if self.unit in _HUNDREDTHS:
             return self.value
         return f"{self.number.scaleb(2):f}" if self.unit == "0-1" else None
@@ -86,17 +86,17 @@ class PublishedRow:
 
 @dataclass(frozen=True, slots=True)
 class PublishedFigure:
-    """One printed figure about a data set: how many ``quantity`` the ``item`` has."""
+    """Printed figure about a data set: the number of ``quantity`` in ``item``."""
 
     table: str
     item: str
     quantity: str
     value: str
-    """As printed: may hold separators (``6,077``), a range (``0.1–1``) or ``~``."""
+    """Value as printed; may contain separators (``6,077``), a range (``0.1–1``) or ``~``."""
 
     @property
     def number(self) -> Decimal | None:
-        """The figure, None for a range or an approximation."""
+        """Figure as a number; None for a range or an approximation."""
         digits = self.value.replace(",", "")
         return Decimal(digits) if digits.replace(".", "", 1).isdecimal() else None
 
@@ -109,12 +109,12 @@ class Paper:
     title: str
     arxiv: str
     version: str
-    """Of the text that was read, ``v1``; empty where that is not known."""
+    """Version of the text that was read, such as ``v1``; empty if it is not known."""
     code: str
     protocol: str
-    """Way in which the figures came about, in short."""
+    """Short description of the method behind the figures."""
     tables: Mapping[str, str]
-    """Number of a table to what it shows."""
+    """Contents of the tables by number."""
     about: Mapping[str, Any] = field(repr=False)
 
     @property
@@ -123,28 +123,28 @@ class Paper:
 
 
 def published_rows(benchmark: str) -> Sequence[PublishedRow]:
-    """All figures of a paper in the order of its tables, read once.
+    """Return all figures of a paper in the order of its tables. The files are read once.
 
     Args:
-        benchmark: beginning of the ids of its metrics in them.
+        benchmark: prefix of the ids of its metrics.
 
     Raises:
-        UsageError: no such benchmark, or none with results.
+        UsageError: there is no such benchmark, or it has no results.
     """
     return _rows(benchmark)
 
 
 def published_set(benchmark: str) -> Sequence[PublishedFigure]:
-    """Figures on the size of a paper's data set; errors as of :func:`published_rows`."""
+    """Return the figures about a paper's data set; for errors see :func:`published_rows`."""
     return tuple(PublishedFigure(**entry) for entry in _entries(benchmark, "set.csv"))
 
 
 @cache
 def paper(benchmark: str) -> Paper:
-    """The paper that printed the results of ``benchmark``.
+    """Return the paper with the results of ``benchmark``.
 
     Raises:
-        UsageError: no such benchmark, or none with results.
+        UsageError: there is no such benchmark, or it has no results.
     """
     about = tomllib.loads(_text(benchmark, "paper.toml"))
     return Paper(
@@ -155,10 +155,10 @@ def paper(benchmark: str) -> Paper:
 
 
 def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
-    """The figures of one table, by its number as the paper has it.
+    """Return the figures of one table, by its number in the paper.
 
     Raises:
-        UsageError: no such benchmark or table.
+        UsageError: there is no such benchmark or table.
     """
     table_rows = [row for row in published_rows(benchmark) if row.table == table]
     if not table_rows:
@@ -169,14 +169,14 @@ def rows_of_table(benchmark: str, table: str) -> Sequence[PublishedRow]:
 
 
 def rows_of_model(benchmark: str, model: str) -> Sequence[PublishedRow]:
-    """The figures of a model, whatever the case of its name; none if no table has it. Errors as of
-    :func:`published_rows`."""
+    """Return the figures of a model, matched by :func:`same_model`; for errors see :func:`published_rows`."""
     return [row for row in published_rows(benchmark) if same_model(row.model, model)]
 
 
 def same_model(first: str, second: str) -> bool:
-    """True if two names are of one model: alike but for case, an organisation before a slash, and a provider
-    (``openai:gpt-4o``)."""
+    """Return True if two names denote one model.
+
+    Case, an organisation before a slash and a provider (``openai:gpt-4o``) are ignored."""
     return _plain_name(first) == _plain_name(second)
 
 
@@ -185,7 +185,7 @@ def _plain_name(model: str) -> str:
 
 
 def benchmarks_with_figures() -> dict[str, PublishedFiles]:
-    """Folders of printed figures, by the beginning of the ids of metrics in them."""
+    """Return the folders of printed figures, by the prefix of the ids of their metrics."""
     return {plugin.published.family: plugin.published for plugin in plugins() if plugin.published}
 
 
@@ -224,7 +224,7 @@ _LISTS = {
     "metrics": "metric",
     "groups": "group_checked",
 }
-"""Lists of a note, a doubt or an implied number, and the column whose value must be in them."""
+"""Lists of a note, a doubt or an implied number, and the column whose value each list must contain."""
 
 
 def _holds(note: Mapping[str, Any], entry: Mapping[str, str]) -> bool:

@@ -1,4 +1,4 @@
-"""Tables of the report: the metrics of a run in each setting, and the tables of the benchmarks' papers."""
+"""Settings of the report (mode and metrics of each table), and the tables of the benchmarks' papers."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -31,20 +31,20 @@ _BESIDE = {
 
 @dataclass(frozen=True)
 class Setting:
-    """A table of the report: its title and the metrics that it shows."""
+    """Table of the report: its title, mode and metrics."""
 
     title: str
     mode: Mode
     metrics: Sequence[str]
     of: Callable[[Summary], Mapping[str, Metric] | None]
-    """The metrics of a run in this setting; None where the run has none at all."""
+    """Function that returns the metrics of a run in this setting; None if the run has none."""
     plots_left_out: bool = False
     whole_mode: bool = True
-    """True if it shows all samples of the mode."""
+    """True if the table shows all samples of the mode."""
     by_rubrics: bool = False
-    """The title names the rubrics that judges graded by."""
+    """True if the title names the rubrics of the judges."""
     marks_differences: bool = False
-    """A note names what keeps a run from comparison with printed scores."""
+    """True if a note lists the reasons why a run is not comparable with printed scores."""
 
 
 def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | None]:
@@ -52,14 +52,14 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
         if mode not in summary.modes:
             return None
         mode_metrics = summary.modes[mode].metrics
-        # Metrics of a benchmark plug-in alone stand in its own tables.
+        # A mode that has only metrics of a plug-in is shown in the plug-in's tables.
         return None if mode_metrics and not any(map(own_metric, mode_metrics)) else mode_metrics
 
     return metrics
 
 
 def judge_alone_scores(summary: Summary) -> bool:
-    """True if tasks are scored by judges alone and are not run without tools."""
+    """Return True if the end-to-end mode has no metric of the engine, as in tasks that only judges score."""
     part = summary.modes.get("end-to-end")
     if part is None or part.invalid.n == part.n_records:
         return False
@@ -87,32 +87,32 @@ SETTINGS = (
 
 
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
-    """Tables of metrics for these runs: those of the engine, then those of benchmark plug-ins."""
+    """Return the settings for these runs: those of the engine, then those of benchmark plug-ins."""
     return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
 
 
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:
-    """Benchmark plug-ins of the runs and of their metrics."""
+    """Return the benchmark plug-ins of the runs and of their metrics."""
     metrics = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
     names = {plugin.name for plugin in plugins_of_metrics(metrics)} | {summary.benchmark for summary in summaries}
     return BENCHMARKS.loaded(name for name in BENCHMARKS if name in names)
 
 
 def variants_of(metric: str) -> Sequence[tuple[str, str]]:
-    """Variants printed beneath a metric in its cell: label and id."""
+    """Return label and id of the variants printed below a metric in its cell."""
     if metric in _BESIDE:
         return _BESIDE[metric]
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]
 
 
 def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
-    """Tables of benchmark plug-ins beside their tables of metrics."""
+    """Return the further tables of benchmark plug-ins, after their tables of metrics."""
     makers = [plugin.reporting.tables for plugin in used_plugins(summaries)]
     return [table for make in makers if make is not None for table in make(summaries, notes)]
 
 
 def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
-    """Lines of benchmark plug-ins on each mode of each run."""
+    """Return the notes of benchmark plug-ins on each mode of each run."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         of_run = f"{name}, " if len(summaries) > 1 else ""
@@ -123,13 +123,13 @@ def plugin_notes(summaries: Sequence[Summary]) -> list[str]:
 
 
 class Papers:
-    """The tables of all papers that runs of a report belong to."""
+    """Tables of the papers of all benchmarks in a report."""
 
     def __init__(self) -> None:
         self._tables: dict[str, PaperTables] = {}
 
     def begin_run(self, manifest: Manifest) -> bool:
-        """The records that follow are of this run. Returns whether its benchmark has a paper with tables."""
+        """Begin a run, whose records follow. Return True if its benchmark has a paper with tables."""
         plugin = plugin_of(manifest.benchmark)
         paper = plugin.reporting.paper if plugin else None
         if paper is not None and manifest.benchmark not in self._tables:
@@ -139,20 +139,20 @@ class Papers:
         return paper is not None
 
     def add(self, record: Record, scores: Sequence[Score]) -> None:
-        """A record of the run and its score rows."""
+        """Add a record of the run with its score rows."""
         for tables in self._tables.values():
             tables.add(record, scores)
 
     def filled(self) -> list[PaperTables]:
-        """The tables that records were added to."""
+        """Return the tables that records were added to."""
         return [tables for tables in self._tables.values() if tables]
 
 
 def papers_of_runs(runs: Sequence[Path]) -> Papers:
-    """The papers of ``runs``, whose records are scored for them.
+    """Score the records of ``runs`` and return the filled tables of their papers.
 
     Raises:
-        RunStoreError: not a run, or its records cannot be read.
+        RunStoreError: a folder is not a run, or its records cannot be read.
     """
     papers = Papers()
     for run in runs:
@@ -163,5 +163,5 @@ def papers_of_runs(runs: Sequence[Path]) -> Papers:
 
 
 def benchmarks_with_papers() -> list[str]:
-    """Names of the benchmarks whose paper has tables here."""
+    """Return the names of the benchmarks whose papers have tables in the report."""
     return [plugin.name for plugin in plugins() if plugin.reporting.paper is not None]

@@ -1,6 +1,6 @@
-"""Terminal tables of runs: one row per policy, one table per setting, then the parts by task and answer type.
+"""Terminal tables of runs: a table for each setting with a row for each run, then tables by task and answer type.
 
-Values are in percent. The interval is printed beneath its value; exceptions are explained in notes.
+Values are in percent. The interval is printed below its value; exceptions are explained in notes.
 """
 
 from collections.abc import Sequence
@@ -57,19 +57,19 @@ if TYPE_CHECKING:
 
 
 def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
-    """Print :func:`tables`: in colour on a terminal, as plain text anywhere else."""
+    """Print :func:`tables`: in colour on a terminal, else as plain text."""
     console = console_for(file)
     for part in tables(summaries, details=details):
         print_part(console, part)
 
 
 def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
-    """:func:`tables` as plain text of at most ``width`` columns."""
+    """Return :func:`tables` as plain text of at most ``width`` columns."""
     return rendered(tables(summaries, details=details), width)
 
 
 def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["RenderableType"]:
-    """Title, a table per setting with a row per run, notes; with ``details`` also parts and counts."""
+    """Return title, a table of runs for each setting, and notes; with ``details`` also parts and counts."""
     from rich.text import Text
 
     notes = Notes()
@@ -120,15 +120,14 @@ def _title(summaries: Sequence[Summary]) -> "Text":
 
 
 def warning_lines(summaries: Sequence[Summary]) -> list[str]:
-    """Warnings above the figures: missing records, and frequent ends without an answer."""
+    """Return the warnings above the tables: missing records, and frequent terminations without an answer."""
     named_summaries = zip(run_names(summaries), summaries, strict=True)
     of_whom = (lambda name: f"{name}, ") if len(summaries) > 1 else (lambda _name: "")
     return [f"{of_whom(name)}{harmless(line)}" for name, summary in named_summaries for line in summary.warnings]
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Runs with scores or records of another scoring version. ``page``: whether samples
-    stand beneath the tables."""
+    """Return a line for each run with scores of another scoring version. ``page``: samples follow the tables."""
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.scoring != SCORING_VERSION:
@@ -141,7 +140,7 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
 
 
 def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
-    """The table of a setting, a row per run in their order and a column per metric, and what it can detect."""
+    """Return the table of a setting, with a row for each run and a column for each metric, and the lines below it."""
     from rich.text import Text
 
     metrics = shown_metrics(setting, summaries)
@@ -160,7 +159,7 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
 
 
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
-    """The metrics of a setting that have a column where these runs stand in it."""
+    """Return the metrics of a setting that have a column in the table of these runs."""
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
     if any(_call_ratio(setting, summary) for summary in summaries):
         has.add(CALL_RATIO)
@@ -173,12 +172,12 @@ def _call_ratio(setting: Setting, summary: Summary) -> CallRatio | None:
 
 
 def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
-    """Metrics without a column unless a run has them: those on request, and those of slots that no sample has."""
+    """Return the metrics that have no column unless a run has them: metrics on request and of slots without samples."""
     scored: set[str] = set()
     for summary in summaries:
         for part in summary.modes.values():
             scored |= {*part.metrics}
-    # Where nothing was scored, nothing is known of the slots.
+    # A mode without scores gives no information about the slots.
     unscored = any(not part.metrics for s in summaries for part in s.modes.values())
     columns = {metric for setting in settings_for(summaries) for metric in setting.metrics}
     on_request = frozenset(metric for metric in columns if METRICS[metric].on_request)
@@ -186,13 +185,13 @@ def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
 
 
 def _by_rubrics(summaries: Sequence[Summary]) -> str:
-    """Note on the rubrics that judges graded by."""
+    """Return the part of a title that names the rubrics of the judges."""
     used = {summary.judging.rubrics for summary in summaries if summary.judging and summary.judging.rubrics}
     return f", by {harmless(' and '.join(sorted(used)))}"
 
 
 def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
-    """Mark of the note on differences that make a run incomparable with printed scores."""
+    """Return the mark of the note on differences that make a run incomparable with printed scores."""
     published = summary.modes[setting.mode].published if setting.mode in summary.modes else None
     if not setting.marks_differences or published is None or not published.differs:
         return ""
@@ -200,12 +199,12 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
 
 
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
-    """The title of a table of headline metrics, which says so where all of them are of drawn scenes."""
+    """Return the title of a table of headline metrics, marked if all runs are on synthetic benchmarks."""
     return f"{title}  *synthetic*" if all(summary.synthetic for summary in summaries) else title
 
 
 def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Number and scores of open-text slots that count in no headline, run by run."""
+    """Return a line with number and scores of the open-text slots that count in no headline."""
     if setting.metrics is not OUTCOME:
         return ""
     with_metric = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
@@ -251,7 +250,7 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
 
 
 def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
-    """Ratio of calls made to calls needed; beneath it both totals and the number of answers."""
+    """Return a cell with the ratio of calls made to calls needed, both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
         return notes.dash("no sample whose reference has calls was answered")
@@ -268,7 +267,7 @@ _NO_HEADLINE = (
 
 
 def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Size of a metric if it is the same in all runs; else empty, and each cell prints its own."""
+    """Return the size of a metric if it is the same in all runs; else empty, and each cell prints its own size."""
     sizes = {
         size(metrics[metric].overall) for summary in summaries if (metrics := setting.of(summary)) and metric in metrics
     }
@@ -276,7 +275,7 @@ def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) ->
 
 
 def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Smallest difference that the size of the sample can show: the largest over the runs, for each metric."""
+    """Return a line with the minimum detectable difference of each metric, the largest over the runs."""
     parts: list[str] = []
     for metric in setting.metrics:
         detectable = [
@@ -291,7 +290,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
-    """End to end minus no tools, a row per run, and what it does not count."""
+    """Return the table of gains from tools, with a row for each run, and a remark on its p-values."""
     from rich.text import Text
 
     title = "Gain from tools: end to end minus no tools, paired by sample, points"
@@ -324,7 +323,7 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
 
 
 def general_notes(summaries: Sequence[Summary]) -> list[str]:
-    """Notes to the tables: units, excluded samples, and invalid ones."""
+    """Return the notes to the tables: units, excluded samples and invalid records."""
     lines = [
         "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."

@@ -1,4 +1,4 @@
-"""Steps of a sample beside those of the reference: calls, arguments that agree or differ, observations."""
+"""Comparison of the steps of a sample with the reference: calls, arguments that agree or differ, observations."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -48,8 +48,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Agreement:
-    """Comparison of an argument of a call with that of the reference call, as text. An argument that is left out shows
-    its default."""
+    """Comparison of an argument with that of the reference call, as text. Omitted arguments show their default."""
 
     name: str
     predicted: str
@@ -59,8 +58,10 @@ class Agreement:
 
 
 def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
-    """Index of the closest reference step for each call: same tool, most arguments agree, not
-    taken by an earlier call; None where no step of that tool is left."""
+    """Return the index of the closest reference step for each call.
+
+    It has the same tool and the fewest disagreeing arguments, and no earlier call has taken it; None if no step of the
+    tool is left."""
     reference = sample.reference.steps if sample.reference else ()
     remaining = list(range(len(reference)))
     matches: list[int | None] = []
@@ -74,7 +75,7 @@ def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]
 
 
 def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
-    """Argument by argument, in the order of the tool's schema."""
+    """Compare the arguments of a call with those of a reference call, in the order of the tool's schema."""
     try:
         tool = get_tool(call.tool)
     except UsageError:
@@ -101,7 +102,7 @@ def _shown_agreements(
 
 
 def _plain_agreements(arguments: Arguments, reference: Arguments) -> list[Agreement]:
-    """Plain equality, for tools that are not installed here."""
+    """Compare arguments for plain equality, for tools that are not installed."""
     return [
         Agreement(
             name=harmless(name),
@@ -124,7 +125,7 @@ def disagreements(compared: Sequence[Agreement]) -> int:
 
 
 def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
-    """Agreements behind an argument score, as stored in its row."""
+    """Return the agreements of an argument score, as stored in its row."""
     from agrotools.text.agreement import ArgumentAgreement
 
     compared = row.reading.get("arguments")
@@ -149,22 +150,23 @@ def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
 
 
 def time_text(step: Step) -> str:
-    """Duration of a call, or the reason why it took no time."""
+    """Return the duration of a call, or the reason why no tool was run."""
     if step.refused:
         return "rejected, tool not run"
     return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
 
 
 def rejection_text(action: CallTools, row: Score | None) -> str:
-    """Reason why a predicted call would have reached no tool: by the protocol, else by its arguments, whose score is
-    ``row``; empty where nothing stands against it."""
+    """Return the reason why a predicted call would have been rejected; empty if it would not.
+
+    The protocol's reason comes before that of the arguments, whose score is ``row``."""
     if action.refused is not None:
         return harmless(action.refused.message)
     return value_text(row.reading["invalid"]) if row is not None and "invalid" in row.reading else ""
 
 
 def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
-    """Each step of a trajectory; with ``sample`` beside the closest reference call."""
+    """Yield each step of a trajectory; with ``sample``, compared with the closest reference call."""
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     calls = [step.call for step in trajectory.steps if step.call is not None]
     matches = iter(closest_steps(calls, sample) if sample is not None else [None] * len(calls))
@@ -185,7 +187,7 @@ def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator[
 def step_by_step_trace(
     actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
 ) -> Iterator["RenderableType"]:
-    """Each predicted action beside its reference step, and the reason why it is right or wrong."""
+    """Yield each predicted action with its reference step, and the reason if it is wrong."""
     for index, action in enumerate(actions):
         rows = {row.metric: row for row in scores if row.step == index}
         expected = reference[index] if index < len(reference) else None
@@ -210,7 +212,7 @@ def _calls(action: Action, tool: str) -> bool:
 def _predicted_call(
     action: CallTools, reference: Sequence[ReferenceStep], row: Score | None
 ) -> Iterator["RenderableType"]:
-    """The scored call of a message, its arguments beside those of the reference call that it was compared with."""
+    """Yield the scored call of a message, with its arguments compared with those of the reference call."""
     first, *others = action.calls
     yield block("called", first.tool)
     step = row.reading.get("step") if row is not None else None
@@ -283,7 +285,7 @@ def _metric_text(info: MetricInfo, value: float) -> str:
 
 
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
-    """Reason why an action is not the expected one; empty where it is."""
+    """Return the reason why an action is not the expected one; empty if it is."""
     if isinstance(action, Unparseable):
         return f"neither a call nor an answer: {harmless(action.reason)}"
     if isinstance(action, Halt):
@@ -312,7 +314,7 @@ def _observation(observation: Observation | None, label: str) -> Iterator["Rende
 
 
 def observation_lines(observation: Observation | None, label: str) -> Iterator[LabelledText]:
-    """Result of a call, labelled ``label``: its error and what to change, or result, flags, notes, artifacts."""
+    """Yield the result of a call, labelled ``label``: error and hints, or fields, flags, notes and artifacts."""
     if observation is None:
         return
     if observation.error is not None:
@@ -336,7 +338,7 @@ def observation_lines(observation: Observation | None, label: str) -> Iterator[L
 
 
 class ShownResult(NamedTuple):
-    """Parts of a result for a reader: fields without names of artifacts, flags and notes."""
+    """Parts of a result for a reader: fields (without names of artifacts), flags and notes."""
 
     fields: Arguments
     flags: list[str]
@@ -344,12 +346,12 @@ class ShownResult(NamedTuple):
 
 
 def shown_result(observation: Observation) -> ShownResult:
-    """The parts of a result; all empty where the call ended in an error."""
+    """Return the parts of a result; all are empty if the call failed."""
     artifact_names = [artifact.name for artifact in observation.artifacts]
     result = {name: value for name, value in (observation.result or {}).items() if value not in artifact_names}
     notes, flags = result.pop("notes", None), result.pop("flags", None)
     if "summary" in result:
-        result.pop("spec", None)  # the summary says it in words
+        result.pop("spec", None)  # the summary describes the figure in words
     return ShownResult(
         result,
         [*map(str, flags)] if isinstance(flags, list) else [],
@@ -358,5 +360,5 @@ def shown_result(observation: Observation) -> ShownResult:
 
 
 def call_text(step: ReferenceStep) -> str:
-    """A reference call on one line."""
+    """Format a reference call on one line."""
     return f"{step.tool}({fields_text(step.arguments)})"

@@ -1,1 +1,1 @@
-
+"""Runs: configuration, execution, records, costs, judging and scoring of evaluations."""

@@ -68,7 +68,7 @@ class EvalConfig(FrozenModel):
     top_logprobs: Annotated[int | None, Field(ge=1, le=20)] = None
     """Number of token alternatives to request; options are then also scored by the likelihood of their letter."""
     concurrency: Annotated[int | None, Field(ge=1)] = None
-    """Requests in flight; None: adapted to what the endpoint sustains."""
+    """Requests in flight; None: adapted to the endpoint."""
     cache: str | None = None
     """Name of a response cache, shared by all runs that use this name."""
     budget: Annotated[float | None, Field(gt=0)] = None

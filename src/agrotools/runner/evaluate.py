@@ -1,4 +1,4 @@
-"""Evaluation of a configuration, which results in a complete run folder. Repeating it on the same folder resumes."""
+"""Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run."""
 
 import asyncio
 import hashlib
@@ -280,7 +280,7 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
 
 
 def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
-    """Return ``limit`` samples in a fixed pseudo-random selection (by hash of their ids) that represents the whole."""
+    """Return a fixed pseudo-random selection of ``limit`` samples (by hash of their ids), in their original order."""
     if limit is None or limit >= len(samples):
         return samples
     ids = facts_of(samples).ids

@@ -102,7 +102,7 @@ class PolicySource:
     name: str
     privileged: bool
     modes: tuple[Mode, ...]
-    """Modes in which it can run (an oracle has nothing to do in no-tool)."""
+    """Modes in which the policy can run (an oracle has nothing to do in no-tool)."""
     make: Callable[[Sample, Mode, int], Policy]
     truth_tools: bool = False
     """True if calls are answered with the truth instead of by real tools."""

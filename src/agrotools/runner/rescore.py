@@ -1,7 +1,8 @@
 """Scoring of a run from its folder alone, without models, tools or images.
 
-Records are read, scored and written one at a time, so that memory use does not depend on the length of a run. Stored
-scores of another scoring version are kept until new ones are requested.
+Records are read, scored and written one at a time, so that long runs need little memory; only the published metrics of
+a benchmark need all records of a mode at once. Stored scores of another scoring version are kept until new ones are
+requested.
 """
 
 import re

@@ -173,8 +173,7 @@ def _outcomes(summary: Summary) -> dict[str, float]:
 
 
 def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> dict[str, float]:
-    """Return the values of the mode by metric: ``ours``, those of the benchmark's paper, and their corrected
-    versions."""
+    """Return the values of the mode by metric: ``ours``, then ``papers`` as published and corrected."""
     values = {metric: part.metrics[metric].overall.value for metric in ours if metric in part.metrics}
     if part.published is not None:
         family, reference, corrected = part.published.family, part.published.reference, part.published.corrected
@@ -187,7 +186,7 @@ def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> di
 
 
 def _whose(metric: str) -> tuple[str, bool]:
-    """Return the group of a metric: only metrics of one source, as published or corrected, are correlated."""
+    """Return the source of a metric and True if it is corrected; only metrics with the same values are correlated."""
     return metric.partition(".")[0], metric.endswith("_corrected")
 
 

@@ -44,8 +44,7 @@ Unit = Literal["step", "sample"]
 
 IN_HEAD = "calculated_in_head"
 OF_SCORES = "told of runs step by step alone, by the scores of their calls"
-"""Reason why calculations in the head are counted in step-by-step runs only: elsewhere, calls have no reference
-call."""
+"""Reason why the class is counted in step-by-step runs only: elsewhere, calls have no reference call."""
 OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that contain steps and answer in one reply."""
@@ -134,7 +133,7 @@ class Errors:
     samples: dict[str, list[str]] = field(default_factory=dict[str, list[str]])
     keyed: dict[str, int] = field(default_factory=dict[str, int])
     not_looked_for: dict[str, str] = field(default_factory=dict[str, str])
-    """Reasons by class that cannot be counted; a count of 0 says nothing about such a class."""
+    """Reasons why classes cannot be counted, by class. A count of 0 has no meaning for these classes."""
 
     def add(self, error: str, sample: str, count: int = 1) -> None:
         if count:
@@ -158,8 +157,7 @@ class Errors:
         return self.steps if unit == "step" else self.total
 
     def as_data(self) -> list[dict[str, object]]:
-        """Return one row for each class: id, count, samples, unit, meaning, sources, and the reason if it was not
-        counted."""
+        """Return a row for each class: id, count, samples, unit, meaning, sources, and the reason if not counted."""
         sources = error_sources()
         return [
             {
@@ -187,12 +185,12 @@ _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "miss
 NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
     OF_SINGLE_SHOT, "calls are made one by one, and tools return what they return"
 )
-"""Reasons by class that cannot be counted in records of calls."""
+"""Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
     ("repeated_tool", "redundant_call", "no_response", "only_thought", *OF_KEYWORDS),
     "every step starts from the reference, whatever was said before",
 )
-"""Reasons by class that cannot be counted in step-by-step records of any protocol."""
+"""Reasons why classes cannot be counted in step-by-step records of any protocol, by class."""
 _WITHOUT_TOOLS = ("format_error", "no_response", "only_thought", "no_answer_keyword")
 _NO_JSON = (
     "is not valid JSON",
@@ -231,7 +229,9 @@ def _errors_of_plugin(protocol: Protocol, mode: Mode) -> RecordErrors | None:
 
 
 def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, str]:
-    """Return the reasons by class that cannot be counted in a mode and protocol; ``errors`` are the counts so far."""
+    """Return the reasons why classes cannot be counted in a mode and protocol, by class.
+
+    ``errors`` holds the counts of the records."""
     reasons: dict[str, str] = {}
     if mode != "step-by-step":
         reasons[IN_HEAD] = OF_SCORES

@@ -270,8 +270,7 @@ def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -
 
 
 def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
-    """Return a warning for each mode with missing records and each cause that ended more than 5 % of a mode's
-    records."""
+    """Return a warning for each mode with missing records and each cause that ended over 5 % of a mode's records."""
     lines: list[str] = []
     for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0

@@ -187,8 +187,7 @@ _EDGES = " \t|\"',;{}"
 
 @lru_cache(maxsize=64)
 def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
-    """Return all ``name: value`` of ``text``: names anywhere, labels at the start of a line, values up to the next
-    key."""
+    """Return all ``name: value`` of ``text``: names anywhere, labels at line starts, values up to the next key."""
     # "8 trees + 6 trees = 14", "14 trees: 8 and 6": a counted noun is not a key.
     keys = _form_keys(names).finditer(text)
     matches = [match for match in keys if not _COUNTED.search(text, max(0, match.start() - 40), match.end())]

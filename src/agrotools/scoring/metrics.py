@@ -104,7 +104,7 @@ SLOTS_OF_METRIC: WithPlugins[Callable[[Slot], bool]] = WithPlugins(
     {name: info.slots for name, info in _ENGINE_METRICS.items() if info.slots},
     lambda plugin: {name: info.slots for name, info in plugin.metrics.items() if info.slots},
 )
-"""Predicates for the slots that each metric averages; a sample without such slots has no row of the metric."""
+"""Predicates of the slots that each metric averages; a sample without such slots has no row of the metric."""
 
 
 def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
@@ -127,7 +127,7 @@ def own_metric(metric: str) -> bool:
 
 
 def stands_for_sample(metric: str) -> bool:
-    """Return True if a metric stands for a whole sample. A metric by judge has no rows before the judge was asked."""
+    """Return True if a metric is the score of a whole sample. If a judge grades it, it has no rows before that."""
     info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
     return metric == APART_METRIC or (info is not None and info.stands_for_sample)
 
@@ -177,8 +177,7 @@ class SampleTable:
     """Numbering of samples and clusters, with the kind of each sample.
 
     Sample ids and cluster names share one numbering, because a cluster is named after one of its samples. The
-    properties
-    of a sample are those of its first record.
+    properties of a sample are those of its first record.
     """
 
     def __init__(self) -> None:
@@ -371,8 +370,7 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
 
 
 def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """Return the distinct ``keys`` in ascending order, the first position of each, and the sum and number of its
-    values."""
+    """Return the distinct ``keys`` in ascending order, and the first position, sum and number of values of each."""
     import numpy as np
 
     if bool(np.all(keys[1:] > keys[:-1])):
@@ -432,8 +430,7 @@ def overall_difference(first: Units, second: Units, table: SampleTable) -> Estim
 
 
 def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
-    """Return the units of ``first`` that have a value in both, with the values of ``second``; None if there are
-    none."""
+    """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
     import numpy as np
 
     mine, other = first.where(first.valued), second.where(second.valued)

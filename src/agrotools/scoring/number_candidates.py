@@ -57,8 +57,7 @@ def find_candidates(
 ) -> list[Candidate]:
     """Return the numbers of normalised ``text`` that fit ``unit``, in order, with their features.
 
-    ``emphasised`` holds the values that the answer writes in bold or in a box, ``own_unit`` is the unit of bare
-    numbers.
+    ``emphasised`` holds the values in bold or in a box in the answer, ``own_unit`` is the unit of bare numbers.
     """
     target = subject(slot)
     parts = sentences(cues.tables_as_lines(text))[-_MOST_SENTENCES:]

@@ -131,11 +131,10 @@ def facts_score(
     """Return the score of a short reply, and the share of facts and the precision that it is computed from.
 
     ``stated`` and ``against`` hold the indices of facts that the reply states and contradicts, ``foreign`` is the
-    number
-    of facts of other subjects that it claims. The share (by weight, stated minus contradicted) counts above the slot's
-    floor. The higher the floor, the less the first missing fact costs compared with the last. One foreign fact, and one
-    more for every three stated facts, costs nothing; as many foreign facts beyond these as stated facts make the score
-    0.
+    number of facts of other subjects that it claims. The share (by weight, stated minus contradicted) counts above the
+    slot's floor. The higher the floor, the less the first missing fact costs compared with the last. One foreign fact,
+    and one more for every three stated facts, costs nothing; as many foreign facts beyond these as stated facts make
+    the score 0.
     """
     weights = [fact.weight for fact in slot.facts]
     share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
@@ -165,9 +164,9 @@ def read_fact(fact: Fact, reply: Reply, occupied: Sequence[Span] = (), *, plain:
     against += [finding for phrase in fact.not_ for finding in reply.find(phrase) if finding.affirmed]
     here = {at for span in occupied for at in range(span.start, span.end)}
     against = [each for each in against if here.isdisjoint(at for span in each.spans for at in range(*span))]
-    # An opposite in the same sentence as the fact contrasts with it ("tolerant, not susceptible ones") and does not
-    # count;
-    # a denial of the fact counts in every sentence, except that "do not kill a or b" affirms their protection.
+    # An opposite in the same sentence as the fact is a contrast ("tolerant, not susceptible ones") and does not count.
+    # A denial counts in any sentence, unless that sentence states the fact by denying an opposite: the denial in
+    # "do not kill a or b" affirms that they are to be protected.
     spared = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it if finding.opposite}
     near = {reply.read.sentence_of(finding.spans[0].start) for finding in for_it}
     against = [
@@ -381,8 +380,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     """Return 1 if the answer states an alias of every whitelist group and none of the blacklist, else 0.
 
     The whole text after the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
-    chop")
-    does not count as stated. Groups without an alias are ignored.
+    chop") does not count as stated. Groups without an alias are ignored.
     """
     texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
     texts += [text for text in (answer.text, answer.plain) if text not in texts]

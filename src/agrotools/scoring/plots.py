@@ -103,8 +103,7 @@ def label_readings(reference: PlotSpec, chart: PlotSpec) -> tuple[bool, bool, di
 
 
 def unit_of(label: str, unit: str | None) -> str | None:
-    """Return the unit of an axis: its unit field, or the part of its label in brackets or after ``in``, comma or
-    slash."""
+    """Return the unit of an axis: its unit field, or the part of the label in brackets or after "in", "," or "/"."""
     if unit and unit.strip():
         return unit.strip()
     in_brackets = [part.strip() for part in _BRACKETS.findall(normalise(label)) if part.strip()]
@@ -201,8 +200,7 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
     """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
     Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within 5 %, or
-    within
-    1 % of the range of the series if the reference is 0. If several reference x are near enough, the nearest counts.
+    within 1 % of the range of the series if the reference is 0. The nearest reference x counts.
     """
     targets = [_Target(series) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]
@@ -256,8 +254,9 @@ def _key(x: str | float) -> str | Number:
 
 
 def _fitted(intervals: Sequence[tuple[float, float]], values: Sequence[float]) -> int:
-    """Return the largest number of values that fit into intervals, one in each; the interval that ends first is
-    used."""
+    """Return the largest number of values that fit into intervals, one in each.
+
+    Each value takes the interval that ends first among the free ones that contain it."""
     waiting = sorted(intervals)
     started: list[float] = []
     fitted = next_to_start = 0

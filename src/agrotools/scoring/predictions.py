@@ -52,8 +52,7 @@ class Scores:
     """Metrics of a prediction file.
 
     ``metrics`` maps ids to figures (percent), ``counts`` holds further counts, and ``left_out`` maps ids of metrics
-    that
-    could not be computed to reasons. ``samples`` holds the contributions of each sample (corrected metrics only).
+    that could not be computed to reasons. ``samples`` holds the contributions of each sample (corrected metrics only).
     ``embedder`` is the name of the model whose cosines are used, None without one.
     """
 
@@ -121,7 +120,7 @@ _ENDS = (
 
 
 class PublishedScorerStops(BenchmarkError):
-    """Error: the published scorer fails with ``exception`` (name of a Python class) at ``where`` and has no figures."""
+    """Failure of a published scorer with ``exception`` (name of a Python class) at ``where``; it has no figures."""
 
     def __init__(self, exception: str, where: str, reason: str) -> None:
         super().__init__(
@@ -134,7 +133,7 @@ class PublishedScorerStops(BenchmarkError):
 
 @contextmanager
 def published(where: str) -> Generator[None]:
-    """Context of code that follows a published scorer so closely that it fails in the same cases.
+    """Convert exceptions of code that follows a published scorer so closely that it fails in the same cases.
 
     Raises:
         PublishedScorerStops: instead of the exception of the original.
@@ -158,9 +157,8 @@ class Compared:
     """Scores of a prediction file, as published and corrected.
 
     ``published`` is None if the published scorer fails or counts nothing; ``stop`` is the reason. ``extra`` holds
-    counts
-    of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with reasons.
-    ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
+    counts of one benchmark, by topic; ``count_stops`` lists counts that the published code does not reach, with
+    reasons. ``malformed`` lists malformed parts of the files by place; they count as wrong in the corrected figures.
     """
 
     format: str
@@ -212,8 +210,7 @@ def finite(value: float | None) -> float | None:
 
 @contextmanager
 def without_collecting() -> Generator[None]:
-    """Switch off garbage collection, because scanning the millions of objects of a large file is slower than
-    scoring."""
+    """Switch off garbage collection, because scanning the many objects of a large file is slower than scoring."""
     collects = gc.isenabled()
     gc.disable()
     try:

@@ -17,8 +17,7 @@ class Phrase(NamedTuple):
     """Words around a number.
 
     ``before`` begins after the last comma, bracket or number; ``behind`` ends at the next. ``between`` is the whole
-    text
-    between the previous number and this one. ``endpoint``: the number is the start or end value of a change.
+    text between the previous number and this one. ``endpoint``: the number is the start or end value of a change.
     ``bracketed``: the number is in brackets; ``explained``: the brackets also hold words or signs that describe it.
     """
 

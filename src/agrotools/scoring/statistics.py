@@ -4,10 +4,9 @@ Samples that share a file are not independent, so all inference is over *cluster
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
 
 The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
-The
-plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage of
-nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous
-scores (8,000 draws; 3,000 at 200 clusters):
+The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage
+of nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and
+continuous scores (8,000 draws; 3,000 at 200 clusters):
 
 ===================================  ===============  ===============  ===============
 cluster sizes                        20 clusters      50 clusters      200 clusters
@@ -74,10 +73,8 @@ class Estimate(FrozenModel):
 
     ``n`` is the number of averaged units (samples, steps) after epochs were averaged. ``interval`` is None with fewer
     than 10 clusters. ``detectable`` is the smallest difference that would be found with 80 % power at the 5 % level:
-    for
-    a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing. ``p``
-    is
-    the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
+    for a mean, to a second run on the same samples with independent errors; for a difference, with its own pairing.
+    ``p`` is the probability of a difference at least as large between equal runs; None with fewer than 10 clusters.
     ``p_adjusted`` is adjusted by Holm's method for all differences in the same table; None if no table shows it.
     """
 
@@ -253,8 +250,7 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
 
 
 def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, seed: int) -> "FloatArray":
-    """Return ``draws`` ratios of sums over clusters drawn with replacement; ``sizes`` and ``sums`` have shape
-    ``(k,)``."""
+    """Return ``draws`` bootstrap ratios of sums over clusters; ``sizes`` and ``sums`` have shape ``(k,)``."""
     import numpy as np
 
     k = len(sizes)
@@ -366,8 +362,7 @@ def _t_quantile(probability: float, degrees: "FloatArray | float") -> "FloatArra
 
 
 def _detectable(error: float, degrees: float) -> float | None:
-    """Return the smallest difference found with 80 % power at the 5 % level, given the standard error of
-    differences."""
+    """Return the smallest difference found with 80 % power at the 5 % level, from the standard error of differences."""
     if _is_degenerate(error):
         return None
     return float(_t_quantile(1 - (1 - LEVEL) / 2, degrees) + _t_quantile(POWER, degrees)) * error

@@ -70,8 +70,7 @@ def step_scores(record: Record) -> list[Score]:
 
     Slots whose ``from`` has no value over the shown observations are left out of ``summ_acc``, because their true value
     could not be known. They stay in ``summ_acc_truth``, and ``left_out`` of its reading gives the reason. A sample
-    whose
-    slots are all left out has no ``summ_acc`` row.
+    whose slots are all left out has no ``summ_acc`` row.
 
 
     Raises:
@@ -264,8 +263,7 @@ def _with_known_defaults(
     """Return ``spec`` with the metadata of the files as defaults.
 
     A tool reads omitted arguments from the metadata, so a call that states them (``gsd_m`` of the file) is equivalent.
-    A
-    scale that only the file's content gives is in the result of the reference call.
+    A scale that only the file's content gives is in the result of the reference call.
     """
     known = {name: value for file in files for name, value in file.known_arguments.items() if name in spec.defaults}
     if reference.get(_SCALE) is None and _SCALE in spec.defaults and isinstance(result.get(_SCALE), int | float):

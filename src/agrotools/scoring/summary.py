@@ -70,8 +70,7 @@ class Counts(FrozenModel):
     asked_for_form: int = 0
     """Number of answers without the form's lines, for which the model was asked once."""
     form_failures: dict[str, int] = {}
-    """Number of these requests that failed, by reason (cut off, refused, empty); only the first answer was then
-    read."""
+    """Number of these requests that failed (cut off, refused or empty reply), by reason."""
     choice_set_jaccard: float | None = None
     """Mean Jaccard overlap of asserted and right members over ``choice_set`` slots, 0 to 1 (their score is 0 or 1)."""
     median_box_iou: float | None = None
@@ -122,9 +121,9 @@ class PublishedFigures(FrozenModel):
 
     ``reference`` holds the values of the published scorer including its bugs, which may exceed 1; None if it counts
     nothing. ``stops`` is the reason if it fails with an exception. ``corrected`` holds the values without misleading
-    parts, ``left_out`` the reasons by metric that could not be computed. ``differs`` lists deviations from the
-    published
-    setup that make the printed rows not comparable. ``embedder`` is the model of the similarities, empty without one.
+    parts, ``left_out`` the reasons why metrics could not be computed. ``differs`` lists deviations from the published
+    setup that make the printed rows not comparable. ``embedder`` is the model of the similarities, empty
+    without one.
     """
 
     family: str
@@ -138,7 +137,8 @@ class PublishedFigures(FrozenModel):
 
 
 class CallRatio(FrozenModel):
-    """``agrotools.call_ratio``: ratio of calls made to calls of the reference, 1 for equal numbers; failed calls count.
+    """Ratio of calls made to calls of the reference (``agrotools.call_ratio``), 1 for equal numbers; failed calls
+    count.
 
     ``n`` is the number of valid end-to-end records with an answer whose reference has calls, ``mean`` the mean of their
     ratios. ``made`` and ``needed`` are the calls of all these records.
@@ -215,8 +215,7 @@ class RunCorrelation(FrozenModel):
     """Pearson's r and Spearman's rho of a step metric with an outcome metric over ``n`` runs.
 
     Both are None if one of the metrics is constant. ``interval`` is the 95 % interval of Pearson's r by Fisher's z;
-    None
-    with fewer than ten runs, because it would be too wide to be useful.
+    None with fewer than ten runs, because it would be too wide to be useful.
     """
 
     step: str
@@ -231,8 +230,7 @@ class AcrossRuns(FrozenModel):
     """Correlations of step metrics with outcomes over the runs on a benchmark that have both modes.
 
     ``runs`` holds the models of these runs, ``left_out`` the models of other runs by reason. ``least_r`` is the
-    absolute
-    value that r must exceed to differ from 0 at the 5 % level, if the runs were of randomly drawn models.
+    absolute value that r must exceed to differ from 0 at the 5 % level, if the runs were of randomly drawn models.
     """
 
     benchmark: str
@@ -244,7 +242,7 @@ class AcrossRuns(FrozenModel):
 
 
 class RunDifference(FrozenModel):
-    """Difference of two runs in a headline metric, first minus second. Runs are given by index among the summaries."""
+    """Difference of two runs in a headline metric, first minus second. Runs are indices of the summaries."""
 
     first: int
     second: int
@@ -266,8 +264,7 @@ class Agreement(FrozenModel):
 
 
 class JudgeSummary(FrozenModel):
-    """One judge of a metric. ``answers`` is the number of answers to grade, ``graded`` of those with this judge's
-    grade."""
+    """One judge of a metric. ``answers`` is the number of gradable answers, ``graded`` the number graded."""
 
     metric: str
     judge: str

@@ -83,8 +83,7 @@ class Family(NamedTuple):
         """Return start, end, and True for assertion or False for the opposite, of each word of the family in ``text``.
 
         With ``in_label`` only words count that show that a label belongs to the family: "exceeds" denies "within", but
-        a
-        label with "exceeds" does not ask for a range.
+        a label with "exceeds" does not ask for a range.
         """
         return [
             (match.start(), match.end(), self.opposite.fullmatch(match[0]) is None)
@@ -141,8 +140,7 @@ def comparatives() -> Family:
 
 
 def senses(slot: Slot) -> tuple[tuple[Family, bool], ...]:
-    """Return the families of words in a slot's label, with True if the label asserts and False if it uses an
-    opposite."""
+    """Return the families of words in a slot's label, with True for assertion and False for the opposite."""
     return _senses(normalise(slot.label))
 
 

@@ -76,7 +76,7 @@ def lexicon() -> Lexicon:
     for group in _written_lexicon().values():
         for name, written in group.items():
             words, _, contrary = written.partition("<>")
-            idea, name = name.replace("_", " "), f"@{name}"  # so that no stem has its name
+            idea, name = name.replace("_", " "), f"@{name}"  # distinguishes ideas from stems
             entries.names[tuple(stems_of(idea))] = name
             listed_words = words.split(",")
             _add(entries.trie, (idea, *listed_words), name)

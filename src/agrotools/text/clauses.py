@@ -329,7 +329,7 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
         if not is_name(bare):
             return False
         if bare != name and not (joint["either"] or items or "and" in joint[0]):
-            appositions.append(bare)  # "lantana, a shrub"; but "a lantana, a parthenium, a rubber vine"
+            appositions.append(bare)  # "lantana, a shrub", unlike "a lantana, a parthenium, a rubber vine"
             return joint["loose"] is None
         name = bare
         (loose if joint["loose"] is not None else items).append(name)

@@ -227,7 +227,7 @@ _TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?
 _CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
 _AND = re.compile(r"\band\b|而")
 _CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
-# "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand": a value of the label.
+# A value given for the label: "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand".
 _DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
 _KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
 _SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")

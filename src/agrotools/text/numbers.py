@@ -329,7 +329,7 @@ def _ranges(text: str, quantities: list[Quantity]) -> list[Quantity]:
 def _spans(text: str, first: Quantity, second: Quantity) -> bool:
     if first.unit and second.unit and first.unit != second.unit:
         return False
-    if first.noun and first.noun != second.noun:  # "2019 comes to 17.2", 0.58降至0.46
+    if first.noun and first.noun != second.noun:  # not ranges: "2019 comes to 17.2", 0.58降至0.46
         return False
     if second.start - first.end > 12:
         return False

@@ -65,10 +65,10 @@ class Plan:
 def adapted_plan(donor: Sample, sample: Sample) -> Plan:
     """Return the reference trajectory of ``donor``, adapted to the files of ``sample``.
 
-    Files are matched by kind and order (extra donor files to the last match). An optional file argument is omitted if
-    ``sample`` has no file of that kind. Boxes are scaled to the size of the other image, and arguments that equal
-    metadata of the donor's file (ground sampling distance, intrinsics) take the value of the other file. All other
-    arguments are copied. Observations and truth are dropped.
+    Files are matched by kind and order, else by position (extra donor files to the last candidate). An optional file
+    argument is omitted if ``sample`` has no file of that kind. Boxes are scaled to the size of the other image, and
+    arguments that equal metadata of the donor's file (ground sampling distance, intrinsics) take the value of the other
+    file. All other arguments are copied. Observations and truth are dropped.
     """
     assert donor.reference is not None
     files = _counterparts(donor.files, sample.files)

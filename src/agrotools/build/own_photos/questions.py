@@ -1,8 +1,7 @@
 """Subjects and templates of one table column: pictures with their values, and the questions about them.
 
 The templates of ``own.toml`` are adapted to a column: its words, its tolerances, and the field in which its tool
-returns
-the answer.
+returns the answer.
 """
 
 import json
@@ -245,8 +244,7 @@ def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -
     """Return words for a name to look for among the pictures of a group, and for the names to choose from.
 
     The choices are the names of the group and some other names of the column. The name to look for is drawn at random
-    from
-    the group, so that its position reveals nothing.
+    from the group, so that its position reveals nothing.
     """
     draw = random.Random("".join(str(each.file.sha256) for each in group))
     values = [str(each.value) for each in group]

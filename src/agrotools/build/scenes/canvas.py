@@ -75,8 +75,7 @@ class Leaf:
     """A flat leaf: base point, direction, length and half width in pixels, and its appearance.
 
     The midrib is a parabola that leaves the straight axis by ``bend * length`` at the tip. ``widths`` are the half
-    widths of
-    the left and right sides at equal steps from base to tip, relative to ``half_width``.
+    widths of the left and right sides at equal steps from base to tip, relative to ``half_width``.
     """
 
     x: float

@@ -103,8 +103,7 @@ class Ground:
     """The parts of a landscape that are the same on both dates.
 
     ``parcels``: int32 (rows, columns), field numbers; ``along``: tillage coordinate in pixels, float32; ``border``:
-    distance
-    to the nearest parcel border, pixels; ``road``: coverage 0 to 1; ``paved``: True for asphalt.
+    distance to the nearest parcel border, pixels; ``road``: coverage 0 to 1; ``paved``: True for asphalt.
     """
 
     parcels: NDArray[np.int32]

@@ -53,8 +53,8 @@ class Patch:
     """An area that replaces cropland.
 
     ``cover``: covered share of each pixel, float32 (rows, columns); ``inward``: distance from its edge in pixels,
-    positive
-    inside; ``look``: number from 0 to 1 that determines its appearance; ``faint``: visibility of the former ground.
+    positive inside; ``look``: number from 0 to 1 that determines its appearance; ``faint``: visibility of the former
+    ground.
     """
 
     kind: str
@@ -280,11 +280,9 @@ def make_farmland_pair(
     """Draw a pair of pictures. The same arguments give the same pair.
 
     ``images``: ``before``, ``after`` uint8, natural colours, (384, 512, 3) at 0.5 m per pixel from the air, (320, 400,
-    3) at
-    0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of cropland,
-    in
-    the frame of the first picture. ``truth``: ``becomes`` (a kind, or none); ``sites``: kind and pixels of each;
-    ``shift_px``: shift of the second picture to the right and down.
+    3) at 0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of
+    cropland, in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none); ``sites``: kind and pixels of
+    each; ``shift_px``: shift of the second picture to the right and down.
 
     Args:
         becomes: new use of the lost fields, a single one per pair; None: drawn from the seed.

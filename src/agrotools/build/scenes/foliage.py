@@ -52,8 +52,7 @@ class Sunlight:
     """Direct and scattered light.
 
     ``towards``: unit vector to the sun, with x to the right, y down, z away from the camera; ``share``: share of all
-    light
-    that comes directly from the sun, the rest coming from the whole sky.
+    light that comes directly from the sun, the rest coming from the whole sky.
     """
 
     towards: tuple[float, float, float]
@@ -61,11 +60,10 @@ class Sunlight:
 
 
 class View:
-    """A picture in progress.
+    """A picture that is painted from far to near.
 
     ``light`` (rows, columns, 4); ``distance_mm`` (rows, columns), infinite for empty background; ``ids`` (rows,
-    columns), 0
-    for pixels without fruit.
+    columns), 0 for pixels without fruit.
     """
 
     def __init__(self, backdrop: NDArray[np.floating[Any]], backdrop_mm: Plane, sun: Sunlight, dapple: Plane) -> None:

@@ -98,8 +98,7 @@ class Fruit:
     """A fruit in the view.
 
     ``centre_px``: x, y; ``distance_mm``: distance of its centre; ``axis``: unit vector of its stalk; ``blush``: share
-    of the
-    skin that is blushed, 0 to 1.
+    of the skin that is blushed, 0 to 1.
     """
 
     kind: FruitKind

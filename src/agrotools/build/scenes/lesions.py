@@ -24,10 +24,8 @@ class BladeKind:
     """Shape and colour of a crop's leaf.
 
     ``slim``: range of half the width over the length; ``rise``, ``fall``: exponents of widening and narrowing;
-    ``teeth``:
-    number along a side and their depth; ``wave``: waviness of the edge; ``veins``: pairs of side veins; ``lobes``:
-    depth of
-    lobes.
+    ``teeth``: number along a side and their depth; ``wave``: waviness of the edge; ``veins``: pairs of side veins;
+    ``lobes``: depth of lobes.
     """
 
     slim: tuple[float, float]
@@ -58,8 +56,8 @@ class Blade:
     """A leaf in its own patch of the picture; all planes are (rows, columns).
 
     ``cover`` 0 to 1; ``veins`` 0 to 1; ``height`` in pixels (its gradient determines the light); ``along`` 0 at the
-    stalk to
-    1 at the tip; ``across`` -1 to 1 between its edges; ``stalk`` 0 to 1; ``x0``, ``y0``: position of the patch.
+    stalk to 1 at the tip; ``across`` -1 to 1 between its edges; ``stalk`` 0 to 1; ``x0``, ``y0``: position of the
+    patch.
     """
 
     kind: BladeKind

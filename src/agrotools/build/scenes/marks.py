@@ -1,8 +1,7 @@
 """Marks that people draw on a photograph to point at something: a box or an ellipse in one pure colour.
 
 :func:`marked` draws with a felt pen whose colour is close to the pure one, :func:`outlined` draws a smooth red line,
-and
-:func:`mark_each` draws marks in exact colours around several objects.
+and :func:`mark_each` draws marks in exact colours around several objects.
 """
 
 from collections.abc import Callable, Sequence

@@ -75,8 +75,8 @@ class _Form:
     """Form of a species.
 
     ``leaves`` per node; ``slim``: width of a leaf over its length; ``long``: its length over the plant's height;
-    ``rise``:
-    angle of leaves above the ground, radians; ``toothed``: toothed edges; ``blades``: grass blades from the foot.
+    ``rise``: angle of leaves above the ground, radians; ``toothed``: toothed edges; ``blades``: grass blades from the
+    foot.
     """
 
     leaves: int
@@ -101,7 +101,7 @@ FORMS: Mapping[str, _Form] = {
 
 @dataclass(frozen=True, eq=False)
 class _Brush:
-    """Paints a plant in centimetres from its foot, which is at pixel ``x``, ``y`` of ``picture``.
+    """Painter of a plant in centimetres from its foot, which is at pixel ``x``, ``y`` of ``picture``.
 
     ``cover`` (rows, columns) accumulates the covered share of each pixel; ``scale`` is in pixels per centimetre.
     """
@@ -151,10 +151,8 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
     ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the
-    camera
-    tilt, ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``: ``plant``
-    as
-    seen by the camera.
+    camera tilt, ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``:
+    ``plant`` as seen by the camera.
 
     Raises:
         KeyError: no such species is drawn.

@@ -1,8 +1,7 @@
 """Drawn crop rows with weeds: a scene in which the class of every pixel is known exactly.
 
 Always marked as synthetic. It does not replace photographs: it tests whether an agent uses its tools well on inputs
-that
-cannot have been in any training data.
+that cannot have been in any training data.
 """
 
 import zlib

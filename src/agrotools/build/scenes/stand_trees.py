@@ -33,8 +33,7 @@ class Tree:
     """A tree.
 
     ``lobes``: parts of the crown, the leader first; ``power``: 1 for a cone, 2 and more for a dome; ``skirt``: height
-    of the
-    crown's rim as a share of the top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
+    of the crown's rim as a share of the top; ``tone`` and ``hue``: deviation of its colour from that of its kind.
     """
 
     x: float
@@ -54,10 +53,8 @@ class Stand:
     """Parameters of a forest stand.
 
     ``height_m``: mean height; ``spread``: relative standard deviation of heights (gamma distribution); ``closeness``: 1
-    if
-    crowns touch, less if they overlap; ``conifers``, ``several``, ``discoloured``: shares of conifers, of crowns with
-    several
-    apexes, and of dead or discoloured trees.
+    if crowns touch, less if they overlap; ``conifers``, ``several``, ``discoloured``: shares of conifers, of crowns
+    with several apexes, and of dead or discoloured trees.
     """
 
     height_m: float

@@ -2,8 +2,7 @@
 
 Always marked as synthetic. There are two scenes: a block of 128 x 112 m at 25 cm (:func:`make_block`), whose trees can
 be counted individually, and a tract of several hectares at 0.5 or 1 m (:func:`make_tract`), with stands of different
-age
-and open ground.
+age and open ground.
 """
 
 import zlib
@@ -314,13 +313,10 @@ def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None)
     """Draw a block of trees. The same arguments give the same scene.
 
     ``images``: ``rgb`` uint8 (448, 512, 3); ``chm`` float32, metres above ground, of the same extent in pixels of 0.25,
-    0.5
-    or 1 m. ``masks``: ``heights`` float32, heights without the errors of the model; ``crowns`` int16 (448, 512), number
-    of
-    the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``: ``kind``;
-    ``trees``,
-    a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops; ``planted``: number of
-    positions in the grid (None for a forest).
+    0.5 or 1 m. ``masks``: ``heights`` float32, heights without the errors of the model; ``crowns`` int16 (448, 512),
+    number of the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``:
+    ``kind``; ``trees``, a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops;
+    ``planted``: number of positions in the grid (None for a forest).
 
     Args:
         kind: forest or orchard; None: drawn from the seed.
@@ -338,10 +334,8 @@ def make_tract(seed: int, difficulty: Difficulty) -> Scene:
     """Draw a tract of 256 x 256 px at 0.5 or 1 m with old and young stands and open ground.
 
     The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
-    ``masks``:
-    ``heights`` as for a block; ``parts`` uint8 (256, 256), :data:`OPEN`, :data:`YOUNG` or :data:`OLD`. ``truth``:
-    ``trees``
-    as for a block.
+    ``masks``: ``heights`` as for a block; ``parts`` uint8 (256, 256), :data:`OPEN`, :data:`YOUNG` or :data:`OLD`.
+    ``truth``: ``trees`` as for a block.
 
     Raises:
         ValueError: an argument is invalid.

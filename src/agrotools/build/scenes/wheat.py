@@ -1,8 +1,7 @@
 """Drawn wheat ears from above; the number and position of every ear are known.
 
 Always marked as synthetic. Ears are upright, leaning or lying, cross each other and are hidden by leaves; awns,
-ripeness
-and light differ between pictures.
+ripeness and light differ between pictures.
 """
 
 import math
@@ -58,10 +57,9 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
 
     Returns:
         ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 for
-            pixels
-        without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
-            ``count``,
-        the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``: ``gsd_m``.
+        pixels without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
+        ``count``, the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``:
+        ``gsd_m``.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.

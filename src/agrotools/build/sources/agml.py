@@ -3,8 +3,7 @@
 The layout depends on the task: folders named after classes; ``images`` and ``annotations`` (masks with class numbers
 from 1); or ``images`` and ``annotations.json`` (COCO boxes). The questions depend on the subject: boxed fruit, flowers,
 plants and leaves are counted, leaf diseases and weeds are named, areas of crop and weeds are measured. Class names are
-in ``data/agml.toml``, so the package ``agml`` is only needed to fetch a data set:
-``agml.data.AgMLDataLoader(NAME)``.
+in ``data/agml.toml``, so the package ``agml`` is only needed to fetch a data set: ``agml.data.AgMLDataLoader(NAME)``.
 """
 
 import tempfile

@@ -97,9 +97,8 @@ def drawn_parts(what: Sequence[str | int], shown: Sequence[Thing], rng: np.rando
     """Draw parts or values that suit the measured pictures, by the list ``drawn`` of a template; None if none do.
 
     Accepted lists: ``["halves"]`` and ``["quarters"]`` (parts of the pictures), ``["box", field, least]`` (a box with
-    at
-    least that much of a measured field), ``["limit", field, low, high]`` (a whole number at a distance from the field's
-    values), ``["classes", field]`` (two class edges), ``["hectares", word...]`` (field sizes).
+    at least that much of a measured field), ``["limit", field, low, high]`` (a whole number at a distance from the
+    field's values), ``["classes", field]`` (two class edges), ``["hectares", word...]`` (field sizes).
     """
     pictures = cast("Sequence[FieldPicture]", shown)
     kind, *more = what

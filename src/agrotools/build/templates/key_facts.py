@@ -8,8 +8,7 @@ lists phrasings that contradict it. Synonyms of a phrasing are recognised by the
     thresholds = [["250 aphids per plant"], { phrases = ["natural enemies"], not = ["spray weekly"] }]
 
 Facts only repeat what the entry says on that topic, so anyone who reads the entry can state all of them. Facts shared
-by
-many entries weigh less, and the floor of the score is what the advice of another entry would earn.
+by many entries weigh less, and the floor of the score is what the advice of another entry would earn.
 """
 
 import math
@@ -88,10 +87,8 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     """Return the gold of an open answer on an entry's topic, or None if no facts are recorded.
 
     The weight of a fact is the logarithm of the factor by which it narrows down the entries of its kind. The facts of
-    the
-    most similar entry set the floor. Facts of other entries on the same topic that no text of this entry states are
-    listed
-    in ``others``.
+    the most similar entry set the floor. Facts of other entries on the same topic that no text of this entry states are
+    listed in ``others``.
     """
     topic_facts = facts_about(entry, topic)
     if not topic_facts:

@@ -177,8 +177,7 @@ def in_one_language(slot: _Labelled, language: Language, *, translate: bool) -> 
 
     Each choice takes its first name in ``language`` (if ``translate``) or otherwise its first name in Latin letters,
     provided that all choices have such a name; the previous names become aliases. The procedure does not depend on
-    which
-    choice is right.
+    which choice is right.
     """
     names = {choice: (choice, *slot.aliases.get(choice, ())) for choice in slot.choices}
     primary = {choice: choice for choice in names}

@@ -32,9 +32,8 @@ itself.
 
 Guessed answers should score nothing: ask for a value as well as for a yes or no or a choice of two, keep thresholds
 near the middle of usual values (so that yes and no are equally likely at each of them), and set ``shuffled`` if the
-order of several things carries no meaning. Put words that are options into ``given`` (``given = { small = ["small"]
-}``):
-they then have a name in each language.
+order of several things carries no meaning. Put words that are options into ``given``
+(``given = { small = ["small"] }``): they then have a name in each language.
 """
 
 import tomllib
@@ -189,8 +188,7 @@ class Template(FrozenModel):
             return self._filled_with(parts, {name: only for name, (only,) in self.given.items()} | {**values})
         draws = _draws(self.given, rng)
         # The desired option is drawn first and values that lead to it are preferred, so that yes is as likely as no and
-        # all
-        # classes are about equally likely.
+        # all classes are about equally likely.
         leading = next(
             (slot for slot in self.slots if slot.type == "boolean" or (slot.type == "exact" and slot.options)), None
         )

@@ -145,9 +145,8 @@ class Subject:
     """One or more things from which samples are made. Samples of a subject share files, so a subject is one cluster.
 
     ``shown(index, number)`` returns thing ``index`` of the subject as the ``number``-th thing of a sample; its files
-    are
-    named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about this
-    kind are asked.
+    are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
+    this kind are asked.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""The report as one self-contained HTML file: tables, and samples with their pictures."""
+"""Report as one self-contained HTML file with tables, and with samples and their pictures."""
 
 from agrotools.report.html.page import DEFAULT_SAMPLES, Written, build_report
 from agrotools.report.html.runs import Outcomes

@@ -1,4 +1,4 @@
-"""One record as data for its part of the page: question, steps, answer and scores."""
+"""Data of one record for its part of the page: question, steps, answer and scores."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
@@ -40,14 +40,14 @@ from agrotools.report.trace import (
 from agrotools.scoring import METRICS
 
 LONGEST_TEXT = 8_000
-"""Characters of a question, thought or answer; the rest is cut, with a note."""
+"""Maximum number of characters of a question, thought or answer; the rest is cut, with a note."""
 MOST_STEPS = 60
 STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
 
 
 @dataclass(frozen=True)
 class Figure:
-    """A picture with its caption; ``role`` is ``file`` or the kind of an artifact."""
+    """Picture with its caption; ``role`` is ``file`` or the kind of an artifact."""
 
     name: str
     role: str
@@ -57,7 +57,7 @@ class Figure:
 
 @dataclass
 class StepPart:
-    """One step: the action, how it compares with the reference, and its result."""
+    """One step: the action, its comparison with the reference, and its result."""
 
     number: int
     title: str
@@ -82,7 +82,7 @@ class StepPart:
 
 @dataclass(frozen=True)
 class Detail:
-    """Data of a record that the page shows."""
+    """Data of a record on the page."""
 
     about: str
     query: str
@@ -105,12 +105,12 @@ class Showing(Protocol):
     def file(self, file: SampleFile) -> EmbeddedPicture | Absent: ...
 
     def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
-        """``made_here``: created by a call of this run, which should have stored it."""
+        """Return the picture of an artifact. ``made_here``: a call of this run created and should have stored it."""
         ...
 
 
 def detail_of(record: Record, scores: Sequence[Score], showing: Showing) -> Detail:
-    """The data of ``record``, whose rows are ``scores``."""
+    """Return the data of ``record`` for the page; ``scores`` are its score rows."""
     sample = record.sample
     calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
     compared = sample if record.mode == "end-to-end" else None

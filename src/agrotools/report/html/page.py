@@ -1,6 +1,6 @@
-"""Writer of the page: tables, one part per record, and the index that the script reads.
+"""Writer of the page: tables, one part for each record, and the index that the script reads.
 
-Records are read one at a time and parts are written as they are made, so that memory does not grow with the run.
+Records are read and parts are written one at a time, so that memory does not grow with the run.
 """
 
 import base64
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from markupsafe import Markup
 
 DEFAULT_SAMPLES = 400
-"""Records of each run that are shown in detail."""
+"""Default number of records of each run that are shown in detail."""
 _HERE = Path(__file__).parent
 
 
@@ -51,9 +51,9 @@ class Written:
     bytes: int
     runs: int
     records: int
-    """Records of all runs together."""
+    """Number of records of all runs."""
     shown: int
-    """Of these, shown in detail."""
+    """Number of records shown in detail."""
     pictures: int
     missing_pictures: int
 
@@ -71,24 +71,24 @@ def build_report(
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
 ) -> Written:
-    """Write one HTML file that needs nothing else: no network, no other file.
+    """Write one HTML file that needs no network and no other file.
 
     Args:
         runs: run folders, side by side in the tables.
-        out: the file to write; replaced as a whole.
-        samples: records of each run to show in detail (a sample counts once for each mode and epoch): those that
-            went wrong first, spread over modes and task types, the same ones of every run.
-        data_root: a folder in which the benchmark lies, where it is no longer where the run found it.
-        summaries: the runs' scores, where they are at hand; computed otherwise.
-        outcomes: what every record scored, run by run, where that is at hand, too.
-        papers: the tables of the benchmarks' papers, where they are filled; filled otherwise.
-        allow_invalid: let a mode have a headline with more than 1 % invalid records, where summaries are computed.
-        comparisons: of texts; see :func:`agrotools.runner.rescore.rescore`.
-        picture_bytes: what all pictures together may take.
+        out: path of the file, which is replaced as a whole.
+        samples: number of records of each run to show in detail (a sample counts once for each mode and epoch). Wrong
+            ones come first, spread over modes and task types, and the same ones are shown for every run.
+        data_root: folder of the benchmark, if it has moved since the run.
+        summaries: summaries of the runs; computed if None.
+        outcomes: scores of all records, run by run; computed if None and needed.
+        papers: filled tables of the benchmarks' papers; filled here if None.
+        allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
+        comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
+        picture_bytes: size limit of all pictures together, in bytes.
 
     Raises:
-        RunStoreError: not a run, one without records, or ``out`` cannot be written;
-        ScoringVersionError: the runs' scores are of different scoring versions.
+        RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
+        ScoringVersionError: the runs have scores of different scoring versions.
     """
     opened = opened_runs(
         [Path(run) for run in runs],
@@ -100,7 +100,7 @@ def build_report(
         comparisons=comparisons,
     )
     out = Path(out)
-    # Tables of the paper are made from records: there are none of stored scores of another version.
+    # Tables of papers need records scored by the current version, so runs with stored scores of another have none.
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
     try:
@@ -127,7 +127,7 @@ def build_report(
 
 @dataclass(frozen=True)
 class _Part:
-    """Index entry of a record that is shown, without its steps and reference."""
+    """Index entry of a shown record, without its steps and reference."""
 
     run: int
     mode: str
@@ -143,7 +143,7 @@ class _Part:
 
 
 class _Page:
-    """The page being written."""
+    """Writer of one page."""
 
     def __init__(
         self,
@@ -224,7 +224,7 @@ class _Page:
         self._render("sample_detail", part=part, record=record, run=run, detail=detail, several=several)
 
     def _mark_lost(self) -> None:
-        """Mark end-to-end records of samples on which the oracle, with the same tools, fails too."""
+        """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
         of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
         unsolved_samples = {
             part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
@@ -243,7 +243,7 @@ def _run_data(run: Run) -> dict[str, Any]:
 
 
 class _Showing:
-    """Source of the pictures of one run, with a list of missing ones."""
+    """Source of the pictures of one run; missing files are added to a shared set."""
 
     def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
         self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
@@ -266,7 +266,7 @@ def _hash(text: str) -> str:
 
 
 def _json(data: object) -> "Markup":
-    """JSON that is safe inside a script element."""
+    """Return JSON that is safe inside a script element."""
     from markupsafe import Markup
 
     text = orjson.dumps(data).decode()

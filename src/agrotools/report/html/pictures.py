@@ -1,4 +1,4 @@
-"""Files of runs and their pictures: paths of the files, and each picture once, scaled to fit a size budget."""
+"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget."""
 
 import base64
 import io
@@ -25,9 +25,9 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 
 @dataclass(frozen=True)
 class Absent:
-    """A file that is not shown, and the reason as text for the page.
+    """File that is not shown, and the reason as text for the page.
 
-    ``by_kind``: nothing is missing, files of its kind have no picture.
+    ``by_kind`` is True if files of this kind never have a picture, so that none is missing.
     """
 
     reason: str
@@ -35,12 +35,13 @@ class Absent:
 
 
 def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> list[Path]:
-    """Folders in which the benchmark of a run may lie: where it was, seen from here and from the run's own place.
+    """Return the folders that may contain the benchmark of a run.
 
-    Nothing is drawn or fetched for it.
+    The stored paths are resolved against the working directory and the parents of the run folder. No files are
+    generated or downloaded.
     """
     name = manifest.benchmark_path
-    # A run lies in WORKING_DIRECTORY/runs/NAME unless it was asked for elsewhere.
+    # Runs are in WORKING_DIRECTORY/runs/NAME by default.
     seen_from = [Path(), *run.resolve().parents[:3]]
     was = [place / Path(manifest.data_root).expanduser() for place in seen_from] if manifest.data_root else []
     if name in BENCHMARKS:
@@ -53,14 +54,14 @@ def benchmark_roots(manifest: Manifest, run: Path, data_root: Path | None) -> li
 
 
 class Places:
-    """Finder of files named by records; a file is shown only if its hash is the recorded one."""
+    """Finder of files named by records; files whose hash differs from the recorded one are not shown."""
 
     def __init__(self, runs: Sequence[Path]) -> None:
         self._runs = runs
         self._hashes: dict[Path, str] = {}
 
     def of_file(self, file: SampleFile, roots: Sequence[Path]) -> Path | Absent:
-        """A file of a sample, in the first of ``roots`` that has it."""
+        """Return the path of a sample's file in the first of ``roots`` that has it."""
         altered = False
         for root in roots:
             try:
@@ -73,7 +74,7 @@ class Places:
         return Absent("altered since the run" if altered else "not found on this machine")
 
     def of_artifact(self, artifact: Artifact) -> Path | Absent:
-        """A file made by a tool, from the run that stores it."""
+        """Return the path of a file made by a tool, in the run that stores it."""
         suffix = Path(artifact.name).suffix
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
             return Absent("not kept")
@@ -95,7 +96,7 @@ class Places:
 
 
 BUDGET_BYTES = 60_000_000
-"""Of all pictures together, as they stand in the page."""
+"""Default size limit of all pictures on the page together, in bytes after encoding."""
 SIDES_PX = (640, 480, 320, 200, 120)
 _LARGEST_SVG = 300_000
 _NO_ARTIFACT_PICTURES = frozenset({"table"})
@@ -103,7 +104,7 @@ _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
 @dataclass(frozen=True)
 class EmbeddedPicture:
-    """A picture of the page. ``id`` is that of the element which holds its data."""
+    """Picture on the page. ``id`` is the id of the element with its data."""
 
     id: str
     width_px: int
@@ -122,15 +123,15 @@ class _Encoded:
 
 
 _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
-"""Size in the description of a preview, which differs here."""
+"""Size in the description of a preview, which does not apply to the page."""
 Key = tuple[object, ...]
 
 
 class Pictures:
-    """Reads and encodes a picture when it is first asked for; :meth:`fresh` yields those that were not yet written.
+    """Encoder of pictures, each at its first request; :meth:`fresh` yields the pictures that were not yet written.
 
-    ``expected`` is how many distinct pictures will be asked for: what is left of the budget is shared among those
-    that are left, and a picture that would take more than its share is made smaller.
+    ``expected`` is the number of distinct pictures that will be requested. The remaining budget is shared among the
+    remaining pictures, and a picture that exceeds its share is scaled down.
     """
 
     def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
@@ -141,23 +142,23 @@ class Pictures:
         self.bytes = 0
         self.n = 0
         self.shrunk = 0
-        """Pictures that were made smaller, or left out, for the budget."""
+        """Number of pictures that were scaled down or left out because of the budget."""
 
     def of_file(self, file: SampleFile, path: Path | Absent) -> EmbeddedPicture | Absent:
-        """A file of a sample."""
+        """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
         return self._once(file_key(file), path, file.name, file.kind, file.bands)
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
-        """A file that a tool made."""
+        """Return the picture of a file made by a tool."""
         if artifact.kind in _NO_ARTIFACT_PICTURES:
             return Absent(f"no preview of a {artifact.kind}", by_kind=True)
         kind = "mask" if artifact.kind == "mask" else "image"
         return self._once(artifact_key(artifact), path, artifact.name, kind, None)
 
     def fresh(self) -> Iterator[tuple[str, str]]:
-        """Id and data URL of each picture made since the last call."""
+        """Return id and data URL of each picture encoded since the last call."""
         fresh, self._fresh = self._fresh, []
         return iter(fresh)
 
@@ -200,12 +201,12 @@ class Pictures:
 
 
 def file_key(file: SampleFile) -> Key:
-    """Key of the picture of a file."""
+    """Return the key of the picture of a file."""
     return (file.sha256 or file.path, file.kind, file.bands)
 
 
 def artifact_key(artifact: Artifact) -> Key:
-    """Key of the picture of an artifact."""
+    """Return the key of the picture of an artifact."""
     return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 
@@ -219,14 +220,16 @@ def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tupl
     if exact:
         image.save(buffer, "PNG", compress_level=6)
         return _data_url("png", buffer.getvalue()), image.size
-    # WebP would be a third smaller and ten times slower, and every evaluation ends with a report.
+    # WebP would be a third smaller but ten times slower, and every evaluation writes a report.
     image.convert("RGB").save(buffer, "JPEG", quality=75)
     return _data_url("jpeg", buffer.getvalue()), image.size
 
 
 def _drawing(path: Path, share: int) -> _Encoded | Absent:
-    """A vector figure, unchanged. As the source of an image it can neither run nor load anything; what could keep a
-    browser busy (entities that expand) is refused."""
+    """Encode an SVG unchanged.
+
+    As the source of an image it can neither run scripts nor load files. SVGs with entities, whose expansion could block
+    the browser, are rejected."""
     content = path.read_bytes() if path.stat().st_size <= _LARGEST_SVG else b""
     if not content or b"<!ENTITY" in content or b"<svg" not in content:
         return Absent("a vector image that is too large or of an unsupported form")

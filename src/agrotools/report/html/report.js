@@ -1,5 +1,5 @@
 "use strict";
-// Finds samples and shows one at a time. Parts of the page are cloned from their templates; nothing is made of text.
+// Finds samples and shows one at a time. Parts of the page are cloned from templates; no HTML is built from text.
 (() => {
   const byId = (id) => document.getElementById(id);
   const { runs, parts } = JSON.parse(byId("index").textContent);
@@ -17,7 +17,7 @@
     part.row = row(part);
   }
   const byLink = new Map(parts.map((part) => [part.link, part]));
-  // Examples of errors lead to their samples, where these are shown.
+  // Examples of errors link to their samples if these are shown.
   for (const link of document.querySelectorAll("a.example")) {
     if (!byLink.has(link.hash.slice(1))) link.replaceWith(make("span", "dim", link.textContent));
     else link.addEventListener("click", () => setTimeout(() => byId("samples").scrollIntoView(), 0));
@@ -49,7 +49,7 @@
     return link;
   }
 
-  // All that a part shows, in small letters; made when it is first searched.
+  // Text of a part in lower case, computed at the first search.
   function words(part) {
     part.words ??= `${part.sample} ${byId(part.element).content.textContent}`.toLowerCase();
     return part.words;
@@ -87,7 +87,7 @@
     detail.scrollTop = 0;
   }
 
-  // Pictures are held once in the page, whichever parts show them.
+  // Each picture is stored once in the page.
   function fill(root) {
     for (const image of root.querySelectorAll("img[data-picture]")) {
       image.src = byId(image.dataset.picture).textContent;
@@ -120,7 +120,7 @@
   }
 
   function go(part) {
-    // Shown at once: the address follows a moment later, and a held key does not wait for it.
+    // Show the part first: the address changes later, and a held key need not wait for it.
     show(part);
     location.hash = part.link;
   }

@@ -1,4 +1,4 @@
-"""Result tables and classes of errors as HTML: the cells of the terminal, with intervals drawn and samples linked."""
+"""Result tables and error classes as HTML: the terminal's cells, with drawn intervals and linked samples."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -36,14 +36,14 @@ _WIDTH, _HEIGHT, _MARGIN = 108, 14, 4
 
 
 class Mark(NamedTuple):
-    """Score of another run: a ``ceiling`` (it sees the reference) or a ``floor`` (a baseline that does not)."""
+    """Score of another run: a ``ceiling`` (it sees the reference) or a ``floor`` (a baseline that does not see it)."""
 
     value: float
     kind: Literal["ceiling", "floor"]
 
 
 def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> "Markup":
-    """A mean in [0, 1] and its interval on a line from 0 to 100 %, with marks where ceilings and floors stand."""
+    """Draw a mean in [0, 1] and its interval on a line from 0 to 100 %, with marks for ceilings and floors."""
     marks_drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
     label = f"{percent(estimate.value)} %"
     if estimate.interval is not None:
@@ -57,7 +57,7 @@ def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileg
 
 
 def difference_drawing(estimate: Estimate) -> "Markup":
-    """A difference in [-1, 1] and its interval on a line with zero in the middle."""
+    """Draw a difference in [-1, 1] and its interval on a line with zero in the middle."""
     marks_drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
     label = f"{points(estimate.value)} points"
     if estimate.interval is not None:
@@ -94,12 +94,12 @@ _SIDE_BY_SIDE = 8
 _CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
 
 Line = list[tuple[str, str]]
-"""Pieces of a line: text and the classes it stands in."""
+"""Pieces of a line: text and its CSS classes."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """A cell: its lines, and what is drawn beneath the first."""
+    """Table cell: its lines, and the drawing below the first line."""
 
     lines: list[Line]
     drawing: "Markup | None" = None
@@ -111,7 +111,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class Row:
-    """A row: its heading, which may belong to the group above it, and its cells."""
+    """Table row: heading and cells. ``inner`` is True if it belongs to the group above."""
 
     heading: Cell
     cells: list[Cell]
@@ -124,7 +124,7 @@ class Row:
 
 @dataclass(frozen=True)
 class HtmlTable:
-    """A table with the line beneath it."""
+    """Table with the lines below it."""
 
     title: str
     headings: list[Cell]
@@ -133,12 +133,12 @@ class HtmlTable:
 
 
 Drawing = Callable[[int, int], "Markup | None"]
-"""Function that draws a cell, by row and column (the heading of a row is not a column)."""
+"""Function that draws a cell, by row and column (row headings are not a column)."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """All tables: the main ones, those of parts and counts, and the notes."""
+    """Main tables, tables of parts and counts, and notes."""
 
     main: list[HtmlTable]
     parts: list[HtmlTable]
@@ -146,7 +146,7 @@ class Results:
 
 
 def result_tables(summaries: Sequence[Summary]) -> Results:
-    """The tables of :func:`agrotools.report.tables.tables`, for a page."""
+    """Return the tables of :func:`agrotools.report.tables.tables` for a page."""
     notes = Notes()
     main: list[HtmlTable] = []
     for setting in settings_for(summaries):
@@ -174,7 +174,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
 
 
 MetricGetter = Callable[[Summary, int], Metric | None]
-"""The metric of a run that a table prints in a column; None where it prints a dash."""
+"""Function that returns the metric of a run in a column; None for a dash."""
 
 
 def _intervals(metric_of: MetricGetter, summaries: Sequence[Summary]) -> Drawing:
@@ -219,7 +219,7 @@ def _nothing(_row: int, _column: int) -> None:
 
 
 def html_tables(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> list[HtmlTable]:
-    """Tables, each with the text that follows it."""
+    """Convert terminal tables to HTML tables, each with the text that follows it."""
     from rich.table import Table
     from rich.text import Text
 
@@ -253,7 +253,7 @@ def _text(cell: object) -> "Text":
 
 
 def _unhyphenated(heading: "Text") -> "Text":
-    """Text without the hyphenation for narrow terminal columns."""
+    """Return a heading without the hyphenation for narrow terminal columns."""
     from rich.text import Text
 
     return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
@@ -284,7 +284,7 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
 
 
 class _Example(NamedTuple):
-    """A sample, and the link to its record, which may not be shown in the page."""
+    """Sample and the link to its record, which may not be on the page."""
 
     sample: str
     link: str
@@ -310,7 +310,7 @@ class _ErrorTable(NamedTuple):
 
 
 def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Markup | str":
-    """A ``<section>`` of the page; nothing where no errors were counted. ``names``: those that links give the runs."""
+    """Return the ``<section>`` of errors; empty if no errors were counted. ``names`` are the runs' names in links."""
 
     columns = error_columns(summaries)
     if not columns:
@@ -342,7 +342,7 @@ def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:
 
 
 def templates(*folders: Path) -> "Environment":
-    """The files beside this one that end in ``.j2``, and those of further ``folders``."""
+    """Return the environment of the ``.j2`` templates in this package and in further ``folders``."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     return Environment(
@@ -356,5 +356,5 @@ def templates(*folders: Path) -> "Environment":
 
 
 def _printable(value: Any) -> Any:
-    """The text of an expression of a template, before it is escaped."""
+    """Remove control characters from the value of a template expression, before it is escaped."""
     return harmless(value) if type(value) is str else value

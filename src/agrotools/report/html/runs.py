@@ -1,6 +1,6 @@
-"""Runs of a page: their data, facts and differences, and which samples are shown in detail under which facets.
+"""Runs of a page: their data, facts and differences, and the selection of samples that are shown in detail.
 
-What went wrong comes first, spread over modes and task types. What the choice depends on is kept as columns of numbers,
+Wrong records come first, spread over modes and task types. The data for the selection is stored as columns of numbers,
 so that a long run takes little more memory than a short one.
 """
 
@@ -40,10 +40,10 @@ _MOST_EPOCHS = 2**31
 
 
 class Outcomes:
-    """Scores of all records of the runs, in 24 bytes for each.
+    """Scores of all records of the runs, in 24 bytes each.
 
-    A sample in a mode (a pair) is shown of all runs together, or of none. Samples are told apart by the first 64 bits
-    of the SHA-256 of their ids: among a million, two share them, and what becomes of them, in one of 3e7 cases.
+    A pair of sample and mode is shown for all runs or for none. Samples are identified by the first 64 bits of the
+    SHA-256 of their ids; the probability that two of a million samples share them is 1 in 3e7.
     """
 
     def __init__(self) -> None:
@@ -53,10 +53,10 @@ class Outcomes:
         self._values = array("d")
         self._starts: list[int] = []
         self._numbers: dict[tuple[str, str], int] = {}
-        """Of each mode and task type the number that stands in ``_groups``."""
+        """Numbers in ``_groups`` by mode and task type."""
 
     def begin_run(self) -> None:
-        """The records that follow are those of the next run, in the order of their keys."""
+        """Begin the next run; its records follow in the order of their keys."""
         self._starts.append(len(self._values))
 
     def add(self, record: Record, scores: list[Score]) -> None:
@@ -69,13 +69,13 @@ class Outcomes:
         self._values.append(float("nan") if value is None else value)
 
     def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
-        """At most ``n`` records a run: in each mode and task type in turn the pair that did worst, ties by hash.
+        """Select at most ``n`` records of each run: in each mode and task type in turn the worst pair, ties by hash.
 
-        A pair did as well as in its worst run (the mean over its valid epochs there), and well where no run has a valid
-        record of it. What a privileged run (an index of ``privileged``) got counts only where no other run has a
-        score. A first pair of more than ``n`` epochs is shown as a whole.
+        The value of a pair is that of its worst run (the mean over its valid epochs there), and 1 if no run has a valid
+        record of it. Values of privileged runs (indices in ``privileged``) count only if no other run has a score. The
+        first pair is always shown, even if it has more than ``n`` epochs.
 
-        Returns, for each run, the places of the records to show among its own, ascending.
+        Returns, for each run, the ascending indices of the records to show.
         """
         import numpy as np
 
@@ -100,7 +100,7 @@ class Outcomes:
         ]
 
     def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
-        """Score of each pair in the run where it did worst."""
+        """Return the score of each pair in its worst run."""
         import numpy as np
 
         values = np.asarray(self._values)[order]
@@ -119,14 +119,14 @@ class Outcomes:
 
 
 def _changes(column: "IntArray") -> "NDArray[np.bool_]":
-    """True where a value differs from the previous one; always true for the first."""
+    """Return a mask of the values that differ from the previous one; True for the first."""
     import numpy as np
 
     return np.concatenate(([True], column[1:] != column[:-1]))
 
 
 def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs: "IntArray", n: int) -> list[int]:
-    """Pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
+    """Select pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
     import numpy as np
 
     order = np.lexsort((hashes, worst, groups))
@@ -144,8 +144,9 @@ def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs
 
 
 def value_of(record: Record, scores: list[Score]) -> float | None:
-    """Score of a record, for sorting and colouring: its Final Answer Score; in step-by-step the share of steps
-    that are right. None where it is invalid."""
+    """Return the score of a record for sorting and colouring; None if it is invalid.
+
+    It is the Final Answer Score; in step-by-step, the share of right steps."""
     if is_invalid(record):
         return None
     if record.actions is None:
@@ -154,7 +155,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
 
 
 def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
-    """True if the action predicted for a step is the expected one, with its arguments or slots right."""
+    """Return True if the predicted action of a step is the expected one, with right arguments or slots."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
     rows = {row.metric: row for row in scores if row.step == index}
@@ -182,18 +183,19 @@ FACETS = {
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
     NO_REPLY: "no reply was received; excluded from all averages",
 }
-"""Every facet and its meaning."""
+"""Facets and their meanings."""
 
 
 def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> list[str]:
-    """The facets of one record.
+    """Return the facets of one record.
 
     Args:
-        record, scores: it and its rows.
-        matches: for each call of its trajectory the reference step that it stands for.
-        differs: whether an argument of one of those calls does not agree with the reference.
+        record: the record.
+        scores: score rows of the record.
+        matches: matching reference step of each call of its trajectory; None for a call without one.
+        differs: True if an argument of a matched call disagrees with the reference.
 
-    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not among them.
+    :data:`TOOL_FAILED` needs the oracle's record of the sample and is not included.
     """
     if is_invalid(record):
         return [NO_REPLY]
@@ -248,7 +250,7 @@ def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool)
 
 @dataclass
 class Run:
-    """A run of the page. ``name`` is that of its folder, made fit for links and different from those of the others."""
+    """Run of the page. ``name`` is derived from its folder; it is safe in links and unique on the page."""
 
     folder: Path
     name: str
@@ -257,12 +259,12 @@ class Run:
     roots: list[Path]
     summary: Summary
     comparisons: TextComparisons
-    """Comparisons of texts that it is scored by, too."""
+    """Additional comparisons of texts that the run is scored by."""
     places: Sequence[int]
-    """Places of the shown records among ``records``."""
+    """Indices of the shown records in ``records``."""
 
     def shown(self) -> Iterator[Record]:
-        """The records that are shown, one at a time."""
+        """Yield the shown records one at a time."""
         return self.records.at(self.places)
 
 
@@ -276,14 +278,15 @@ def opened_runs(
     allow_invalid: bool,
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """The runs, and which of their records to show. Every record is scored once, or none where nothing depends on it:
-    the summaries are given, and the outcomes are, too, or all samples are shown. Stored summaries of another scoring
-    version are shown as they are.
+    """Open the runs and select the records to show.
+
+    Every record is scored once. No record is scored if the summaries are given and either the outcomes are given or all
+    samples are shown. Stored summaries of another scoring version are shown unchanged.
 
     Raises:
-        RunStoreError: not a run, or one without records;
-        ScoringVersionError: the runs' scores are of different scoring versions;
-        UsageError: what texts are to be compared by is not installed, or not known for this benchmark.
+        RunStoreError: a folder is not a run or has no records.
+        ScoringVersionError: the runs have scores of different scoring versions.
+        UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
     shelves = [RecordIndex(folder).drained() for folder in folders]
@@ -343,7 +346,7 @@ def _score(
     judges: JudgedRows,
     comparisons: TextComparisons,
 ) -> None:
-    """Score the records of a run for ``outcomes``, and for ``tally`` where one is wanted."""
+    """Score the records of a run for ``outcomes``, and for ``tally`` if it is not None."""
     outcomes.begin_run()
     for record in records:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
@@ -356,7 +359,7 @@ def _score(
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
-    """Upper bound of the number of distinct pictures of the shown records."""
+    """Return an upper bound of the number of distinct pictures in the shown records."""
     keys: set[object] = set()
     for run in runs:
         for record in run.shown():
@@ -372,7 +375,7 @@ def _recorded(sample: Sample):
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
-    """Unique names: repeated ones get a number."""
+    """Make names unique: repeated ones get a number."""
     return [
         name if names.index(name) == at else f"{name}-{names[: at + 1].count(name)}" for at, name in enumerate(names)
     ]
@@ -385,12 +388,12 @@ _COMPARED = {
     "tool_data": "data files of the tools",
     "backends": "back-ends of the tools",
 }
-"""Manifest fields that must be equal for two runs to be comparable, in words."""
+"""Manifest fields that must be equal for two runs to be comparable, and their names in messages."""
 
 
 @dataclass(frozen=True)
 class RunFacts:
-    """Facts of one run: model, outcome of each mode, and settings."""
+    """Facts about one run: model, outcome of each mode, and settings."""
 
     name: str
     folder: str
@@ -404,7 +407,7 @@ class RunFacts:
 
 
 def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> RunFacts:
-    """The facts of the run in ``folder``."""
+    """Return the facts about the run in ``folder``."""
     spend = read_spend(folder / "spend.jsonl")
     settings = {
         "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
@@ -454,9 +457,9 @@ def _written(path: Path) -> str:
 
 
 def incomparable(manifests: Sequence[Manifest]) -> list[str]:
-    """Differences that make the scores of runs incomparable; empty where there are none.
+    """Return the differences that make the scores of runs incomparable; empty if there are none.
 
-    Prompts are compared among the runs that have one (baselines have none).
+    Prompts are compared only among runs that have one (baselines have none).
     """
     differences = [
         f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"

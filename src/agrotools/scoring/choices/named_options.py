@@ -31,8 +31,7 @@ class ChoiceItem(NamedTuple):
         return tuple(key for key in self.keys if key in chosen)
 
     def text_at(self, low: str, position: int) -> tuple[str, int] | None:
-        """Return the key of the option whose text is at ``position`` of a lower-cased text, and the end of the
-        match."""
+        """Return the key of the option whose text is at ``position`` of a lower-cased text, and the end of its text."""
         if low[position : position + 1] not in self.begins:
             return None
         for text, key in self.texts:
@@ -204,8 +203,7 @@ def letters_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool
 
 
 def named_at(reply: ReplyText, position: int, item: ChoiceItem, *, small: bool) -> NamedOption | None:
-    """Return the option named at ``position``: by letter (with adjacent text), by text or by a word for true or
-    false."""
+    """Return the option named at ``position`` by letter (with adjacent text), by text, or as true or false."""
     start = _OPEN.match(reply.low, position)
     at = start.end() if start else position
     if not item.truth and (text := item.text_at(reply.low, at)):

@@ -156,7 +156,7 @@ def _correction() -> re.Pattern[str]:
 
 
 def _is_taken_back(reply: ReplyText, current: Claim, claim: Claim) -> bool:
-    """True if words shortly after ``current``, or contrasting ones before ``claim``, retract ``current``."""
+    """Return True if words shortly after ``current``, or contrasting words before ``claim``, retract ``current``."""
     near = min(claim.start, current.end + NEAR)
     return (
         _correction().search(reply.low, current.end, near) is not None
@@ -176,8 +176,7 @@ def _replaces(reply: ReplyText, current: Claim, claim: Claim, earlier: set[str])
 
 
 def _by_verdicts(reply: ReplyText, item: ChoiceItem) -> ChoiceReading | None:
-    """Return the options that the reply calls right; for a single-choice question also the only one not called
-    wrong."""
+    """Return the options that the reply calls right; in single-choice questions also the only one not called wrong."""
     called = option_verdicts(reply, item)
     if called.right:
         whole = len(called.right) + len(called.wrong) == len(item.keys)

@@ -103,8 +103,7 @@ def prepared(reply: str, keys: Sequence[str]) -> str:
 
 
 def plain(text: str) -> str:
-    """Normalise ``text`` to NFKC (full-width characters become ASCII), simplified characters and one mark each for yes
-    and no."""
+    """Normalise ``text``: NFKC (full-width forms become ASCII), simplified characters, uniform marks for yes and no."""
     if text.isascii():
         return text.replace("\r\n", "\n").replace("\r", "\n")
     return unicodedata.normalize("NFKC", text).translate(_characters())

@@ -315,8 +315,7 @@ def _one(votes: Sequence[float | None]) -> float | None:
 
 
 def calibrations(labelled: Iterable[Judgement], most: int = 2) -> list[Calibration]:
-    """Return the results of each judge on answers with known grades. The median of several votes on one answer
-    counts."""
+    """Return the results of each judge on answers with known grades, by the median of its votes."""
     votes: defaultdict[str, defaultdict[tuple[str, int], list[float | None]]] = defaultdict(lambda: defaultdict(list))
     for judgement in labelled:
         if judgement.label is not None:

@@ -1,1 +1,1 @@
-"""General tools: what an assistant needs for pictures of any kind. The published toolsets are made of them."""
+"""General tools for pictures of any kind, used by the published toolsets."""

@@ -1,4 +1,4 @@
-"""Frames and words drawn on a picture."""
+"""Drawing of frames and text on a picture."""
 
 import math
 import re
@@ -20,7 +20,7 @@ Rgb = tuple[int, int, int]
 
 
 def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
-    """The installed font that has most letters of ``text``, and whether it has all of them."""
+    """Return the installed font that has the most characters of ``text``, and whether it has all of them."""
     from matplotlib import font_manager
     from PIL import ImageFont
 
@@ -37,10 +37,10 @@ def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
 
 
 def rgb(colour: str, argument: str) -> Rgb:
-    """A colour by its name or as #rrggbb.
+    """Parse a colour given by its name or as #rrggbb.
 
     Raises:
-        ToolError: ``invalid_argument``: it is none.
+        ToolError: ``invalid_argument``: it is not a colour.
     """
     from PIL import ImageColor
 
@@ -57,7 +57,7 @@ def rgb(colour: str, argument: str) -> Rgb:
 
 
 def contrast(colour: Rgb) -> Rgb:
-    """Black or white, whichever stands out against a colour."""
+    """Return black or white, whichever has more contrast with ``colour``."""
     red, green, blue = colour
     return (0, 0, 0) if 0.299 * red + 0.587 * green + 0.114 * blue > 140 else (255, 255, 255)
 
@@ -176,7 +176,10 @@ def add_text(
 
 
 def place(position: str) -> str:
-    """A position in one form: its letters, across before down, or ``(x, y)``; as it is where it is none."""
+    """Normalise a position to two letters, horizontal before vertical, or to ``(x, y)``.
+
+    Return invalid positions unchanged.
+    """
     letters = position.strip().lower()
     if len(letters) == 2 and letters.isalpha():
         for first, second in (letters, letters[::-1]):
@@ -187,7 +190,11 @@ def place(position: str) -> str:
 
 
 def _corner(position: str, size: tuple[int, int], width: float, height: float) -> tuple[float, float]:
-    """Upper left corner of words of that size."""
+    """Return the upper left corner of text of this size at a position.
+
+    Raises:
+        ToolError: ``invalid_argument``: the position is not valid or outside the picture.
+    """
     across, down = size
     letters = place(position)
     if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:

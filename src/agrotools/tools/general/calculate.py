@@ -1,4 +1,4 @@
-"""Numerical calculation: arithmetic on values that other tools measured."""
+"""Arithmetic on values measured by other tools."""
 
 from typing import Annotated
 
@@ -80,7 +80,7 @@ def calculate(
 
 
 def round_values(value: JsonValue, precision: int) -> JsonValue:
-    """Floats to ``precision`` decimals, those below 1 to so many significant digits, so that none loses its value."""
+    """Round floats to ``precision`` decimals; floats below 1 to that many significant digits, to keep their value."""
     if isinstance(value, float):
         if precision == 0 or abs(value) >= 1:
             return round(value, precision) if precision else float(round(value))

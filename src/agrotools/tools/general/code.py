@@ -1,4 +1,4 @@
-"""Code in the sandbox: figures by a model's code, and equations solved exactly by SymPy."""
+"""Tools that run code in the sandbox: figures from a model's code, and equations solved exactly by SymPy."""
 
 import base64
 import io
@@ -21,20 +21,20 @@ LONGEST_CODE = 20_000
 
 @dataclass(frozen=True)
 class CodeRun:
-    """Result of code: the returned value as text, and the pictures that it drew."""
+    """Result of running code: the returned value as text, and the pictures it drew."""
 
     value: str | None
     pictures: tuple[bytes, ...]
     fault: str
-    """what the code itself did wrong, in a line; empty where it ran"""
+    """error of the code in one line, empty if it succeeded"""
 
 
 def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
     """Run code and call its ``solution()``.
 
     Raises:
-        ToolError: ``backend_unavailable`` (no sandbox on this machine), ``timeout`` and ``limit`` (what it may use is
-            used up), ``invalid_argument`` (what it tried is denied), ``tool_failed`` (the sandbox was lost).
+        ToolError: ``backend_unavailable`` (no sandbox on this machine), ``timeout`` or ``limit`` (resources used up),
+            ``invalid_argument`` (a denied operation), ``tool_failed`` (the sandbox was lost).
     """
     reply = request_service(ServiceRequest(SANDBOX, {"code": code}))
     message = str(reply["message"])
@@ -58,7 +58,7 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
 
 
 async def answer_sandbox(body: dict[str, Any]) -> dict[str, Any]:
-    """The reply to a request of :func:`run_in_sandbox`, where worker processes are started.
+    """Answer a request of :func:`run_in_sandbox` in the process that may start sandboxes.
 
     Raises:
         ToolError: ``backend_unavailable``.
@@ -123,7 +123,7 @@ def plot_code(
         )
     from PIL import Image
 
-    picture = Image.open(io.BytesIO(ran.pictures[0]), formats=["PNG", "JPEG"])  # the sandbox has encoded it anew
+    picture = Image.open(io.BytesIO(ran.pictures[0]), formats=["PNG", "JPEG"])  # re-encoded by the sandbox
     return CodeFigure(
         image=save_artifact("figure.png", "plot", ran.pictures[0]),
         width_px=picture.width,
@@ -136,10 +136,13 @@ def plot_code(
 MOST_EQUATIONS = 20
 _LONGEST_VALUE = 4_000
 _NO_EQUATION = re.compile(r"[^\w\s+\-*/^().,=<>]|__|[A-Za-z_)]\s*\.|\.\s*[A-Za-z_]|\blambda\b")
-"""Characters and words that no equation holds (quotes, brackets, attributes, logic); the sandbox protects anyway."""
+"""Characters and words that cannot occur in an equation (quotes, brackets, attributes, lambda).
+
+This is only a first check; the sandbox protects the machine anyway.
+"""
 _AROUND_SIGNS = re.compile(r" ?([-+*/^(),=<>]) ?")
 _OWN_NAMES = re.compile(r"^ValueError: | \(line \d+.*\Z", re.DOTALL)
-"""Traces of the surrounding code in a message."""
+"""Traces of the template code in an error message."""
 _TEMPLATE = """
 import json, re
 import sympy
@@ -231,7 +234,7 @@ class Solutions(ToolResult):
 
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """Equations and unknowns in any order, written as they are read."""
+    """Normalise equations and unknowns, whose order does not matter."""
     texts = cast("list[str]", call["equations"] or [])
     equations = [_AROUND_SIGNS.sub(r"\1", " ".join(plain_expression(each).split())) for each in texts]
     return {**call, "equations": normalise_set(cast(JsonValue, equations)), "unknowns": normalise_set(call["unknowns"])}

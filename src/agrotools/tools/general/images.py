@@ -1,4 +1,4 @@
-"""Steps of several general tools: reading an image, the choice of a back-end, drawing boxes."""
+"""Steps shared by general tools: reading an image, choosing a back-end, drawing boxes."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ from agrotools.vision.reading import read_image
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)
 Edges = tuple[float, float, float, float]
 _SMALLEST_SIDE = 1000
-"""Smaller pictures are enlarged to about this, so that marks do not hide what they mark."""
+"""Longest side, in pixels, to which smaller pictures are enlarged so that marks do not cover their objects."""
 
 
 @dataclass(frozen=True, eq=False)
 class OpenedImage:
-    """A picture, uint8 (rows, columns, 3), the part that counts, and what is to be said of reading it."""
+    """Picture, uint8 (rows, columns, 3), the part ``box`` to use, and the notes and flags from reading it."""
 
     pixels: NDArray[np.uint8]
     box: Box
@@ -42,7 +42,7 @@ class OpenedImage:
 
 
 def open_image(path: Path, region: Box | None = None, argument: str = "image") -> OpenedImage:
-    """Read a picture and cut ``region`` (None: all of it) to what is inside of it.
+    """Read a picture and clip ``region`` (None: the whole picture) to its bounds.
 
     Raises:
         ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``.
@@ -54,16 +54,16 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
 
 
 def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, more: str = "") -> str:
-    """The back-end in use, where that is one that can do the work.
+    """Return the back-end in use, unless it is ``offline``.
 
     Args:
-        does: what the tool does, as a message begins.
-        learned: a model that does it, where the back-end ``learned:`` may be used.
-        vlm: whether the back-end ``vlm`` may be used.
-        more: another way, in words.
+        does: task of the tool, as the beginning of a message.
+        learned: example of a model for the back-end ``learned:``; None if that cannot be used.
+        vlm: True if the back-end ``vlm`` can be used.
+        more: another back-end, in words.
 
     Raises:
-        ToolError: ``backend_unavailable``: none is chosen; the hint says how to choose one.
+        ToolError: ``backend_unavailable``: no back-end is chosen; the hint lists the choices.
     """
     backend = backend_in_use() or "offline"
     if backend != "offline":
@@ -80,7 +80,7 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
 
 
 def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:
-    """Edges in whole pixels."""
+    """Round the edges of a box to whole pixels."""
     x0, y0, x1, y1 = (round(edge) for edge in box)
     return x0, y0, x1, y1
 
@@ -88,7 +88,7 @@ def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:
 def draw_boxes(
     name: str, looked: OpenedImage, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str
 ) -> Artifact:
-    """Keep the picture with boxes drawn in, one colour per label, and a legend where there are few labels."""
+    """Save the picture with labelled boxes, one colour per label (colours repeat after six labels)."""
     colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
     height, width = looked.pixels.shape[:2]
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))

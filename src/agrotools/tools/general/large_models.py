@@ -1,4 +1,4 @@
-"""Tools that only a large model can do: descriptions, formulas, and pictures made or changed by words."""
+"""Tools that require a large model: descriptions, formulas, and generated or edited pictures."""
 
 import base64
 import io
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def _remarks(looked: OpenedImage, answer: "TextAnswer", *more: str) -> dict[str, Any]:
-    """Notes and flags of a result, from reading the picture and from the model."""
+    """Return the notes and flags of a result, from reading the picture and from the model."""
     return {"notes": (*looked.notes, *answer.notes), "flags": (*looked.flags, *answer.flags, *more)}
 
 
@@ -37,7 +37,7 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
 
 
 def _stripped_question(question: str | None) -> str | None:
-    """A question of spaces alone asks nothing."""
+    """Return the question without surrounding spaces, or None if nothing is left."""
     return (question or "").strip() or None
 
 
@@ -185,12 +185,16 @@ class GeneratedImage(ToolResult):
 
 
 def picture_files(backend: str) -> tuple[Path, ...]:
-    """The files of the model that a back-end names; an endpoint has none here."""
+    """Return the files of the model named by a back-end; an endpoint has none."""
     return weight_files(backend) if backend.startswith(LEARNED) else ()
 
 
 def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
-    """The picture that an images endpoint makes, and notes."""
+    """Generate a picture with an images endpoint and return it with notes.
+
+    Raises:
+        ToolError: ``tool_failed``: the reply is not a readable picture; errors of the endpoint.
+    """
     from PIL import Image
 
     model = backend.removeprefix(IMAGES)
@@ -202,7 +206,7 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
             if picture.width * picture.height > _MOST_PX:
                 raise ValueError("too large")
             picture = picture.convert("RGB")
-    except Exception as error:  # decoders raise whatever a damaged picture leads them to
+    except Exception as error:  # decoders raise errors of any kind on a damaged picture
         raise ToolError("tool_failed", f"what {model} made is no picture that can be read", hint="ask again") from error
     revised = reply.get("revised_prompt")
     return picture, (f"made by {model}", *((f"the endpoint reworded it: {revised}",) if revised else ()))

@@ -24,7 +24,7 @@ COCO_NAMES = tuple(
     "potted plant|bed|dining table|toilet|tv|laptop|mouse|remote|keyboard|cell phone|microwave|oven|toaster|sink|"
     "refrigerator|book|clock|vase|scissors|teddy bear|hair drier|toothbrush".split("|")
 )
-"""The 80 kinds of things of COCO (Lin et al. 2014, arXiv 1405.0312)."""
+"""The 80 object classes of COCO (Lin et al. 2014, arXiv 1405.0312)."""
 
 
 class NamedObject(BaseModel):
@@ -96,7 +96,7 @@ def detect_objects(
 
 EXAMPLE = "IDEA-Research/grounding-dino-tiny"
 ANY_SCORE = 0.05
-"""A detector gives hundreds of boxes below this, which mean nothing."""
+"""Smallest meaningful score; detectors return hundreds of random boxes below it."""
 
 
 class LocatedObjects(ToolResult):
@@ -111,7 +111,7 @@ class LocatedObjects(ToolResult):
 
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """The score that counts: for the surest thing alone hardly any is too low."""
+    """Replace ``score_min`` by its effective value, which is very low if only the best object is requested."""
     return {**call, "score_min": _least_score(cast(float, call["score_min"]), top1=call["top1"] is True)}
 
 
@@ -161,7 +161,7 @@ def locate_objects(
 
 
 def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
-    """Objects named by ``text`` as a back-end finds them, best first, with a score of at least ``score_min``."""
+    """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
     if backend == VLM:
         from agrotools.tools.services.vision import locate_by_model
 

@@ -11,7 +11,7 @@ from agrotools.tools.general.images import chosen_backend
 from agrotools.tools.services import SEARXNG, SERPER, ServiceRequest, request_service
 
 RECORDED = "recorded:"
-"""With the folder or file of recorded searches behind it."""
+"""Back-end prefix, followed by the folder or file of recorded searches."""
 BACKENDS = ("offline", SERPER, SEARXNG, RECORDED)
 LONGEST_TEXT = 1500
 
@@ -39,10 +39,10 @@ class WebSearch(ToolResult):
 
 
 def search_files(backend: str) -> tuple[Path, ...]:
-    """The file of recorded searches that a back-end names.
+    """Return the file of recorded searches named by a back-end.
 
     Raises:
-        ToolError: ``backend_unavailable``: it is not there.
+        ToolError: ``backend_unavailable``: the file does not exist.
     """
     from agrotools.tools.services.web import recording_path
 
@@ -91,8 +91,7 @@ def search_web(
 
 
 def numbered_text(page: dict[str, Any]) -> str:
-    """Hits as the published search tools write them: ``1 - title: excerpt`` and an empty line, 1,500 characters
-    at most."""
+    """Format hits like the published search tools: ``1 - title: excerpt`` and an empty line, cut at 1,500 letters."""
     paragraphs = [f"Answer box: {page['answer']}"] if page.get("answer") else []
     if knowledge := page.get("knowledge"):
         name = f"{knowledge['title']} knowledge graph" if knowledge.get("title") else "Knowledge graph"

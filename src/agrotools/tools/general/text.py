@@ -1,12 +1,12 @@
 """Printed text in a picture.
 
-Text is read by the PP-OCR models of PaddleOCR as rapidocr ships them (extra ``ocr``): the weights lie in its own
-package, nothing is downloaded.
+Text is read by the PP-OCR models of PaddleOCR as included in the package rapidocr (extra ``ocr``); nothing is
+downloaded.
 
 Reading order: prose in columns is read column by column, by the two rules of Breuel 2003 ("High performance document
-layout analysis"): a line comes before one that lies below it where their widths overlap, and before one wholly to the
-right of it unless a line between them reaches over both. A box of words set between the columns (a quotation, the
-legend of a picture) is read after them. Anything else (receipts, menus, signs, tables) is read row by row.
+layout analysis"). A line precedes a lower line if their horizontal extents overlap, and it precedes a line entirely to
+its right unless a line between them spans both. A text box set between columns (a quotation, a caption) is read after
+the columns. Anything else (receipts, menus, signs, tables) is read row by row.
 """
 
 import logging
@@ -29,18 +29,18 @@ from agrotools.tools.workspace import backend_in_use
 from agrotools.vision import THREADS
 
 _PROSE = 10.0
-"""A line of prose is at least so many times as long as it is high."""
+"""Smallest ratio of length to height of a line of prose."""
 _MOST_LINES = 500
-"""The second rule looks at every three lines; larger pages are read row by row."""
+"""Maximum number of lines for reading by columns, whose second rule compares all triples of lines."""
 _SAME_ROW = 0.5
 _INSET = 0.5
-"""A line between two columns covers less than this share of their lines."""
+"""A line between two columns covers less than this share of the width of their lines."""
 _OVERLAP = 0.1
-"""Columns whose lines touch by less than this share of the narrower one do not overlap."""
+"""Lines that overlap by less than this share of the narrower one do not count as overlapping."""
 
 
 def reading_order(boxes: NDArray[np.float64]) -> list[int]:
-    """The numbers of boxes (n, 4) x0, y0, x1, y1, in the order in which their text is read."""
+    """Return the indices of boxes (n, 4) x0, y0, x1, y1 in the reading order of their text."""
     rows = _rows(boxes)
     if len(boxes) <= _MOST_LINES and _is_prose(boxes, rows):
         inset = _insets(boxes)
@@ -50,7 +50,10 @@ def reading_order(boxes: NDArray[np.float64]) -> list[int]:
 
 
 def _rows(boxes: NDArray[np.float64]) -> list[list[int]]:
-    """Boxes in rows from top to bottom, each from left to right. A box joins a row whose first box it stands beside."""
+    """Group boxes into rows from top to bottom, each sorted from left to right.
+
+    A box joins a row if it is level with the first box of that row.
+    """
     rows: list[list[int]] = []
     for index in np.lexsort((boxes[:, 0], boxes[:, 1] + boxes[:, 3])).tolist():
         top, bottom = boxes[index, 1], boxes[index, 3]
@@ -73,9 +76,9 @@ def _is_prose(boxes: NDArray[np.float64], rows: list[list[int]]) -> bool:
 
 
 def _insets(boxes: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Mask of lines between two columns: they reach a little into lines of both, above and below.
+    """Return the mask of lines set between two columns, which overlap lines of both a little, above and below.
 
-    A heading reaches over all of its columns, or has nothing above it.
+    Headings are excluded: they span their columns or have nothing above them.
     """
     x0, y0, x1, y1 = boxes.T
     width, middle = x1 - x0, (y0 + y1) / 2
@@ -120,19 +123,22 @@ def _by_columns(boxes: NDArray[np.float64]) -> list[int]:
 
 EXTRA = "ocr"
 SEEN_PX = 2000
-"""The library looks at a picture of at most so many pixels a side."""
+"""Longest side, in pixels, to which the library shrinks pictures."""
 _PARTS = {"Det": "*det*.onnx", "Cls": "*cls*.onnx", "Rec": "*rec*.onnx"}
 _WORD_PX = 100
-"""In a picture this low without any text that is found as such, the whole of it is read as one line."""
+"""Height, in pixels, up to which a picture without detected text is read as a single line."""
 
 
 _NARROWEST, _LOWEST = 4, 60
-"""A picture more than so many times as high as wide, or as wide as high, gets a margin: the library enlarges pictures
-until their shorter side has 736 pixels, and one 20 pixels wide and 2,000 high would take all memory."""
+"""Largest ratios of height to width and of width to height; pictures beyond them get a margin.
+
+The library enlarges pictures until their shorter side has 736 pixels, so one of 20 x 2,000 pixels would use up all
+memory.
+"""
 
 
 class TextLine(NamedTuple):
-    """One line of text: x0, y0, x1, y1 in pixels, what it says, and how sure the model is, 0 to 1."""
+    """Line of text: its box x0, y0, x1, y1 in pixels, its text, and the model's confidence, 0 to 1."""
 
     box: tuple[float, float, float, float]
     text: str
@@ -140,7 +146,7 @@ class TextLine(NamedTuple):
 
 
 def ocr_files() -> tuple[Path, ...]:
-    """The weights; none where the library is not installed."""
+    """Return the files of the weights, none if the library is not installed."""
     spec = find_spec("rapidocr")
     if spec is None or spec.origin is None:
         return ()
@@ -150,10 +156,10 @@ def ocr_files() -> tuple[Path, ...]:
 
 
 def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
-    """The lines of text in a picture, uint8 (rows, columns, 3), in reading order. Upside-down lines are read too.
+    """Read the lines of text in a picture, uint8 (rows, columns, 3), in reading order, including upside-down lines.
 
     Raises:
-        ToolError: ``backend_unavailable``: the library or its weights are not there.
+        ToolError: ``backend_unavailable``: the library or its weights are missing.
     """
     engine = _engine()
     padded = _add_margin(np.ascontiguousarray(pixels[:, :, ::-1]))
@@ -178,7 +184,7 @@ def read_lines(pixels: NDArray[np.uint8]) -> list[TextLine]:
 
 
 def _add_margin(pixels: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """The picture, with as much of its mean colour at its right or below as keeps it from being a strip."""
+    """Extend a very narrow picture to the right or below with its mean colour, to limit its aspect ratio."""
     rows, columns = pixels.shape[:2]
     height, width = max(rows, columns // _LOWEST), max(columns, rows // _NARROWEST)
     if (height, width) == (rows, columns):
@@ -217,7 +223,7 @@ def _engine() -> Any:
 
 
 _SMALL_LETTERS_PX = 12
-"""Lines lower than this after shrinking are read badly."""
+"""Height, in pixels after shrinking, below which lines are read badly."""
 
 
 class ReadLine(BaseModel):

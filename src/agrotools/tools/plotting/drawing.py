@@ -1,4 +1,4 @@
-"""Drawing of a specification with matplotlib: the same specification gives the same bytes."""
+"""Drawing of a specification with matplotlib; equal specifications give identical files."""
 
 import io
 import math
@@ -39,11 +39,11 @@ from agrotools.tools.plotting.sheet import (
 
 _HALO = patheffects.withStroke(linewidth=2.5, foreground="white")
 _LETTERS_ACROSS = 88
-"""Letters of the annotation's size that find room beside each other on an upright figure."""
+"""Number of characters of annotation size that fit across a vertical figure."""
 
 
 def annotate_bars(sheet: Sheet, bars: Any, count: int) -> None:
-    """Values at the ends of bars, upright where bars are too thin for them to lie; none where even that fails."""
+    """Write values at the ends of bars, rotated if the bars are thin, or omit them if the bars are too thin."""
     say = number_format(value for series in sheet.spec.series for value in series.y)
     texts = [say(value) for value in bars.datavalues]
     if sheet.horizontal:
@@ -60,7 +60,7 @@ def annotate_bars(sheet: Sheet, bars: Any, count: int) -> None:
 
 
 def annotate_points(sheet: Sheet, positions: dict[str | float, int] | None) -> None:
-    """Values beside points: at each x the upper half of the series above its points, the lower half below."""
+    """Write values next to points: at each x, above the points of the upper half of the series, else below."""
     if not sheet.annotate:
         return
     if sum(len(series.x) for series in sheet.spec.series) > MOST_ANNOTATED_POINTS:
@@ -87,7 +87,7 @@ def annotate_points(sheet: Sheet, positions: dict[str | float, int] | None) -> N
 
 
 def annotate_medians(sheet: Sheet) -> None:
-    """The median of each box: beside an upright box, behind the whisker of one that lies."""
+    """Write the median next to each vertical box, or after the whisker of each horizontal box."""
     say = number_format(series.y[2] for series in sheet.spec.series)
     for index, series in enumerate(sheet.spec.series):
         median, end = series.y[2], series.y[4]
@@ -106,9 +106,9 @@ def annotate_medians(sheet: Sheet) -> None:
 
 
 LIGHT_COLOURS = ("#E69F00", "#56B4E9", "#CC79A7", "#8C8C8C")
-"""Those on which black is easier to read than white."""
+"""Colours on which black text is easier to read than white."""
 SMALLEST_LABELLED_SLICE = 4.0
-"""Percent. A smaller slice has its share in the legend."""
+"""Smallest slice, in percent, that is labelled in the pie; the shares of smaller ones are in the legend."""
 
 
 def draw(
@@ -119,8 +119,11 @@ def draw(
     annotate: bool,
     fmt: Literal["png", "svg"],
 ) -> tuple[bytes, list[str]]:
-    """The figure as a file, and flags: ``glyphs_missing``, ``annotations_left_out``, ``labels_thinned``,
-    ``data_outside_limits``, ``truncated_axis``."""
+    """Draw the figure and return the content of the file, and flags.
+
+    Flags are ``glyphs_missing``, ``annotations_left_out``, ``labels_thinned``, ``data_outside_limits`` and
+    ``truncated_axis``.
+    """
     families, complete = font_families(texts(spec))
     with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Glyph.*missing")

@@ -1,4 +1,4 @@
-"""Plot generation from data and a declarative description, never from code."""
+"""Plots from data and a declarative description, without running code."""
 
 import math
 from collections import Counter, defaultdict
@@ -23,7 +23,7 @@ MOST_POINTS = 10_000
 MOST_BINS = 50
 LARGEST = 1e100
 BOX_PARTS = ("lower whisker", "first quartile", "median", "third quartile", "upper whisker")
-"""``x`` of a box in the canonical specification."""
+"""Values of ``x`` for a box plot in the canonical specification."""
 
 X = Sequence[str | float] | None
 InputSeries = tuple[str, X, Sequence[float]]
@@ -31,7 +31,7 @@ InputSeries = tuple[str, X, Sequence[float]]
 
 @dataclass(frozen=True)
 class PlotData:
-    """Data of a figure. ``summarised`` are the points of the summary: raw values for box, else those drawn."""
+    """Data of a figure. ``summarised``: points for the summary, raw values for box plots, else the points drawn."""
 
     kind: PlotKind
     series: tuple[PlotSeries, ...]
@@ -44,7 +44,7 @@ class PlotData:
 def prepare_data(
     kind: PlotKind, input_series: Sequence[InputSeries], sort: Literal["none", "asc", "desc"], faults: list[str]
 ) -> PlotData | None:
-    """The data of a figure, or None with what is wrong added to ``faults``."""
+    """Return the data of a figure, or None if it is invalid; the reasons are added to ``faults``."""
     _check(kind, input_series, faults)
     if faults:
         return None
@@ -112,7 +112,7 @@ def _check_x(
 
 
 def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> list[PlotSeries]:
-    """Categories by the sum of their values over all series; numbers on a numeric axis by themselves."""
+    """Sort categories by the sum of their values over all series, or numbers on a numeric axis by value."""
     if kind == "heatmap":
         return series
     numeric_axis = kind in ("line", "scatter") and not isinstance(series[0].x[0], str)
@@ -133,7 +133,7 @@ def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> li
 
 
 def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
-    """Counts in bins that all series share, or counts as they are given over bin centres."""
+    """Count raw values in bins shared by all series, or use given counts over bin centres."""
     import numpy as np
 
     if any(x is not None for _, x, _ in input_series):
@@ -155,8 +155,11 @@ def _histogram(input_series: Sequence[InputSeries]) -> PlotData:
 
 
 def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
-    """Start, width and number of the bins: one for each whole number, else after Freedman and Diaconis (1981) or,
-    where that gives fewer, Sturges (1926)."""
+    """Return the start, width and number of bins.
+
+    Whole numbers get a bin each if they span less than 50. Otherwise the number of bins is the larger of those by
+    Freedman and Diaconis (1981) and Sturges (1926), at most 50.
+    """
     import numpy as np
 
     low, high = float(values.min()), float(values.max())
@@ -175,7 +178,7 @@ def _bins(values: "NDArray[np.float64]") -> tuple[float, float, int]:
 
 
 def _boxes(input_series: Sequence[InputSeries]) -> PlotData:
-    """Quartiles by linear interpolation; whiskers end at the last value within 1.5 interquartile ranges (Tukey)."""
+    """Compute box plots: quartiles by linear interpolation, whiskers to the last value within 1.5 IQR (Tukey)."""
     import numpy as np
 
     series: list[PlotSeries] = []

@@ -1,7 +1,7 @@
-"""The sheet that figures are drawn on: look, size, axes, legend, fonts that have the letters, units and numbers.
+"""Layout of figures: style, size, axes, legend, fonts, units and number formats.
 
-Colours are those of Okabe and Ito (2008), told apart by readers with any form of colour blindness, with grey for their
-yellow, which is faint on white. Beyond eight series line styles, markers and hatches tell them apart.
+Colours are those of Okabe and Ito (2008), which readers with any form of colour blindness can distinguish, with grey
+instead of their yellow, which is faint on white. Beyond eight series, line styles, markers and hatches also vary.
 """
 
 import math
@@ -36,14 +36,14 @@ CJK_FAMILIES = (
     "Hiragino Sans GB",
     "Arial Unicode MS",
 )
-"""Fonts with Chinese letters that systems commonly have."""
+"""Common system fonts with Chinese characters."""
 
 MINUS = "−"
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 
 def font_families(texts: Iterable[str]) -> tuple[list[str], bool]:
-    """Font families for these texts, in the order in which to look for a letter, and whether all letters are there."""
+    """Return font families for these texts, in order of preference, and whether they have all characters."""
     from matplotlib import font_manager
 
     letters = {letter for text in texts for letter in text if not letter.isspace()}
@@ -67,14 +67,14 @@ def _missing(path: str, letters: set[str]) -> set[str]:
 
 
 def label_with_unit(label: str, unit: str | None) -> str:
-    """``Weed cover (%)``; a unit that the label already names is not said twice."""
+    """Return ``Weed cover (%)``; a unit that the label already contains is not repeated."""
     if not unit or f"({unit})" in label or f"[{unit}]" in label:
         return superscript(label)
     return superscript(f"{label} ({unit})" if label else f"({unit})")
 
 
 def superscript(text: str) -> str:
-    """``m^2`` as ``m²``, ``ha^-1`` as ``ha⁻¹``."""
+    """Write ``m^2`` as ``m²`` and ``ha^-1`` as ``ha⁻¹``."""
     before, *rest = text.split("^")
     out = before
     for part in rest:
@@ -87,7 +87,7 @@ def superscript(text: str) -> str:
 
 
 def number_format(values: Iterable[float]) -> Callable[[float], str]:
-    """Formatter of these values: the same decimals, enough to tell three digits of the largest."""
+    """Return a formatter with equal decimals for all values, enough for three digits of the largest."""
     listed = list(values)
     largest = max(map(abs, listed), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
@@ -100,7 +100,7 @@ def number_format(values: Iterable[float]) -> Callable[[float], str]:
 
 
 def tick_format(ticks: Sequence[float], *, separators: bool) -> Callable[[float], str]:
-    """Formatter of the numbers of an axis: the same decimals, as few as tell them apart."""
+    """Return a formatter for the ticks of an axis, with as few decimals as distinguish them, equal for all."""
     largest = max(map(abs, ticks), default=0.0)
     if largest >= 1e9 or 0 < largest < 1e-4:
         return lambda value: f"{value:.6g}".replace("-", MINUS)
@@ -114,17 +114,17 @@ def _is_round(value: float, places: int, largest: float) -> bool:
 
 
 def short_text(text: str, longest: int) -> str:
-    """``text``, cut with an ellipsis where it is longer."""
+    """Return ``text``, shortened with an ellipsis if it is longer than ``longest`` characters."""
     return text if len(text) <= longest else text[: longest - 1].rstrip() + "…"
 
 
 def width(text: str) -> int:
-    """Width in Latin letters: a Chinese letter is as wide as two."""
+    """Return the width of ``text`` in Latin letters; a Chinese character counts as two."""
     return sum(2 if ord(letter) > 0x2E7F else 1 for letter in text)
 
 
 def wrap_text(text: str, longest: int) -> str:
-    """``text`` in lines of at most ``longest`` Latin letters, broken at spaces and between Chinese letters."""
+    """Wrap ``text`` to lines of at most ``longest`` Latin letters, at spaces and between Chinese characters."""
     lines: list[str] = []
     line = ""
     for word in re.findall(r"[\u2e80-\uffef]|[^\s\u2e80-\uffef]+|\s+", text):
@@ -171,7 +171,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass
 class Sheet:
-    """State that the drawing functions share."""
+    """State shared by the drawing functions."""
 
     spec: PlotSpec
     data: PlotData
@@ -187,7 +187,7 @@ class Sheet:
             self.flags.append(name)
 
     def styles(self) -> Iterator[tuple[int, str, str, str]]:
-        """Number, colour, line style and marker of each series."""
+        """Yield the index, colour, line style and marker of each series."""
         for index in range(len(self.spec.series)):
             turn = index // len(COLOURS)
             yield (
@@ -199,7 +199,7 @@ class Sheet:
 
 
 class NumberFormatter(Formatter):
-    """Numbers of an axis in full, all with the same decimals."""
+    """Tick formatter that writes numbers in full, all with the same decimals."""
 
     def __init__(self, *, separators: bool = True) -> None:
         self._separators = separators
@@ -213,7 +213,10 @@ class NumberFormatter(Formatter):
 
 
 def figure_size(spec: PlotSpec) -> tuple[float, float]:
-    """Inches. Horizontal bars and heatmaps grow with their rows, so that their labels stay apart."""
+    """Return the width and height of a figure in inches.
+
+    Horizontal bars and heatmaps grow with their rows, so that labels do not overlap.
+    """
     if spec.kind == "heatmap":
         columns, rows = len(spec.series[0].x), len(spec.series)
         return min(14.0, max(6.5, 2.5 + 0.55 * columns)), min(14.0, max(4.0, 1.6 + 0.42 * rows))
@@ -226,14 +229,17 @@ def figure_size(spec: PlotSpec) -> tuple[float, float]:
 
 
 def categories(spec: PlotSpec) -> list[str | float]:
-    """All x of all series, in order of appearance."""
+    """Return all distinct x of all series (for box plots their names), in order of appearance."""
     if spec.kind == "box":
         return [series.name for series in spec.series]
     return list(dict.fromkeys(x for series in spec.series for x in series.x))
 
 
 def lies_down(spec: PlotSpec) -> bool:
-    """Bars lie down where upright ones would need slanted labels. Numeric categories stay in reading direction."""
+    """True if bars are drawn horizontally, because vertical ones would need slanted labels.
+
+    Bars over numeric categories are always vertical.
+    """
     if spec.kind not in ("bar", "grouped_bar", "box"):
         return False
     labels = categories(spec)
@@ -244,7 +250,7 @@ def lies_down(spec: PlotSpec) -> bool:
 
 
 def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[str | float, int], list[str] | None]:
-    """Positions of categories on their axis, and their names; no names for numbers on a numeric axis."""
+    """Return the positions of categories on their axis, and their names, or None for numbers on a numeric axis."""
     names = categories(spec)
     positions = {category: index for index, category in enumerate(names)}
     if not always and not isinstance(names[0], str):
@@ -253,7 +259,7 @@ def category_positions(spec: PlotSpec, *, always: bool = False) -> tuple[dict[st
 
 
 def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = None) -> None:
-    """Axis names, category names, limits and legend."""
+    """Add axis names, category names, limits and legend."""
     axes, spec = sheet.axes, sheet.spec
     category_axis, value_axis = (axes.yaxis, axes.xaxis) if sheet.horizontal else (axes.xaxis, axes.yaxis)
     category_axis.set_label_text(label_with_unit(spec.x_label, spec.x_unit))
@@ -265,7 +271,7 @@ def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = Non
         names = [wrap_text(superscript(short_text(label, 60)), 34 if sheet.horizontal else 14) for label in labels]
         category_axis.set_ticks(range(len(names)), names)
         category_axis.set_tick_params(length=0)
-        if len(names) < 4 and not sheet.horizontal:  # two bars that fill the sheet look like a wall
+        if len(names) < 4 and not sheet.horizontal:  # keep one to three bars from filling the whole width
             room = 0.5 + (4 - len(names)) * 0.35
             axes.set_xlim(-room, len(names) - 1 + room)
     if sheet.y_limits:
@@ -280,7 +286,7 @@ def finish(sheet: Sheet, labels: list[str] | None, value_label: str | None = Non
 
 
 def _number_axis(sheet: Sheet) -> None:
-    """Ticks at the x that there are, where these are few and lie apart; else at round numbers."""
+    """Set ticks at the values of x if a line has few, well separated ones, else at round numbers."""
     axis = sheet.axes.xaxis
     x = sorted({float(x) for series in sheet.spec.series for x in series.x})
     if all(value.is_integer() for value in x):
@@ -291,7 +297,7 @@ def _number_axis(sheet: Sheet) -> None:
 
 
 def _legend(sheet: Sheet) -> None:
-    """Above the axes where the names fit in a line, else at the right."""
+    """Draw the legend above the axes if the names fit in one line, else on the right."""
     handles, names = sheet.axes.get_legend_handles_labels()
     if len(names) <= 4 and sum(map(width, names)) <= 64:
         sheet.axes.legend(handles, names, loc="lower left", bbox_to_anchor=(-0.01, 1.0), ncols=len(names))
@@ -306,7 +312,7 @@ def _legend(sheet: Sheet) -> None:
 
 
 def settle_labels(sheet: Sheet) -> None:
-    """Slant the names below the x axis where they would touch, and leave out every other one until they do not."""
+    """Rotate overlapping names of the x axis, and thin them out if they still overlap."""
     if sheet.spec.kind == "pie" or sheet.horizontal:
         return
     axis = sheet.axes.xaxis
@@ -329,7 +335,7 @@ def _touch(sheet: Sheet, rotation: int) -> bool:
     sheet.figure.draw_without_rendering()
     labels = [label for label in sheet.axes.xaxis.get_ticklabels() if label.get_text() and label.get_visible()]
     boxes = [label.get_window_extent() for label in labels]
-    if rotation == 35:  # slanted lines need room for their height, not for their length
+    if rotation == 35:  # slanted labels need space for their height, not for their length
         starts = [box.x1 for box in boxes]
         return any(b - a < 16 * DPI / 72 for a, b in pairwise(starts))
     return any(b.x0 - a.x1 < 12 for a, b in pairwise(boxes))

@@ -1,1 +1,1 @@
-"""Tools that name what they see, and tell what is known of it."""
+"""Tools that identify weeds, pests and diseases, and look up knowledge about them."""

@@ -1,4 +1,4 @@
-"""Recognisers and candidates of the recognising tools: a shipped net, a pack, or a larger model."""
+"""Recognisers (a shipped net, a pack or a larger model) and candidates of the recognition tools."""
 
 import hashlib
 from collections.abc import Callable, Sequence
@@ -29,24 +29,24 @@ PACK = "pack:"
 BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
-"""A candidate is the best one where its calibrated score is at least this: more likely right than wrong."""
+"""Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
 _EVEN = 1.0
 _LEAST_DETAIL_PX = 64
 _DISPUTED = 0.5
 
 
 def shipped_files(name: NetName) -> tuple[Path, Path]:
-    """Description and weights of a net of the package."""
+    """Return the paths of the description and the weights of a shipped net."""
     from agrotools.vision.nets import nets_folder
 
     return nets_folder() / f"{name}.json", nets_folder() / f"{name}.onnx"
 
 
 def backend_files(backend: str) -> tuple[Path, ...]:
-    """The files behind ``pack:NAME`` or ``learned:MODEL``.
+    """Return the files of a back-end ``pack:NAME`` or ``learned:MODEL``.
 
     Raises:
-        ToolError: ``backend_unavailable``, they are not there.
+        ToolError: ``backend_unavailable``: they do not exist.
     """
     from agrotools.tools.learned import weight_files
     from agrotools.tools.recognition.packs import pack_files
@@ -57,13 +57,13 @@ def backend_files(backend: str) -> tuple[Path, ...]:
 
 
 def asks_larger_model(backend: str | None) -> TypeGuard[str]:
-    """True if an open model or a vision model behind an endpoint answers instead of a recogniser."""
+    """True if the back-end is an open model or a vision model behind an endpoint instead of a recogniser."""
     return backend is not None and (backend == VLM or backend.startswith(LEARNED))
 
 
 @dataclass(frozen=True, eq=False)
 class ImagePart:
-    """A picture, uint8 (rows, columns, 3), and the part ``box`` of it that is looked at."""
+    """Picture, uint8 (rows, columns, 3), and the part ``box`` of it to recognise."""
 
     picture: "RgbImage"
     box: Box
@@ -81,7 +81,7 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
     """Read a picture for recognition.
 
     Raises:
-        ToolError: as the readers; ``region_empty``; ``nothing_found`` where all is of one colour.
+        ToolError: errors of the readers; ``region_empty``; ``nothing_found`` if the part has only one colour.
     """
     from agrotools.tools.recognition.net import crop_pixels
     from agrotools.vision.formats import clipped_region
@@ -104,7 +104,11 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
 
 @dataclass(frozen=True, eq=False)
 class Recogniser:
-    """``is_shipped``: its labels are those of the pool; ``crops``: labels of each crop, where it tells crops apart."""
+    """Recogniser of a tool: a shipped net or a pack.
+
+    ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
+    each crop, empty if the recogniser does not distinguish crops.
+    """
 
     name: str
     labels: tuple[str, ...]
@@ -116,10 +120,10 @@ class Recogniser:
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
-    """The pack that a back-end names, or the shipped net.
+    """Return the pack named by a back-end, or the shipped net.
 
     Raises:
-        ToolError: ``backend_unavailable``: it is not there, damaged, or not what its description says.
+        ToolError: ``backend_unavailable``: the pack or net is missing, damaged, or does not match its description.
     """
     from agrotools.tools.recognition.net import shipped_net
     from agrotools.tools.recognition.packs import load_pack
@@ -142,10 +146,10 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
 def judge_part(
     recogniser: Recogniser, looked: ImagePart, allowed: Sequence[str] | None, narrowed_by: str
 ) -> tuple["Judgement", list[tuple[str, float]], tuple[str, ...]]:
-    """Judgement on a part of a picture: labels with calibrated scores (best first), and flags.
+    """Classify a part of a picture; return the judgement, labels with calibrated scores (best first), and flags.
 
-    With ``allowed`` the choice is among those labels alone. Where the recogniser would rather have said another, the
-    flag ``contradicts_`` and ``narrowed_by`` (an argument's name) says so.
+    ``allowed`` restricts the labels. If the allowed labels have a total probability below 0.5, the flag
+    ``contradicts_`` plus ``narrowed_by`` (the name of the restricting argument) is set.
     """
     judgement = recogniser.judge(looked.part)
     flags: tuple[str, ...] = ()
@@ -180,14 +184,14 @@ class Candidate(ResultPart):
 
 
 def is_negative(label: str) -> bool:
-    """True if a label means that no weed is there."""
+    """True if a label means that there is no weed."""
     from agrotools.knowledge.words import folded
 
     return folded(label) in _NO_WEED
 
 
 def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
-    """A candidate with the names that its entry gives."""
+    """Return a candidate with the names from its knowledge base entry."""
     from agrotools.knowledge.words import folded
 
     healthy = folded(label).split()[-1:] == ["healthy"] or folded(label).startswith("healthy ")
@@ -211,22 +215,22 @@ def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
 
 
 def display_name(candidate: Candidate) -> str:
-    """Common name of a candidate, else its label."""
+    """Return the common name of a candidate, or its label if it has none."""
     return candidate.common_name or candidate.label.replace("_", " ")
 
 
 def identifier(candidate: Candidate) -> str:
-    """The id of its entry; its label where there is none."""
+    """Return the id of a candidate's entry, or its label if it has none."""
     return candidate.kb_id or candidate.label
 
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
-    """The first, where it is more likely right than wrong."""
+    """Return the first candidate if it is more likely right than wrong, else None."""
     return candidates[0] if candidates and candidates[0].score >= NAMED_FROM else None
 
 
 def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:
-    """The error for a picture that is like nothing the recogniser knows."""
+    """Return the error for a picture that is unlike the pictures a recogniser knows."""
     near = f"; nearest would be {', '.join(display_name(one) for one in candidates)}" if candidates else ""
     return ToolError(
         "low_confidence",
@@ -245,14 +249,14 @@ def choose_by_larger_model(
     entry_of: Callable[[str], Entry | None],
     top_k: int,
 ) -> tuple[tuple[Candidate, ...], tuple[str, ...], tuple[str, ...]]:
-    """Candidates by an open model or by a vision model behind an endpoint; notes and flags.
+    """Return candidates of an open model or of a vision model behind an endpoint, with notes and flags.
 
     Args:
-        what: what is to be named: "weed", "disease of bean".
-        names: all that may be said; the first 400 are asked about.
+        what: kind of thing to name: "weed", "disease of bean".
+        names: allowed names; only the first 400 are used.
 
     Raises:
-        ToolError: ``low_confidence`` where it names nothing; as the back-end.
+        ToolError: ``low_confidence``: the model names nothing; errors of the back-end.
     """
     from agrotools.tools.learned import name_learned
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
@@ -272,7 +276,7 @@ def choose_by_larger_model(
 def draw_candidates(
     name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str
 ) -> Artifact:
-    """A small picture with the part that was looked at, what was found in it (``box``), and the candidates."""
+    """Save a small picture that shows the analysed part, the object in it (``box``) and the candidates."""
     from agrotools.tools.lesions.leaf import shrink_image
     from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 
@@ -294,11 +298,11 @@ def draw_candidates(
 
 
 def _format_score(score: float) -> str:
-    return f"{score:.2f}" if score >= 0.005 else "<0.01"  # a candidate is listed because it is possible
+    return f"{score:.2f}" if score >= 0.005 else "<0.01"  # never "0.00", because a listed candidate is possible
 
 
 def candidates_of(
     ranked: Sequence[tuple[str, float]], entry_of: Callable[[str], Entry | None], top_k: int
 ) -> tuple[Candidate, ...]:
-    """The first ``top_k`` of labels with scores."""
+    """Return the first ``top_k`` ranked labels as candidates."""
     return tuple(candidate_of(label, entry_of(label), score) for label, score in ranked[:top_k])

@@ -1,4 +1,4 @@
-"""Diagnosis of a leaf: disease, pest damage or health, by a shipped net, a user's pack or a larger model."""
+"""Diagnosis of a leaf (disease, pest damage or healthy) by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -70,7 +70,7 @@ class Evidence(ResultPart):
     """spots: small and round; streaks: long; blotches: large; diffuse: over half of the leaf"""
 
     def in_words(self) -> str:
-        """A sentence without its full stop; empty where nothing was seen."""
+        """Return the evidence as a clause without a full stop, empty if no leaf was found."""
         if self.lesion_pct is None:
             return ""
         if self.lesion_shape == "none":
@@ -98,7 +98,7 @@ class Diagnosis(ToolResult):
 
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
-    """One name for the crop; and that a net of leaves names what ails them, asked for diseases or for either."""
+    """Normalise the crop name, and treat ``auto`` as ``disease`` for the shipped net, where both give the same."""
     from agrotools.knowledge.kb_names import shipped_names
     from agrotools.tools.recognition.net import read_info
 
@@ -220,7 +220,11 @@ def _allowed(
     entry_of: Callable[[str], Entry | None],
     words: str,
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
-    """The labels that ``crop`` leaves, None for all; and what to say of it."""
+    """Return the labels that are possible on ``crop`` (None for all), and notes.
+
+    Raises:
+        ToolError: ``backend_unavailable``: the recogniser does not know the crop.
+    """
     if crop is None:
         return None, ()
     if recogniser.crops:
@@ -243,7 +247,7 @@ def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: "KbNames") -> 
 
 
 def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:
-    """Name of a crop in a recogniser; None if it does not know it."""
+    """Return the name that a recogniser uses for a crop, or None if it does not know the crop."""
     forms = names.crop_forms(crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 
@@ -296,9 +300,9 @@ def _by_larger_model(
 
 
 def symptoms_of(pixels: NDArray[np.uint8]) -> tuple[Evidence, Box | None]:
-    """Symptoms of the leaf in a picture, uint8 (rows, columns, 3), and bounds of the leaf in it; None without one.
+    """Return the symptoms of the leaf in a picture, uint8 (rows, columns, 3), and its bounds (None without a leaf).
 
-    Analysed at a small size: numbers are rough.
+    The picture is analysed at a small size, so the numbers are approximate.
     """
     from agrotools.tools.lesions.leaf import leaf_in_field, leaf_on_board, shrink_image
 
@@ -352,7 +356,7 @@ def _shape(
     leaf: NDArray[np.bool_],
     pct: float,
 ) -> LesionShape:
-    """The shape of the patch in which half of the diseased area lies or in smaller ones."""
+    """Return the shape of the median patch by area: half of the diseased area is in it or in smaller patches."""
     if pct > _DIFFUSE_PCT:
         return "diffuse"
     order = large_parts[np.argsort(areas[large_parts - 1])]

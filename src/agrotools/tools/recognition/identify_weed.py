@@ -1,4 +1,4 @@
-"""Weed species in a picture, by a shipped net, a user's pack or a larger model."""
+"""Identification of weed species in a picture by a shipped net, a user's pack or a larger model."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -60,7 +60,7 @@ class WeedIdentity(ToolResult):
 
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """The weeds to choose among, in any order and by whatever name."""
+    """Normalise the candidate weeds, which may be in any order and given by any of their names."""
     from agrotools.knowledge.kb_names import shipped_names
 
     candidates, names = call["candidates"], shipped_names()
@@ -166,7 +166,11 @@ def _by_recogniser(
 def _allowed(
     recogniser: Recogniser, candidates: Sequence[str] | None, entry_of: _EntryOf
 ) -> tuple[tuple[str, ...] | None, tuple[str, ...], tuple[str, ...]]:
-    """The labels that the caller's names leave, None for all; notes and flags on names that are not known."""
+    """Return the labels of the caller's candidates (None for all), and notes and flags about unknown names.
+
+    Raises:
+        ToolError: ``backend_unavailable``: the recogniser knows none of the candidates.
+    """
     from agrotools.knowledge.words import folded
 
     if candidates is None:

@@ -1,4 +1,4 @@
-"""Knowledge about a pest, disease, weed, crop or method, with its sources."""
+"""Look-up of knowledge about pests, diseases, weeds, crops and methods, with sources."""
 
 from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import Hit
 
 EMBED = "embed"
-"""The back-end that also compares meanings."""
+"""Back-end that also compares text embeddings."""
 LABEL_NOTE = (
     "chemical control: check the local label and registration; which products may be used, and how much, "
     "differs by country and crop"
@@ -72,13 +72,13 @@ class KnowledgeHits(ToolResult):
 
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    """The entry that an id or a whole query names, and of a query beside an id the section that it asks for."""
+    """Resolve a query to the entry it names; if an id is given, resolve it to the section that it asks for."""
     from agrotools.knowledge.kb_names import shipped_names
     from agrotools.knowledge.words import section_asked
 
     names, query, crop = shipped_names(), str(call["query"]), call["crop"]
     if call["kb_id"] is not None:
-        # How many passages of the entry are shown, and in which order, is presentation: the section is not.
+        # The number and order of the entry's passages is presentation, but the section is not.
         section = section_asked(query) if call["topic"] == "any" else None
         return drop_arguments({**call, "query": section or ""}, "kind", "crop")
     kinds = get_args(Kind) if call["kind"] == "any" else (cast(Kind, call["kind"]),)
@@ -226,7 +226,7 @@ def _as_source(entry: Entry, key: str) -> CitedSource:
 
 
 def names_text(entry: Entry) -> str:
-    """One sentence with what every entry says of itself: names, place in the system, crops."""
+    """Return one sentence with the basic facts of an entry: names, taxonomy and crops."""
     names, place = entry.names, entry.taxonomy
     also = [*names.aliases[:8], *names.zh]
     parts = [

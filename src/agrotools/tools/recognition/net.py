@@ -1,15 +1,15 @@
-"""Nets that name pictures: an ONNX file with its description, its input, its confidence, and the features of packs.
+"""Image classification nets: ONNX files with their descriptions, input, confidence, and the features used by packs.
 
-``data/nets/NAME.json`` says what the net is (classes, input, temperature, abstention, figures) and names its weights by
-hash; ``data/nets/NAME.md`` is its card. Both are written with the weights by ``training/``. Weights are read whole and
-checked before ONNX Runtime sees them; a graph that keeps numbers in other files is refused.
+``data/nets/NAME.json`` describes the net (classes, input, temperature, abstention, figures) and gives the hash of its
+weights; ``data/nets/NAME.md`` is the model card. ``training/`` writes both together with the weights. Weights are read
+completely and checked before they are passed to ONNX Runtime; a graph with tensors in external files is refused.
 
-Confidence: calibrated probabilities, and scores of familiarity. Familiarity by features: a Gaussian for each class with
-a covariance that all share, free along the main directions within classes, even in all others (probabilistic PCA:
-Tipping and Bishop 1999; distance to the nearest class: Lee et al. 2018).
+Confidence consists of calibrated probabilities and familiarity scores. Familiarity by features uses a Gaussian for each
+class with a shared covariance, which is full along the main directions within classes and isotropic in all others
+(probabilistic PCA: Tipping and Bishop 1999; distance to the nearest class: Lee et al. 2018).
 
-Files that are missing, damaged or do not fit, and answers that are not as described, are a ``ToolError`` of the kind
-``backend_unavailable``.
+Files that are missing, damaged or inconsistent, and outputs that do not match the description, raise a ``ToolError`` of
+the kind ``backend_unavailable``.
 """
 
 from collections.abc import Sequence
@@ -36,13 +36,19 @@ from agrotools.vision.nets import (
 
 Floats = NDArray[np.float64]
 Score = Literal["max_softmax", "energy", "margin", "likeness"]
-"""Scores that are low for pictures of no known class. ``energy``: Liu et al. 2020, its sign turned; ``likeness``: to
-the pictures learnt from (Sun et al. 2022), which a net says itself."""
+"""Scores that are low for pictures of unknown classes.
+
+``energy``: Liu et al. 2020, with reversed sign. ``likeness``: similarity to the training pictures (Sun et al. 2022),
+computed by the net itself.
+"""
 
 
 @dataclass(frozen=True, eq=False)
 class Judgement:
-    """A classifier's answer for one picture: ``logits`` float64 (classes,); ``score``: how much like what it knows."""
+    """Prediction of a classifier for one picture.
+
+    ``logits``: float64 (classes,). ``score``: familiarity of the picture, in the units of ``threshold``.
+    """
 
     classes: tuple[str, ...]
     logits: Floats
@@ -52,18 +58,18 @@ class Judgement:
 
     @property
     def is_known(self) -> bool:
-        """True if the picture is enough like the training pictures for an answer to be given."""
+        """True if the picture is similar enough to the training pictures to give an answer."""
         return self.score >= self.threshold
 
     def probabilities(self, allowed: NDArray[np.bool_] | None = None) -> Floats:
-        """Calibrated probabilities, float64 (classes,); with ``allowed`` of a choice among those classes alone."""
+        """Return calibrated probabilities, float64 (classes,), restricted to the ``allowed`` classes if given."""
         return probabilities(self.logits[None], self.temperature, allowed)[0]
 
 
 def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_] | None = None) -> Floats:
-    """Probabilities (n, classes) of logits (n, classes) divided by ``temperature`` (Guo et al. 2017).
+    """Return probabilities (n, classes) of logits (n, classes) divided by ``temperature`` (Guo et al. 2017).
 
-    With ``allowed``, bool (classes,), they are of a choice among those classes alone, and 0 for the others.
+    With ``allowed``, bool (classes,), only those classes share the probability, and all others have 0.
     """
     scaled = logits / temperature
     if allowed is not None:
@@ -73,7 +79,7 @@ def probabilities(logits: Floats, temperature: float, allowed: NDArray[np.bool_]
 
 
 def familiarity_score(score: Score, logits: Floats, temperature: float, likeness: Floats | None = None) -> Floats:
-    """Familiarity of each row of logits (n, classes), float64 (n,); the scale is the score's own."""
+    """Return the familiarity of each row of logits (n, classes), float64 (n,), on a scale that depends on ``score``."""
     if score == "likeness":
         if likeness is None:
             raise ValueError("likeness is not made from logits")
@@ -87,8 +93,10 @@ def familiarity_score(score: Score, logits: Floats, temperature: float, likeness
 
 
 def fit_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
-    """The divisor of logits (n, classes) with the least negative log-likelihood, within 0.05..20, by golden section on
-    its logarithm."""
+    """Return the temperature in 0.05..20 that minimises the negative log-likelihood of logits (n, classes).
+
+    The search is a golden section on the logarithm of the temperature.
+    """
 
     def loss(logarithm: float) -> float:
         shares = probabilities(logits, float(np.exp(logarithm)))[np.arange(len(classes)), classes]
@@ -103,13 +111,16 @@ def fit_temperature(logits: Floats, classes: NDArray[np.int64]) -> float:
 
 
 def threshold_for_share(scores: Floats, keep: float = 0.9) -> float:
-    """The largest threshold at which at least ``keep`` of ``scores`` (n,) lie on it or above."""
+    """Return the largest threshold that at least the share ``keep`` of ``scores`` (n,) reaches."""
     ordered = np.sort(scores)
     return float(ordered[int(np.floor((1 - keep) * len(ordered) + 1e-9))])
 
 
 def wilson(right: float, count: int, z: float = 1.96) -> tuple[float, float]:
-    """95 % interval of a share (Wilson 1927); ``right`` may be fractional where ``count`` is an effective number."""
+    """Return the confidence interval of ``right / count`` (Wilson 1927), 95 % by default.
+
+    ``right`` may be fractional if ``count`` is an effective number.
+    """
     if count == 0:
         return (0.0, 1.0)
     share, weight = right / count, z * z / count
@@ -125,8 +136,11 @@ Features = NDArray[np.float32]
 
 @dataclass(frozen=True, eq=False)
 class FeatureDistribution:
-    """``centres``: (classes, features); ``directions``: (features, k), orthonormal; ``spread``: (k,), variances along
-    them; ``rest``: variance along any other direction."""
+    """Gaussian distribution of the features of each class, with a shared covariance.
+
+    ``centres``: (classes, features). ``directions``: (features, k), orthonormal. ``spread``: (k,), variances along
+    these directions. ``rest``: variance along any other direction.
+    """
 
     centres: Features
     directions: Features
@@ -134,7 +148,7 @@ class FeatureDistribution:
     rest: float
 
     def score(self, features: Features) -> NDArray[np.float64]:
-        """Minus the distance to the nearest class, in standard deviations per feature, float64 (n,)."""
+        """Return minus the distance to the nearest class, in standard deviations per feature, float64 (n,)."""
         nearest = np.full(len(features), np.inf)
         for centre in self.centres.astype(np.float64):
             off = features - centre
@@ -145,7 +159,7 @@ class FeatureDistribution:
 
 
 def fit_distribution(features: Features, classes: NDArray[np.int64], count: int) -> FeatureDistribution:
-    """Distribution of features (n, features) of pictures of ``count`` classes, each of them with a picture."""
+    """Fit the distribution of features (n, features) of ``count`` classes, each with at least one picture."""
     centres = np.stack([features[classes == number].mean(axis=0) for number in range(count)])
     within = (features - centres[classes]).astype(np.float64)
     degrees = max(1, len(features) - count)
@@ -158,10 +172,10 @@ def fit_distribution(features: Features, classes: NDArray[np.int64], count: int)
 
 
 def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.float32]:
-    """float32 (1, 3, height, width), RGB in 0..1, of a picture, uint8 (rows, columns, 3).
+    """Convert a picture, uint8 (rows, columns, 3), to float32 (1, 3, height, width), RGB in 0..1.
 
-    The picture is squeezed to ``side`` (height, width), its sides not kept in proportion; Pillow's bilinear filter
-    averages over what it shrinks. Nets normalise inside their graph.
+    The picture is resized to ``side`` (height, width) without keeping its aspect ratio, with Pillow's antialiased
+    bilinear filter. Nets normalise the input inside their graph.
     """
     from PIL import Image
 
@@ -171,7 +185,7 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
 
 
 def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
-    """The part of a picture (rows, columns, 3) inside ``box``."""
+    """Return the part of a picture (rows, columns, 3) inside ``box`` as a contiguous array."""
     x0, y0, x1, y1 = box
     return np.ascontiguousarray(pixels[y0:y1, x0:x1])
 
@@ -179,7 +193,7 @@ def crop_pixels(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
 SHIPPED: tuple[NetName, ...] = ("weeds", "leaves")
 _MOST_CLASSES = 5000
 _EXTERNAL = b"\x0a\x08location"
-"""Protobuf mark of a tensor that lies in another file."""
+"""Protobuf bytes that mark a tensor stored in another file."""
 _Positive = Annotated[FiniteFloat, Field(gt=0)]
 
 
@@ -194,7 +208,7 @@ class NetInput(DescriptionPart):
 
 
 class NetOutputs(DescriptionPart):
-    """Widths of the outputs ``logits`` and ``embedding``; ``likeness`` is one number where there is that output."""
+    """Widths of the outputs ``logits`` and ``embedding``, and of ``likeness``, None if the net has no such output."""
 
     logits: int
     embedding: int
@@ -202,7 +216,10 @@ class NetOutputs(DescriptionPart):
 
 
 class Abstention(DescriptionPart):
-    """A picture is taken for known where ``score`` is at least ``threshold``; shares as measured in validation."""
+    """Abstention rule: a picture counts as known if ``score`` reaches ``threshold``.
+
+    ``kept_of_known``, ``kept``: shares of accepted pictures as measured in validation.
+    """
 
     score: Score
     threshold: FiniteFloat
@@ -219,14 +236,14 @@ class NetInfo(DescribedNet):
     temperature: _Positive
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
-    """Classes of each crop, where a caller may know the crop."""
+    """Classes of each crop, for nets whose callers may know the crop."""
     figures: dict[str, Any] = {}
     licence: str = ""
     split: str = ""
 
     @property
     def side(self) -> tuple[int, int]:
-        """Height and width of the input, pixels."""
+        """Height and width of the input in pixels."""
         return self.input.shape[2], self.input.shape[3]
 
     @property
@@ -249,8 +266,11 @@ class NetInfo(DescribedNet):
 
 @dataclass(frozen=True, eq=False)
 class Prediction:
-    """Predictions for pictures: ``logits`` (n, classes), ``embedding`` (n, width), and how like they are to those it
-    learnt from, (n,), where it says so."""
+    """Outputs for n pictures.
+
+    ``logits``: (n, classes). ``embedding``: (n, width). ``likeness``: (n,), similarity to the training pictures, None
+    if the net has no such output.
+    """
 
     logits: Floats
     embedding: NDArray[np.float32]
@@ -263,17 +283,17 @@ class Net:
     session: Any
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
-        """The net's answer for one picture, uint8 (rows, columns, 3)."""
+        """Classify one picture, uint8 (rows, columns, 3)."""
         seen, rule = self.look(pixels), self.info.abstention
         score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
     def look(self, pixels: NDArray[np.uint8]) -> Prediction:
-        """Prediction for one picture, uint8 (rows, columns, 3): arrays of one row."""
+        """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
         what = f"the net {self.info.name}"
         try:
             answers = self.session.run([*self.info.gives], {self.info.input.name: net_input(pixels, self.info.side)})
-        except Exception as error:  # ONNX Runtime's own kinds of error, whatever the graph leads it to
+        except Exception as error:  # ONNX Runtime raises many kinds of errors of its own
             raise unusable_weights(what, "cannot be run", _hint_for(self.info.name)) from error
         expected_shapes = [(1, self.info.outputs.logits), (1, self.info.outputs.embedding), (1,)][: len(answers)]
         if [one.shape for one in answers] != expected_shapes or not all(np.isfinite(one).all() for one in answers):
@@ -283,12 +303,12 @@ class Net:
 
 
 def shipped_net(name: NetName) -> Net:
-    """A net of the package, loaded once."""
+    """Load a net of the package; it is cached."""
     return read_net(shipped_files(name)[0])
 
 
 def read_net(description: Path) -> Net:
-    """The net that a description names, its weights beside it. Kept in memory until one of the files changes."""
+    """Load the net of a description, with the weights in the same folder; it is cached until a file changes."""
     info = read_info(description)
     weights = description.parent / info.weights
     try:
@@ -300,7 +320,7 @@ def read_net(description: Path) -> Net:
 
 
 def read_info(description: Path) -> NetInfo:
-    """A description as it stands."""
+    """Read the description of a net without loading its weights."""
     return read_description(description, NetInfo, what=f"the net {description.stem}", hint=_hint_for(description.stem))
 
 
@@ -320,19 +340,23 @@ def _hint_for(name: str) -> str:
 
 
 HAND_VERSION = 1
-"""To be raised whenever :func:`hand_features` gives other numbers."""
+"""Version of :func:`hand_features`, increased whenever its values change."""
 _SIDE = 128
 _A_RANGE, _B_RANGE, _BINS, _LIGHTNESS_BINS = (-48.0, 48.0), (-32.0, 64.0), 8, 8
 
 
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:
-    """Blocks of features of a picture, uint8 (rows, columns, 3): one for each net, then those made by hand."""
+    """Return feature blocks of a picture, uint8 (rows, columns, 3): embeddings of each net, then hand features."""
     return [*(net.look(pixels).embedding[0] for net in nets), hand_features(pixels)]
 
 
 def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Float32 (101,): roots of a histogram of a* and b* (8 x 8) and one of L*, of uniform local binary patterns at two
-    scales (Ojala et al. 2002), and mean and spread of Lab with the step from the middle to its surroundings."""
+    """Return hand-made features of a picture, float32 (101,).
+
+    They are square roots of the shares in histograms of a* and b* (8 x 8), of L*, and of uniform local binary patterns
+    at two scales (Ojala et al. 2002), and the mean and standard deviation of Lab and its difference between the middle
+    and the margin of the picture.
+    """
     import cv2
 
     small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
@@ -357,7 +381,7 @@ def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 
 
 def binary_patterns(grey: NDArray[np.int16]) -> NDArray[np.int64]:
-    """Counts of rotation-invariant uniform local binary patterns of eight neighbours, int64 (10,)."""
+    """Count rotation-invariant uniform local binary patterns of eight neighbours, int64 (10,)."""
     middle = grey[1:-1, 1:-1]
     rows, columns = grey.shape
     ring = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))

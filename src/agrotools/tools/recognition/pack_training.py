@@ -1,6 +1,6 @@
-"""Training of packs from labelled pictures: a linear head on embeddings, checked out of fold, calibrated, with figures.
+"""Training of packs from labelled pictures: a linear head on embeddings, calibrated and evaluated by cross-validation.
 
-Needs scikit-learn (extra ``train``) for the logistic regression; what comes out needs NumPy only.
+Training needs scikit-learn (extra ``train``) for the logistic regression; the resulting pack needs only NumPy.
 """
 
 import csv
@@ -44,13 +44,17 @@ from agrotools.vision.reading import read_image
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
 MOST_PICTURES = 50_000
 LEAST_PER_CLASS = 4
-"""Pictures of a class, and fewer cannot be split into pictures to learn from and pictures to check on."""
+"""Smallest number of pictures per class that can be split into training and validation pictures."""
 LEAST_GROUPS = 2
 
 
 @dataclass(frozen=True)
 class LabelledImage:
-    """``group``: what no split may cut apart (a plant, a day, a field); where none is given, a picture is its own."""
+    """Picture with its class and group.
+
+    ``group``: unit that is never divided between training and validation (a plant, a day, a field); a picture without
+    a given group forms its own.
+    """
 
     path: Path
     label: str
@@ -58,12 +62,15 @@ class LabelledImage:
 
 
 def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImage]:
-    """The pictures that ``labels`` names (CSV with a line ``image,label`` or ``image,label,group`` first, paths within
-    ``images``), or, without it, those in the folders of ``images``, each folder a class.
+    """List labelled pictures from a table, or from folders.
+
+    Args:
+        images: folder of the pictures. Without ``labels``, each folder in it is a class.
+        labels: CSV file with the header ``image,label`` or ``image,label,group`` and paths relative to ``images``.
 
     Raises:
-        UsageError: no such folder or table, no pictures, a table of another form, pictures that are not there or stand
-            twice, fewer than two classes, a class with too few pictures or groups.
+        UsageError: the folder or table does not exist, the table is malformed, pictures are missing or listed twice,
+            there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
     """
     if not images.is_dir():
         raise UsageError(f"{images} is no folder", hint="--images names the folder of your pictures")
@@ -80,10 +87,10 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
 
 
 def check_classes(labelled: list[LabelledImage]) -> None:
-    """Refuse what no head can be trained and checked on.
+    """Check that a head can be trained and validated on these pictures.
 
     Raises:
-        UsageError: one class, or a class with too few pictures or groups.
+        UsageError: there is only one class, or a class has too few pictures or groups.
     """
     counts = Counter(one.label for one in labelled)
     if len(counts) < 2:
@@ -171,10 +178,10 @@ Progress = Callable[[str], None]
 Ints = NDArray[np.int64]
 
 REGULARISATIONS = (1.0, 10.0, 100.0)
-"""Inverse strengths of the penalty that are tried; the one with the least loss out of fold is taken."""
+"""Inverse penalty strengths to try; the one with the smallest out-of-fold loss is used."""
 FOLDS = 5
 KEEP = 0.9
-"""Share of known pictures that the threshold of abstention keeps, out of fold."""
+"""Out-of-fold share of known pictures that the abstention threshold accepts."""
 _DRAWS = 1000
 _MOST_LEFT_OUT = 8
 _EVERY = 50
@@ -185,7 +192,11 @@ _LEAST_SPREAD = 0.5
 
 @dataclass(frozen=True, eq=False)
 class _Data:
-    """``features``: float32 (n, features); ``blocks``: widths of its parts; ``digests``: hashes of the files."""
+    """Training data.
+
+    ``features``: float32 (n, features). ``blocks``: widths of the feature blocks. ``names``: class names.
+    ``digests``: hashes of the files.
+    """
 
     features: NDArray[np.float32]
     blocks: tuple[int, ...]
@@ -203,18 +214,18 @@ def train_pack(
     skip_unreadable: bool = False,
     progress: Progress = lambda _: None,
 ) -> PackInfo:
-    """Train a recogniser on ``pictures`` and write it to the folder ``out``, whole or not at all.
+    """Train a recogniser on ``pictures`` and write it atomically to the folder ``out``.
 
     Args:
-        pictures: as :func:`agrotools.tools.recognition.pack_training.read_labelled` gives them.
-        licence_note: under which terms the pictures may be used; kept in the pack.
-        skip_unreadable: leave pictures out that cannot be read, rather than stop.
-        progress: told what is being done, a line at a time.
+        pictures: labelled pictures, as returned by :func:`read_labelled`.
+        licence_note: terms of use of the pictures, stored in the pack.
+        skip_unreadable: leave out unreadable pictures instead of stopping.
+        progress: function called with each progress message.
 
     Raises:
-        UsageError: ``out`` exists or cannot be written, pictures that cannot be read or stand there with two labels,
-            too few of a class, no scikit-learn.
-        ToolError: ``backend_unavailable``, a shipped net is damaged.
+        UsageError: ``out`` exists or cannot be written, pictures are unreadable or have two labels, a class has too
+            few pictures, or scikit-learn is missing.
+        ToolError: ``backend_unavailable``: a shipped net is damaged.
     """
     _require_sklearn()
     from threadpoolctl import threadpool_limits
@@ -224,7 +235,7 @@ def train_pack(
     nets = [shipped_net(name) for name in SHIPPED if shipped_files(name)[0].is_file()]
     data = _extract_features(pictures, nets, skip_unreadable, progress)
     progress(f"training on {len(data.classes)} pictures of {len(data.names)} classes")
-    with threadpool_limits(1):  # small matrices, and equal sums on any machine
+    with threadpool_limits(1):  # matrices are small, and sums do not depend on the machine
         info, head = _train(data, nets, out.name, licence_note)
     return save_pack(out, info, head, sorted(set(data.digests)))
 
@@ -276,7 +287,7 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
         parts = picture_features(pixels, nets)
         blocks = tuple(len(part) for part in parts)
         rows.append(np.concatenate(parts))
-        # The same picture twice must not lie on both sides of a split.
+        # Identical pictures must not be on both sides of a split.
         used.append(replace(one, group=twin.group))
         digests.append(digest)
         if number % _EVERY == 0 or number == len(pictures):
@@ -298,7 +309,7 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
 
 
 def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
-    """Places to learn from and to check on; no group in both."""
+    """Return pairs of training and validation indices; no group is in both."""
     from sklearn.model_selection import StratifiedGroupKFold
 
     fewest = min(
@@ -313,7 +324,7 @@ def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
 
 
 def _fit_head(data: _Data, places: Ints, strength: float) -> PackHead:
-    """A head for all classes of ``data`` from the pictures at ``places``; a class that is not there is never named."""
+    """Fit a head for all classes of ``data`` to the pictures at ``places``; it never predicts classes absent there."""
     from sklearn.linear_model import LogisticRegression
 
     rows, classes = data.features[places], data.classes[places]
@@ -338,10 +349,10 @@ def _fit_head(data: _Data, places: Ints, strength: float) -> PackHead:
 
 
 def _scale(rows: NDArray[np.float32], blocks: Sequence[int]) -> NDArray[np.float32]:
-    """Divisors of the features, (features,): every block weighs the same.
+    """Return divisors of the features, float32 (features,), that give every block the same weight.
 
-    Of few pictures many features hardly vary (bins of a histogram that are always empty): the next picture that does
-    would lie at the end of the world, so none is divided by much less than its block varies.
+    With few pictures many features hardly vary (such as empty histogram bins), and dividing by their tiny spread would
+    make any new value an extreme outlier. The divisors are therefore bounded by the typical spread of the block.
     """
     parts: list[NDArray[np.float32]] = []
     for part in np.split(rows.std(axis=0), np.cumsum(blocks)[:-1]):
@@ -363,7 +374,10 @@ def _loss(logits: Floats, classes: Ints) -> float:
 
 
 def _abstention(data: _Data, folds: Sequence[tuple[Ints, Ints]], strength: float) -> tuple[float, float | None]:
-    """The threshold of familiarity, and the share of classes left out that it refuses (None with two classes)."""
+    """Return the familiarity threshold, and the mean share of left-out classes that it refuses.
+
+    The share is None with two classes.
+    """
     known = np.zeros(len(data.classes))
     for learn, check in folds:
         known[check] = _fit_head(data, learn, strength).familiarity(data.features[check])
@@ -418,7 +432,7 @@ def _of_class(data: _Data, predicted: Ints, number: int) -> ClassFigures:
 
 
 def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
-    """Mean F1 of the classes that occur."""
+    """Return the mean F1 of the classes that occur."""
     true, predicted_counts = np.bincount(classes, minlength=count), np.bincount(predicted, minlength=count)
     joint = np.bincount(classes[predicted == classes], minlength=count)
     there = true > 0
@@ -426,7 +440,7 @@ def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
 
 
 def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
-    """Expected calibration error (Naeini et al. 2015)."""
+    """Return the expected calibration error (Naeini et al. 2015)."""
     place = np.minimum((shares * bins).astype(int), bins - 1)
     inside = [place == number for number in range(bins) if (place == number).any()]
     return float(sum(abs(shares[rows].mean() - right[rows].mean()) * rows.mean() for rows in inside))

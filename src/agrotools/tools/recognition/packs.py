@@ -1,10 +1,10 @@
-"""Packs: recognisers that a user trained on own pictures (:mod:`agrotools.tools.recognition.pack_training`).
+"""Packs: recognisers that users train on their own pictures (:mod:`agrotools.tools.recognition.pack_training`).
 
-A pack is a folder: ``pack.json`` says what it knows and how well, ``weights.npz`` holds plain arrays, named by hash. It
-lies in the user's packs folder, where it is known by name, or anywhere else, where it is known by path (a value with a
-slash in it is a path).
+A pack is a folder: ``pack.json`` describes its classes and accuracy, and ``weights.npz`` holds plain arrays, checked
+against a hash. A pack in the user's packs folder is referred to by name, a pack elsewhere by path (any value that
+contains a slash).
 
-A pack that is missing, damaged, or was trained on other nets is a ``ToolError`` of the kind ``backend_unavailable``.
+A pack that is missing, damaged, or trained on other nets raises a ``ToolError`` of the kind ``backend_unavailable``.
 """
 
 import os
@@ -46,7 +46,7 @@ _Interval = tuple[FiniteFloat, FiniteFloat]
 
 
 class ClassFigures(FrozenModel):
-    """Figures of one class, out of fold."""
+    """Out-of-fold metrics of one class."""
 
     n: int
     precision: FiniteFloat
@@ -56,11 +56,12 @@ class ClassFigures(FrozenModel):
 
 
 class PackFigures(FrozenModel):
-    """Figures of a pack on pictures of its own collection that it was not trained on (out of fold, by group).
+    """Cross-validated metrics of a pack (out of fold, split by group) on its own collection of pictures.
 
     ``accuracy_95`` (Wilson 1927) counts groups, not pictures; ``macro_f1_95`` is a bootstrap over groups.
-    ``majority`` is the accuracy of always naming the largest class. ``refused_of_left_out``: the share of pictures of
-    a class, left out of training, that are refused at the threshold; None with two classes.
+    ``majority`` is the accuracy of always predicting the largest class. ``kept``: share of known pictures that the
+    threshold accepts. ``refused_of_left_out``: mean share of the pictures of a class that are refused at the threshold
+    if the class is left out of training; None with two classes.
     """
 
     pictures: int
@@ -85,11 +86,11 @@ class PackInfo(FrozenModel):
     classes: Annotated[tuple[str, ...], Field(min_length=2)]
     hand_features: int
     nets: dict[NetName, str]
-    """Shipped nets whose embeddings it reads, with the hashes of their weights."""
+    """Shipped nets whose embeddings the pack uses, with the hashes of their weights."""
     regularisation: FiniteFloat
     temperature: Annotated[FiniteFloat, Field(gt=0)]
     threshold: FiniteFloat
-    """Least familiarity (:meth:`PackHead.familiarity`) of a picture for an answer to be given."""
+    """Smallest familiarity (:meth:`PackHead.familiarity`) of a picture for which the pack gives an answer."""
     figures: PackFigures
     licence_note: str
     weights_sha256: str
@@ -103,7 +104,10 @@ class PackInfo(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class PackHead:
-    """``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32."""
+    """Linear classifier of a pack and its distribution of training features.
+
+    ``mean``, ``scale``: (features,); ``weights``: (features, classes); ``bias``: (classes,); all float32.
+    """
 
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
@@ -115,17 +119,17 @@ class PackHead:
         return (features - self.mean) / self.scale
 
     def logits(self, features: NDArray[np.float32]) -> Floats:
-        """Float64 (n, classes) of features (n, features) as they come."""
+        """Return logits, float64 (n, classes), of unstandardised features (n, features)."""
         return (self.standardised(features) @ self.weights + self.bias).astype(np.float64)
 
     def familiarity(self, features: NDArray[np.float32]) -> Floats:
-        """Similarity to the training pictures, float64 (n,); 0 at most."""
+        """Return the similarity to the training pictures, float64 (n,), at most 0."""
         return self.familiar.score(self.standardised(features))
 
 
 @dataclass(frozen=True, eq=False)
 class Pack:
-    """``seen``: uint8 (pictures, 32), hashes of the files it was trained on."""
+    """Loaded pack. ``seen``: uint8 (pictures, 32), SHA-256 hashes of the training files."""
 
     info: PackInfo
     head: PackHead
@@ -133,7 +137,7 @@ class Pack:
     seen: NDArray[np.uint8]
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
-        """The pack's answer for one picture, uint8 (rows, columns, 3)."""
+        """Classify one picture, uint8 (rows, columns, 3)."""
         features = np.concatenate(picture_features(pixels, self.nets))[None]
         if features.shape[1] != len(self.head.mean):
             raise unusable_weights(f"the pack {self.info.name}", "expects other features", _AGAIN)
@@ -142,7 +146,7 @@ class Pack:
         return Judgement(self.info.classes, logits, self.info.temperature, score, self.info.threshold)
 
     def has_seen(self, sha256: str) -> bool:
-        """True if a file of that hash was among its training pictures."""
+        """True if a file with this hash was among the training pictures."""
         digest = np.frombuffer(bytes.fromhex(sha256), np.uint8)
         return bool((self.seen == digest).all(axis=1).any())
 
@@ -152,10 +156,10 @@ def packs_folder() -> Path:
 
 
 def pack_path(name_or_path: str) -> Path:
-    """Path of the pack of that name, or at that path, whether it exists or not.
+    """Return the folder of a pack given by name or path, whether or not it exists.
 
     Raises:
-        UsageError: neither a path (with a slash) nor a name of letters, digits, ``_``, ``.`` and ``-``.
+        UsageError: the value is neither a path (with a slash) nor a name of letters, digits, ``_``, ``.`` and ``-``.
     """
     if os.sep in name_or_path:
         return Path(name_or_path).expanduser()
@@ -167,7 +171,11 @@ def pack_path(name_or_path: str) -> Path:
 
 
 def pack_files(name_or_path: str) -> tuple[Path, ...]:
-    """The files that the pack's answers depend on, beside the shipped nets."""
+    """Return the files of a pack: its description and its weights.
+
+    Raises:
+        ToolError: ``backend_unavailable``: there is no such pack.
+    """
     try:
         folder = pack_path(name_or_path)
     except UsageError as error:
@@ -181,7 +189,7 @@ def pack_files(name_or_path: str) -> tuple[Path, ...]:
 
 
 def list_packs() -> tuple[list[PackInfo], list[str]]:
-    """The packs in the user's packs folder by name, and what is wrong with those that cannot be used."""
+    """Return the packs in the user's packs folder, sorted by name, and the faults of unusable ones."""
     packs: list[PackInfo] = []
     faults: list[str] = []
     folder = packs_folder()
@@ -197,12 +205,12 @@ def list_packs() -> tuple[list[PackInfo], list[str]]:
 
 
 def load_pack(name_or_path: str) -> Pack:
-    """The pack of that name or at that path."""
+    """Load a pack by name or path."""
     return read_pack(pack_files(name_or_path)[0].parent)
 
 
 def read_pack(folder: Path) -> Pack:
-    """The pack in a folder; kept in memory until one of its files changes."""
+    """Load the pack in a folder; it is cached until one of its files changes."""
     try:
         stamps = [(folder / name).stat() for name in (DESCRIPTION, WEIGHTS)]
     except OSError as error:
@@ -258,10 +266,10 @@ def _training_hashes(arrays: Arrays) -> NDArray[np.uint8]:
 
 
 def refuse_existing_name(folder: Path) -> None:
-    """Refuse a place where no pack can be written, before anything is trained.
+    """Refuse a folder that exists or cannot be written, before training starts.
 
     Raises:
-        UsageError: something is there already, or nothing may be written there.
+        UsageError: the folder exists already, or its parent is not writable.
     """
     if folder.exists():
         raise UsageError(f"{folder} exists already", hint="name another pack with --out, or remove that one")
@@ -271,10 +279,10 @@ def refuse_existing_name(folder: Path) -> None:
 
 
 def save_pack(folder: Path, info: PackInfo, head: PackHead, training_hashes: Sequence[str]) -> PackInfo:
-    """Write a pack, whole or not at all; ``info.weights_sha256`` is filled in.
+    """Write a pack atomically and return its description with ``weights_sha256`` filled in.
 
     Raises:
-        UsageError: it cannot be written there.
+        UsageError: the folder cannot be written.
     """
     arrays: dict[str, NDArray[np.generic]] = {
         "mean": head.mean,

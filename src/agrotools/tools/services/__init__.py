@@ -1,8 +1,8 @@
-"""Requests of a tool in a worker to the process that started it: to a vision model, a network service, the sandbox.
+"""Requests from a tool in a worker to its parent process, for a vision model, a network service or the sandbox.
 
-Workers have no keys and start no processes. A tool whose back-end is outside of it states a :class:`Question` or a
-:class:`ServiceRequest`; the parent process, which alone has keys, answers it and runs the call again with the reply,
-from which the tool makes its result.
+Workers have no keys and start no processes. A tool with an external back-end issues a :class:`Question` or a
+:class:`ServiceRequest`. The parent process, which alone has keys, answers it and runs the call again with the reply,
+from which the tool builds its result.
 """
 
 import asyncio
@@ -15,36 +15,36 @@ from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.tools.workspace import replies_in_use
 
 VLM = "vlm"
-"""A vision model behind any OpenAI-compatible endpoint answers in place of a tool's own method."""
+"""Back-end that uses a vision model behind an OpenAI-compatible endpoint instead of the tool's own method."""
 LEARNED = "learned:"
-"""With the model's name behind it; what it does is in :mod:`agrotools.tools.learned`."""
+"""Back-end prefix, followed by the name of an open model; see :mod:`agrotools.tools.learned`."""
 NAME_A_MODEL = "name one with --vlm-model NAME and --vlm-base-url URL (vlm_model and vlm_base_url in a file)"
 SERPER = "serper"
 SEARXNG = "searxng"
 IMAGES = "openai-images:"
-"""With the name of the image model behind it."""
+"""Back-end prefix, followed by the name of the image model."""
 SANDBOX = "sandbox"
-"""Not on the network, but requested in the same way, so that a worker leaves no processes behind."""
+"""Back-end that is not on the network but requested in the same way, so that workers leave no processes behind."""
 MOST_QUESTIONS = 2
-"""The question, and one that tells what was wrong with the reply."""
+"""Maximum number of questions per call: the question, and one that explains what was wrong with the reply."""
 
 
 @dataclass(frozen=True)
 class ServiceRequest:
-    """Request to a service. ``pictures``: PNG or JPEG, where it works on pictures."""
+    """Request to a service. ``pictures``: PNG or JPEG, for services that work on pictures."""
 
     service: str
-    """the back-end as it was chosen, with its value: ``serper``, ``openai-images:NAME``, ``vlm``"""
+    """selected back-end, including its value: ``serper``, ``openai-images:NAME``, ``vlm``"""
     body: dict[str, Any]
     pictures: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True)
 class Question:
-    """Pictures and what is to be said of them.
+    """Question about pictures for a vision model.
 
-    ``pictures``: JPEG, in the order in which they are shown. ``schema``: JSON Schema of the reply. ``earlier``: a reply
-    to the same question, and what was wrong with it.
+    ``pictures``: JPEG, in the order in which they are shown. ``schema``: JSON Schema of the reply. ``earlier``: the
+    previous reply to the same question and the fault in it.
     """
 
     text: str
@@ -54,26 +54,26 @@ class Question:
     earlier: Sequence[str] | None = None
 
     def request(self) -> ServiceRequest:
-        """The question as a request; ``Question(**body, pictures=pictures)`` of it is equal to this one."""
+        """Return the question as a request, from which ``Question(**body, pictures=pictures)`` restores it."""
         body = {name: value for name, value in vars(self).items() if name != "pictures"}
         return ServiceRequest(VLM, body, self.pictures)
 
 
 class VisionModel(Protocol):
-    """Vision model as a running tool sees it."""
+    """Vision model as seen by a running tool."""
 
     @property
     def name(self) -> str:
-        """The model's name, as notes say it."""
+        """Name of the model as shown in notes."""
         ...
 
     def ask(self, question: Question) -> str:
-        """The model's reply, as it stands."""
+        """Return the model's unparsed reply."""
         ...
 
 
 class AnswerNeeded(BaseException):
-    """The tool cannot go on without the answer. Not an error: no tool may catch it."""
+    """Signal that the tool cannot continue without an answer. It is not an error, and no tool may catch it."""
 
     def __init__(self, request: ServiceRequest) -> None:
         super().__init__("an answer is needed")
@@ -82,31 +82,31 @@ class AnswerNeeded(BaseException):
 
 @dataclass
 class Replies:
-    """Replies to a worker's requests so far, and the name of the vision model if that is what answers them."""
+    """Replies to a worker's requests so far, and the name of the vision model, empty for other services."""
 
     replies: list[Any] = field(default_factory=list)
     name: str = ""
 
     def send(self, request: ServiceRequest) -> Any:
-        """The next reply.
+        """Return the next reply.
 
         Raises:
-            AnswerNeeded: it is not there yet.
+            AnswerNeeded: there is no reply to this request yet.
         """
         if self.replies:
             return self.replies.pop(0)
         raise AnswerNeeded(request)
 
     def ask(self, question: Question) -> str:
-        """The vision model's next reply; see :meth:`send`."""
+        """Return the next reply of the vision model; see :meth:`send`."""
         return self.send(question.request())
 
 
 def request_service(request: ServiceRequest) -> dict[str, Any]:
-    """The reply of a service: from the process that started this worker, or asked for here where this is no worker.
+    """Return the reply of a service, requested by the parent process or, outside of workers, by this process.
 
     Raises:
-        ToolError: ``backend_unavailable``, ``timeout``, ``limit`` or ``invalid_argument``, as the service's failure is.
+        ToolError: ``backend_unavailable``, ``timeout``, ``limit`` or ``invalid_argument``, depending on the failure.
     """
     replies = replies_in_use()
     if replies is not None:
@@ -127,10 +127,10 @@ def _run(reply: Coroutine[Any, Any, dict[str, Any]]) -> dict[str, Any]:
 
 
 def check_service(backend: str) -> None:
-    """Check that what a service needs is there before anything is asked.
+    """Check the key and address of a service before it is used.
 
     Raises:
-        UsageError: no key or address, or one that cannot be.
+        UsageError: the key or address is missing or malformed, or ``backend`` is not a service.
     """
     from agrotools.tools.services.web import images_endpoint, search_endpoint
 
@@ -138,17 +138,17 @@ def check_service(backend: str) -> None:
         search_endpoint(backend)
     elif backend.startswith(IMAGES):
         images_endpoint()
-    elif backend != SANDBOX:  # whether there is a sandbox is said by the first call that needs it
+    elif backend != SANDBOX:  # the first call that needs the sandbox reports if it is missing
         raise UsageError(f"{backend!r} is no service on the network")
 
 
 async def answer(request: ServiceRequest) -> dict[str, Any]:
-    """The reply of the service that a request is for, as JSON (pictures in base64).
+    """Send a request to its service and return the reply as JSON (pictures in base64).
 
     Raises:
-        ToolError: what the request or the service's state is to blame for.
-        InfrastructureError: no reply can be had.
-        UsageError: no key or address, or one that the service refuses.
+        ToolError: the service refuses the request, or its reply is too long.
+        InfrastructureError: the service does not reply.
+        UsageError: the key or address is missing or refused by the service.
     """
     if request.service in (SERPER, SEARXNG):
         from agrotools.tools.services.web import search

@@ -1,6 +1,6 @@
-"""Questions of tools to the vision model: pictures as it gets them, the reply in the form that was asked for.
+"""Tasks for the vision model: encoding of pictures, questions, and validated replies.
 
-Pictures are uint8 (rows, columns, 3). Every task raises a ``ToolError`` as :func:`ask_model` does.
+Pictures are uint8 (rows, columns, 3). Every task raises the errors of :func:`ask_model`.
 """
 
 import io
@@ -29,7 +29,7 @@ ReplyType = TypeVar("ReplyType", bound=BaseModel)
 
 
 class ModelReply(BaseModel):
-    """Base of the replies that are asked for; further fields are ignored."""
+    """Base class of replies; additional fields are ignored."""
 
     model_config = ConfigDict(frozen=True, extra="ignore", allow_inf_nan=False)
 
@@ -42,18 +42,18 @@ def ask_model(
     *,
     max_output_tokens: int = 1024,
 ) -> tuple[ReplyType, str]:
-    """Ask the vision model of the running tool; its reply in the form that was asked for, and the note on it.
+    """Ask the vision model of the running tool; return the parsed reply and a note on its origin.
 
-    A reply that is not in that form gets one question that says what is wrong with it.
+    After an invalid reply the model is asked once more, with an explanation of the fault.
 
     Args:
-        text: what is wanted, in words. The schema of ``reply_type`` is written below it.
-        reply_type: what the reply is read as.
-        check: what is wrong with a reply that has the form; None where nothing is.
+        text: instruction in words. The schema of ``reply_type`` is appended to it.
+        reply_type: type of the reply.
+        check: function that returns the fault in a well-formed reply, or None if it is valid.
 
     Raises:
-        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two replies in no usable form), and what
-            the endpoint's failures are told as.
+        ToolError: ``backend_unavailable`` (no vision model), ``tool_failed`` (two invalid replies), and errors of the
+            endpoint.
     """
     model = vision_in_use()
     if model is None:
@@ -77,7 +77,7 @@ def ask_model(
 def _read(
     reply: str, reply_type: type[ReplyType], check: Callable[[ReplyType], str | None]
 ) -> tuple[ReplyType | None, str]:
-    """The last value in a reply that is what was wanted; else what is wrong with the last."""
+    """Return the last valid JSON value in a reply, or None and the fault in the last value."""
     text = reply[-_LONGEST_REPLY:]
     fault = f"it holds no JSON: {_excerpt(text)}" if text.strip() else "it is empty"
     is_last = True
@@ -110,7 +110,7 @@ _QUALITY = 90
 
 @dataclass(frozen=True)
 class ModelPicture:
-    """The part ``box`` of a picture (in its pixels), encoded; ``width_px`` and ``height_px`` are those sent."""
+    """Encoded part ``box`` of a picture, in its pixels. ``width_px``, ``height_px``: size of the encoded picture."""
 
     jpeg: bytes
     width_px: int
@@ -123,7 +123,7 @@ class ModelPicture:
         return f"{self.width_px} x {self.height_px} pixels"
 
     def original(self, boxes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Boxes (n, 4) in pixels as sent, in pixels of the picture; what stands over its edge is cut off."""
+        """Convert boxes (n, 4) from pixels of the encoded picture to pixels of the original, clipped to ``box``."""
         x0, y0, x1, y1 = self.box
         across, down = (x1 - x0) / self.width_px, (y1 - y0) / self.height_px
         placed = boxes * np.array([across, down, across, down]) + np.array([x0, y0, x0, y0])
@@ -131,7 +131,7 @@ class ModelPicture:
 
 
 def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
-    """The part ``box`` of a picture, uint8 (rows, columns, 3), as a JPEG of at most 1,568 px a side."""
+    """Encode the part ``box`` of a picture, uint8 (rows, columns, 3), as a JPEG of at most 1,568 px a side."""
     from PIL import Image
 
     x0, y0, x1, y1 = box
@@ -143,7 +143,7 @@ def picture_for_model(pixels: NDArray[np.uint8], box: Box) -> ModelPicture:
 
 
 class TextAnswer(NamedTuple):
-    """Words, and what to say of them."""
+    """Text of the model, with notes and flags."""
 
     text: str
     notes: tuple[str, ...]
@@ -151,9 +151,9 @@ class TextAnswer(NamedTuple):
 
 
 class FoundObjects(NamedTuple):
-    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names; what to say of them.
+    """Boxes (n, 4) in pixels of the whole picture, scores (n,) and names, with notes and flags.
 
-    ``names``: what each is, or the text of a line; empty where all are what was looked for.
+    ``names``: name of each object or text of each line; empty if all objects are of the requested kind.
     """
 
     boxes: NDArray[np.float64]
@@ -164,7 +164,10 @@ class FoundObjects(NamedTuple):
 
 
 class RankedNames(NamedTuple):
-    """``candidates``: names of the list with scores in 0..1, best first; empty where the model sees none of them."""
+    """Ranked names, with notes and flags.
+
+    ``candidates``: names from the given list with scores in 0..1, best first; empty if the model sees none of them.
+    """
 
     candidates: tuple[tuple[str, float], ...]
     notes: tuple[str, ...]
@@ -172,7 +175,7 @@ class RankedNames(NamedTuple):
 
 
 class OutlineSet(NamedTuple):
-    """Outlines, each (points, 2) in pixels of the whole picture, and a score of each; what to say of them."""
+    """Outlines, each (points, 2) in pixels of the whole picture, and their scores, with notes and flags."""
 
     outlines: list[NDArray[np.float64]]
     scores: list[float]
@@ -184,7 +187,7 @@ LONGEST = 1500
 MOST_THINGS = 300
 _OVER_EDGE = 0.02
 _LONG_REPLY = 12_000
-"""Output tokens, enough for 300 boxes; a budget sets this much aside for each question."""
+"""Output tokens that are enough for 300 boxes; a budget reserves this number for each question."""
 _OWN_WORD = "scores are the model's own word"
 
 Edges = Annotated[
@@ -241,7 +244,7 @@ class OutlinedThings(ModelReply):
 
 
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """Description of the part ``box`` of a picture, uint8 (rows, columns, 3), or the answer to ``question``."""
+    """Describe the part ``box`` of a picture, uint8 (rows, columns, 3), or answer ``question`` about it."""
     instruction = (
         f"Answer this question about the picture: {_quote(question)}"
         if question
@@ -251,7 +254,10 @@ def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) 
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
-    """Value of ``attribute`` for the object in the part ``box`` of a picture. The model sees the part in its place."""
+    """Describe ``attribute`` of the object in the part ``box`` of a picture.
+
+    The model gets the part, and the whole picture with a frame around the part.
+    """
     height, width = pixels.shape[:2]
     part = picture_for_model(pixels, box)
     whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
@@ -263,7 +269,7 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
-    """Changes from one picture to another, both uint8 (rows, columns, 3), as far as ``question`` asks for them."""
+    """Describe the changes between two pictures, both uint8 (rows, columns, 3), that ``question`` asks for."""
     first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
     instruction = (
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
@@ -273,16 +279,16 @@ def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) 
 
 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
-    """The formula in the part ``box`` of a picture, as LaTeX."""
+    """Read the formula in the part ``box`` of a picture as LaTeX."""
     picture = picture_for_model(pixels, box)
     reply, note = ask_model("Write the formula in this picture as LaTeX, exactly as it stands.", (picture,), Formula)
     return TextAnswer(reply.latex, (f"formula: {note}",), (FLAG,))
 
 
 def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> FoundObjects:
-    """All things of ``names`` in the part ``box`` of a picture.
+    """Find all objects of the kinds ``names`` in the part ``box`` of a picture.
 
-    A name outside the list is no usable reply.
+    A reply with a name outside the list is invalid.
     """
     instruction = (
         "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
@@ -292,7 +298,7 @@ def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> 
 
 
 def read_lines(pixels: NDArray[np.uint8], box: Box) -> FoundObjects:
-    """The lines of text in the part ``box`` of a picture, in reading order."""
+    """Read the lines of text in the part ``box`` of a picture, in reading order."""
     instruction = (
         "Read all text in the picture, line by line in reading order, exactly as it stands, misprints included: one "
         "entry for each line, its text as the name, in the language it is written in."
@@ -301,7 +307,7 @@ def read_lines(pixels: NDArray[np.uint8], box: Box) -> FoundObjects:
 
 
 def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
-    """The outlines of what ``text`` names in the part ``box`` of a picture."""
+    """Outline the objects that ``text`` names in the part ``box`` of a picture."""
     picture = picture_for_model(pixels, box)
     instruction = (
         f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
@@ -346,7 +352,7 @@ def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: fr
 def _placed(
     picture: ModelPicture, things: "Sequence[NamedThing | SeenObject]"
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Boxes in pixels of the whole picture, and scores."""
+    """Return boxes (n, 4) in pixels of the whole picture and scores (n,)."""
     boxes = picture.original(np.array([thing.box for thing in things], np.float64).reshape(-1, 4))
     return boxes, np.array([thing.score for thing in things], np.float64)
 
@@ -402,7 +408,7 @@ class SeenObjects(ModelReply):
 
 
 def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundObjects:
-    """Boxes of ``target`` in the part ``box`` of a picture, best first."""
+    """Find ``target`` in the part ``box`` of a picture; boxes are sorted by score, best first."""
     picture = picture_for_model(pixels, box)
     text = (
         f"Find every {_quote(target)} in this picture of {picture.size}. Give each one a box that fits it "
@@ -429,7 +435,7 @@ class SeenRegion(ModelReply):
 
 
 def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """Description by a vision model of the part ``box`` of a picture, or its answer to ``question``."""
+    """Describe the part ``box`` of an agricultural picture, or answer ``question`` about it, without measurements."""
     picture = picture_for_model(pixels, box)
     instruction = (
         f"Answer this question about the picture: {_quote(question)}"
@@ -460,15 +466,15 @@ class NamedGuesses(ModelReply):
 def choose_name(
     pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
 ) -> RankedNames:
-    """Names chosen by a vision model for the part ``box`` of a picture, uint8 (rows, columns, 3).
+    """Choose names for the part ``box`` of a picture, uint8 (rows, columns, 3).
+
+    A reply with a name outside the list is invalid.
 
     Args:
-        what: what is to be named: "weed species", "disease or pest of bean".
-        names: all that may be said; at least one, at most 400.
-        top_k: candidates at most.
-        hint: a sentence more about the picture.
-
-    A name outside the list is no usable reply.
+        what: kind of thing to name: "weed species", "disease or pest of bean".
+        names: allowed names, 1 to 400; any beyond 400 are ignored.
+        top_k: maximum number of candidates.
+        hint: additional sentence about the picture.
     """
     picture = picture_for_model(pixels, box)
     known = {_folded(name): name for name in names[:MOST_NAMES]}

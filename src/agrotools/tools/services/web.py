@@ -1,7 +1,7 @@
-"""Services on the network: a search of the web (Serper's API or a SearXNG) and images in the form of OpenAI's endpoint.
+"""Network services: web search (Serper API or SearXNG) and image generation (OpenAI images endpoint).
 
-Either search becomes the same plain form; no page that was found is opened. Searches can be recorded in a file, one to
-a line, and replayed from it. Redirects are not followed, since they would carry the key elsewhere.
+Results of both search services are converted to the same plain form; the pages found are not opened. Searches can be
+recorded in a file, one per line, and replayed from it. Redirects are not followed because they could leak the key.
 """
 
 import asyncio
@@ -34,7 +34,7 @@ _LONGEST_TEXT = 2_000
 
 @dataclass(frozen=True)
 class Endpoint:
-    """Address and key of a service, ``name`` as messages call it, and the environment variable of the key."""
+    """Name for messages, address and key of a service, and the environment variable that holds the key."""
 
     name: str
     url: str
@@ -44,7 +44,7 @@ class Endpoint:
 
 @dataclass(frozen=True)
 class Patience:
-    """Time limit of one attempt, number of attempts, and total waiting time between them."""
+    """Time limit of one attempt, maximum number of attempts, first wait and total wait between them, all in seconds."""
 
     timeout_s: float = 20.0
     attempts: int = 3
@@ -57,10 +57,10 @@ _FOR_IMAGES = Patience(timeout_s=300.0, attempts=3, first_wait_s=1.0, waits_s=12
 
 
 def checked_url(url: str, variable: str) -> str:
-    """The address in the environment variable of that name.
+    """Return ``url``, the value of the environment variable ``variable``, without a trailing slash.
 
     Raises:
-        UsageError: not an HTTP address, or one that holds a secret.
+        UsageError: it is not an HTTP address, or contains a user name, password or query.
     """
     try:
         parts = urlsplit(url)
@@ -91,16 +91,18 @@ async def exchange(
     form: Any = None,
     **request: Any,
 ) -> Any:
-    """The JSON of a good reply. 408, 429, 5xx and broken connections are tried again; ``Retry-After`` is obeyed.
+    """Send a request and return the JSON of a successful reply.
+
+    HTTP 408, 409, 425, 429 and 5xx, time-outs and broken connections are retried; ``Retry-After`` is respected.
 
     Args:
-        form: makes a new form for each attempt, called without arguments.
-        request: ``json`` or ``params``, as aiohttp takes them.
+        form: function without arguments that returns a new form for each attempt.
+        request: ``json`` or ``params`` of aiohttp.
 
     Raises:
         UsageError: the service refuses the key or the address.
-        InfrastructureError: no reply within the budget, or one that is not JSON.
-        ToolError: ``invalid_argument``: the service refuses this request; ``limit``: its reply has no end.
+        InfrastructureError: there is no reply within the limits of ``patience``, or it is not JSON.
+        ToolError: ``invalid_argument``: the service refuses this request; ``limit``: its reply is too long.
     """
     attempt, waited_s = 0, 0.0
     timeout = aiohttp.ClientTimeout(total=patience.timeout_s)
@@ -145,7 +147,7 @@ async def exchange(
 
 
 def unknown_form(endpoint: Endpoint, hint: str = "is its address right?") -> InfrastructureError:
-    """The error for a reply that cannot be read."""
+    """Return the error for a reply in an unknown form."""
     return InfrastructureError(f"{endpoint.name} replied in no form that is known", hint=hint)
 
 
@@ -159,7 +161,7 @@ async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
 
 
 def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
-    """Raise the error of a reply that is not retryable."""
+    """Raise the error of a status that is not retryable; return for any other status."""
     name, variable = endpoint.name, endpoint.key_variable
     if status in (401, 403):
         hint = "does it ask for a key? A SearXNG must allow the format json (search.formats in its settings)"
@@ -173,7 +175,7 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
 
 
 def _message_in(body: bytes) -> str:
-    """Error message in a server's reply, in any of the usual forms."""
+    """Return the error message in a server's reply, in any of the usual forms, or an empty text."""
     try:
         value = orjson.loads(body)
     except orjson.JSONDecodeError:
@@ -186,10 +188,10 @@ def _message_in(body: bytes) -> str:
 
 
 def search_endpoint(backend: str) -> Endpoint:
-    """The search service that the environment names: SERPER_API_KEY and AGROTOOLS_SEARCH_URL.
+    """Return the search service configured by SERPER_API_KEY and AGROTOOLS_SEARCH_URL.
 
     Raises:
-        UsageError: what the back-end needs is not set, or not an address.
+        UsageError: a variable that the back-end needs is not set or not valid.
     """
     url = os.environ.get(SEARCH_URL, "").strip()
     if backend == SERPER:
@@ -209,9 +211,9 @@ def search_endpoint(backend: str) -> Endpoint:
 
 
 async def search(backend: str, query: str, k: int, patience: Patience = _FOR_SEARCHES) -> dict[str, Any]:
-    """Results of a service: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}``, k results at most.
+    """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
 
-    Where AGROTOOLS_SEARCH_RECORD names a folder, what was found is added to the file ``searches.jsonl`` in it.
+    If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it.
 
     Raises:
         UsageError, InfrastructureError, ToolError: see :func:`exchange`.
@@ -232,7 +234,7 @@ async def search(backend: str, query: str, k: int, patience: Patience = _FOR_SEA
 
 
 def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
-    """A reply of Serper's form in the plain form."""
+    """Convert a reply of Serper to the plain form."""
     box, graph = reply.get("answerBox") or {}, reply.get("knowledgeGraph") or {}
     highlighted = box.get("snippetHighlighted")
     answer = box.get("answer") or box.get("snippet") or highlighted
@@ -248,7 +250,7 @@ def read_serper(reply: dict[str, Any], k: int) -> dict[str, Any]:
 
 
 def read_searxng(reply: dict[str, Any], k: int) -> dict[str, Any]:
-    """A reply of SearXNG in the plain form."""
+    """Convert a reply of SearXNG to the plain form."""
     answers = [item.get("answer") if isinstance(item, dict) else item for item in reply.get("answers") or []]
     boxes = reply.get("infoboxes") or []
     return {
@@ -280,7 +282,7 @@ class Knowledge(BaseModel):
 
 
 class RecordedSearch(BaseModel):
-    """A line of ``searches.jsonl``; when and by which service it was found is there for people."""
+    """Line of ``searches.jsonl``. Its fields for the time and the service are for human readers and ignored here."""
 
     query: str
     k: int = 0
@@ -290,36 +292,36 @@ class RecordedSearch(BaseModel):
 
 
 def query_key(query: str) -> str:
-    """Key of a query: letter case and spaces do not count."""
+    """Return a key that ignores the letter case and spacing of a query."""
     return " ".join(query.casefold().split())
 
 
 def record_search(place: str, backend: str, query: str, k: int, page: dict[str, Any]) -> None:
-    """Add a search to the folder's file. A disk that is full or read-only costs the record, not the search."""
+    """Append a search to the file in a folder. If the disk is full or read-only, only the record is lost."""
     line = {"query": query, "k": k, "service": backend, "at": datetime.now(UTC).isoformat(timespec="seconds"), **page}
     folder = Path(place).expanduser()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with recording_path(place).open("ab", buffering=0) as file:  # whole, whoever else adds a line
+        with recording_path(place).open("ab", buffering=0) as file:  # one write per line, safe with concurrent writers
             file.write((json.dumps(line, ensure_ascii=False) + "\n").encode())
     except OSError:
         return
 
 
 def recording_path(place: str) -> Path:
-    """The file of recorded searches at a path: that file, or the one in that folder."""
+    """Return the path of a file of recorded searches, given the file or its folder."""
     path = Path(place).expanduser()
     return path / "searches.jsonl" if path.is_dir() else path
 
 
 def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
-    """The last recorded search of that query that asked for as many results at least, else the last of it; or None.
+    """Return the last recorded search of a query with at least ``k`` results requested, else the last one, or None.
 
     Raises:
         OSError: the file cannot be read.
-        ValueError: a line of it is no recorded search (a torn last line is passed over).
+        ValueError: a line is not a recorded search (an incomplete last line is ignored).
     """
-    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # other line breaks may stand in text
+    lines = recording_path(place).read_text(encoding="utf-8").split("\n")  # text may contain other line breaks
     best: RecordedSearch | None = None
     for number, line in enumerate(lines, start=1):
         if not line.strip():
@@ -327,7 +329,7 @@ def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
         try:
             entry = RecordedSearch.model_validate_json(line)
         except ValidationError as error:
-            if number == len(lines):  # what ends in a line break has an empty last line
+            if number == len(lines):  # incomplete: a complete file ends with an empty line
                 break
             raise ValueError(f"line {number} is no recorded search") from error
         if query_key(entry.query) == query_key(query) and (entry.k >= k or best is None or best.k < k):
@@ -339,11 +341,13 @@ def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
 
 
 def images_endpoint() -> Endpoint:
-    """The endpoint that the environment names: AGROTOOLS_IMAGES_URL (default: OpenAI's own) and the key in
-    OPENAI_API_KEY, or in the variable that AGROTOOLS_IMAGES_KEY_ENV names.
+    """Return the images endpoint configured by the environment.
+
+    The address is in AGROTOOLS_IMAGES_URL (default: OpenAI), the key in OPENAI_API_KEY or in the variable named by
+    AGROTOOLS_IMAGES_KEY_ENV.
 
     Raises:
-        UsageError: no usable address, or no key where OpenAI's own endpoint is asked.
+        UsageError: the address is not valid, or a required key is missing.
     """
     base_url = os.environ.get(IMAGES_URL, "").strip()
     variable = os.environ.get(IMAGES_KEY_NAME, "").strip() or "OPENAI_API_KEY"
@@ -354,7 +358,7 @@ def images_endpoint() -> Endpoint:
         and urlsplit(base_url).hostname != urlsplit(OPENAI_URL).hostname
         and not os.environ.get(IMAGES_KEY_NAME)
     ):
-        key = ""  # a vendor's key goes to no other server unasked
+        key = ""  # never send a vendor's key to another server by default
     elif not _is_key(key):
         raise UsageError(
             f"the environment variable {variable} holds no API key", hint="it must hold the key for images"
@@ -365,15 +369,15 @@ def images_endpoint() -> Endpoint:
 async def draw(
     model: str, prompt: str, pictures: tuple[bytes, ...] = (), patience: Patience = _FOR_IMAGES
 ) -> dict[str, Any]:
-    """A picture made from words, or from words and a picture: ``{"picture": base64, "revised_prompt": text | None}``.
+    """Generate a picture from a prompt and optional pictures: ``{"picture": base64, "revised_prompt": text | None}``.
 
     Raises:
-        UsageError, InfrastructureError, ToolError: see :func:`exchange`; InfrastructureError too for a reply that names
-            an address instead of holding the picture.
+        UsageError, InfrastructureError, ToolError: see :func:`exchange`; InfrastructureError also for a reply that has
+            an address instead of the picture.
     """
     endpoint = images_endpoint()
     fields = {"model": model, "prompt": prompt, "n": 1}
-    if not model.startswith("gpt-image"):  # these send the picture itself, and refuse to be told so
+    if not model.startswith("gpt-image"):  # gpt-image models always send the picture itself and reject this field
         fields["response_format"] = "b64_json"
 
     def form() -> aiohttp.FormData:

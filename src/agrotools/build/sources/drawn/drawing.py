@@ -71,8 +71,7 @@ def _finished(missing: Sequence[Order], places: Mapping[Order, Path], workers: i
     """Yield the orders as they finish, each drawn in one of ``workers`` processes.
 
     Workers are fresh interpreters that only import the drawing code, because pictures must not depend on what the
-    caller
-    has imported or seeded, and the caller's script must not be run again.
+    caller has imported or seeded, and the caller's script must not be run again.
     """
     waiting = list(reversed(missing))
     running: dict[Order, Popen[str]] = {}

@@ -219,8 +219,7 @@ def _pond_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
     ``pond``: the event in one pair; ``pond_water``: the water of each pair; ``pond_marked``: the part inside a mark on
-    the
-    first picture.
+    the first picture.
     """
 
     def words(gsd_m: float) -> dict[str, str]:

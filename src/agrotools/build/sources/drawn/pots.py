@@ -54,8 +54,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
     ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one of
-    two
-    plants, in two weeks.
+    two plants, in two weeks.
     """
     record = cast("dict[str, Any]", drawn.record)
     note = "Drawn. A potted weed from the side; the dark disc beside it is {disc_cm:g} cm across."

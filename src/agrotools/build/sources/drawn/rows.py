@@ -103,10 +103,8 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
     ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``composite``: three bands of a
-    raster
-    each, with the class map; ``all_bands``: the whole raster with the class map; ``row_part``: the part of a photo
-    inside a
-    red box.
+    raster each, with the class map; ``all_bands``: the whole raster with the class map; ``row_part``: the part of a
+    photo inside a red box.
     """
     record = cast("dict[str, Any]", drawn.record)
     view: View = ("photo", "bands", "photo", "map")[drawn.seed % 4]  # pyright: ignore[reportAssignmentType]

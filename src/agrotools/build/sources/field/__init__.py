@@ -1,7 +1,7 @@
 """The ``field`` benchmark: questions on real images with ground truth, from local data sets.
 
-Each data set is a part: an adapter reads it into subjects and names the templates that suit them. A part whose folder
-is absent is left out and listed in the metadata.
+Each data set is a part: an adapter reads it into subjects and names the templates that suit them. Parts whose folders
+do not exist are left out and listed in the metadata.
 """
 
 from pathlib import Path
@@ -34,23 +34,23 @@ PARTS: dict[str, Adapter] = {
     "orchard_pears": orchard("pear", "orchard_pears"),
     "orchard_cherries": orchard("cherry", "orchard_cherries"),
 }
-"""By name of the folder in which the data set lies."""
+"""Adapters by the name of the data set's folder."""
 
 
 def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Build the benchmark from the data sets side by side in ``folder`` (or from CWFID alone) into ``out``.
+    """Build the benchmark from the data sets in subfolders of ``folder``, or from CWFID alone, into ``out``.
 
     Returns:
-        The header, whose licence names the terms of every data set that was used.
+        The header; its licence lists the terms of every data set used.
 
     Raises:
-        BenchmarkError: no data set is there, one is incomplete, or ``out`` holds something other than a benchmark.
+        BenchmarkError: there is no data set, one is incomplete, or ``out`` holds something other than a benchmark.
     """
     check_replaceable(out)
     if not folder.is_dir():
         raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data sets: --source field=DIR")
     there = [name for name in PARTS if (folder / name).is_dir()]
-    # Where none is there: CWFID in its authors' layout, or what is wrong with it.
+    # Without subfolders, read CWFID in its authors' layout, or raise an error that describes what is missing.
     parts = [PARTS[name](folder / name) for name in there] or [weeds(folder)]
     absent: list[JsonValue] = [*sorted(PARTS.keys() - there)]
     return assembled(

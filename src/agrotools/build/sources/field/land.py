@@ -57,7 +57,7 @@ def scene(data: DataSet) -> Part:
     subjects: list[Subject] = []
     for number, item in enumerate(read_items(data.folder, ("bands",), ("raster",))):
         if len(item["bands"] if isinstance(item["bands"], list) else ()) != len(_BANDS):
-            continue  # a hyperspectral file, for which there is no truth but its size
+            continue  # a hyperspectral file, whose only known truth is its size
         with open_raster(data.folder / item["raster"]) as raster:
             values = raster.read([3, 4]).astype(np.float64)
         index = (values[1] - values[0]) / (values[1] + values[0])
@@ -99,7 +99,8 @@ def _subject(
 
 
 LEVIR_GSD_M = 0.5
-"""Chen and Shi 2020. That of the DSIFN tiles, which were cut and resized, is not known."""
+"""Pixel size of LEVIR-CD, metres (Chen and Shi 2020). That of the DSIFN tiles, which were cut and resized, is unknown.
+"""
 
 
 @adapter("field.levir_cd")
@@ -131,9 +132,11 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
 def change_subjects(
     name: str, files: tuple[SampleFile, ...], mask: NDArray[np.bool_], changed: str, gsd_m: float | None
 ) -> list[Subject]:
-    """A pair of pictures (``files``: before, after) as a whole and by its halves, for the questions about change.
+    """Return the subjects of a pair of pictures (``files``: before, after), as a whole and by its halves.
 
-    ``changed`` is what happened where ``mask`` is true, as it is said after "was".
+    Args:
+        mask: True for changed pixels.
+        changed: the kind of change, as a participle that follows "was".
     """
     across, down = halves(mask.shape[1], mask.shape[0])
 
@@ -160,7 +163,7 @@ def change_subjects(
 
 
 def change_truth(change: NDArray[np.bool_], gsd_m: float | None, **more: Any) -> dict[str, Any]:
-    """Result of a perfect ``detect_change`` that marks these pixels, with ``more`` of its fields."""
+    """Return the result of a perfect ``detect_change`` that marks these pixels, with further fields in ``more``."""
     changed_px = int(np.count_nonzero(change))
     area_m2 = None if gsd_m is None else round_significant(changed_px * gsd_m**2, _DIGITS)
     return {
@@ -186,7 +189,7 @@ def ndvi(data: DataSet) -> Part:
         size = values.shape[1], values.shape[0]
         file = data.originals.raster(path, size, ("NDVI",), "NDVI from Sentinel-2, one band, -1 to 1.", gsd_m)
         dates.append((file, float(np.nanmean(values.astype(np.float64)))))
-    # Neighbouring pairs share a date, so that samples of one place are one cluster.
+    # Consecutive pairs share a date, so all samples of one place are one cluster.
     return data.part([_ndvi_subject(number, *pair) for number, pair in enumerate(pairwise(dates))], ["ndvi"])
 
 
@@ -233,11 +236,11 @@ def canopy(data: DataSet) -> Part:
 def canopy_subjects(
     name: str, file: SampleFile, heights: NDArray[np.float32], rng: np.random.Generator
 ) -> list[Subject]:
-    """Things of one raster: of all of it, its halves, its quarters, and three boxes drawn by ``rng``.
+    """Return subjects of one raster: the whole raster, its halves, its quarters, and three boxes drawn by ``rng``.
 
     Args:
-        file: the raster, not named yet.
-        heights: metres (rows, columns), NaN where there is no data, which fills less than a tenth of the raster.
+        file: the raster, without its final name.
+        heights: metres (rows, columns), NaN without data (less than a tenth of the raster).
     """
     file = file.model_copy(update={"name": _CANOPY_FILE})
     rows, columns = heights.shape
@@ -246,7 +249,7 @@ def canopy_subjects(
     windows = [(f"window {number}", box) for number, box in enumerate(boxes, start=1)]
 
     def subject(of: str, parts: Sequence[tuple[str, Region | None]]) -> Subject:
-        @cache  # one part is asked about in many ways, and its percentiles take their time
+        @cache  # a part is used in many questions, and its percentiles are slow to compute
         def shown(index: int, _: int) -> Thing:
             return _canopy_thing(file, heights, parts[index][1], parts[index][0])
 
@@ -271,7 +274,7 @@ def _canopy_thing(file: SampleFile, heights: NDArray[np.float32], region: Region
 
 
 def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: float | None) -> dict[str, Any]:
-    """Result of a perfect ``estimate_canopy_height`` of metres (rows, columns), NaN where there is no data."""
+    """Return a perfect ``estimate_canopy_height`` result for heights in metres (rows, columns), NaN without data."""
     values = cut_out(heights, region).astype(np.float64)
     values = values[np.isfinite(values)]
     canopy = values[values >= BREAK_M]
@@ -294,7 +297,7 @@ def height_truth(heights: NDArray[np.float32], region: Region | None, gsd_m: flo
 
 
 def _boxes(rng: np.random.Generator, rows: int, columns: int) -> list[Region]:
-    """Three windows of a third to a half of each side."""
+    """Return three windows of a third to a half of each side."""
     regions: list[Region] = []
     for _ in range(3):
         width, height = (round(side * rng.uniform(0.33, 0.5)) for side in (columns, rows))

@@ -19,7 +19,7 @@ from agrotools.vision.reading import read_labels
 _LEAF, _SYMPTOM = 1, 2
 _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
-"""Names of labels in questions, where they differ from the label."""
+"""Words for labels in questions, if they differ from the label."""
 _NO_WEED = "negative"
 
 
@@ -47,7 +47,7 @@ def _severity(mask: Path) -> dict[str, Any]:
 
 
 def leaf_photos(crop: str) -> Adapter:
-    """Reader of photographs of one crop's leaves, whose diseases are named."""
+    """Return the reader of photographs of one crop's leaves with named diseases."""
 
     @adapter(f"field.{crop}_leaf_class")
     def read(data: DataSet) -> Part:
@@ -80,7 +80,7 @@ def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
 
 
 def diagnosis_of(label: str, entry: Entry) -> dict[str, Any]:
-    """Result of a perfect ``diagnose_pest_disease`` of a picture that a data set names ``label``."""
+    """Return the result of a perfect ``diagnose_pest_disease`` for a picture with the label ``label``."""
     candidate = {
         "label": label,
         "common_name": entry.names.en,
@@ -100,10 +100,10 @@ def weed_photos(data: DataSet) -> Part:
 
 
 def weed_subjects(name: str, pictures: Iterable[tuple[Path, str]], data: DataSet) -> list[Subject]:
-    """Subjects of pictures with their labels (one of the eight weeds, or ``negative``), two by two.
+    """Return subjects of pairs of pictures with their labels (one of the eight weeds, or ``negative``).
 
     Raises:
-        BenchmarkError: the knowledge base does not have a plant of that name.
+        BenchmarkError: the knowledge base has no plant of that name.
     """
     note = "Rangeland in northern Australia, seen from above."
     photos = [(data.originals.file(path, note=note), _weed_truth(label)) for path, label in pictures]
@@ -125,12 +125,15 @@ def _weed_truth(label: str) -> dict[str, Any]:
 
 
 FOCAL_PX = 955.0
-"""The data do not say it. Estimated from the two calibration spheres that stand in every frame (60 and 120 mm)."""
+"""Focal length in pixels.
+
+It is not documented, but estimated from the two calibration spheres in every frame (60 and 120 mm).
+"""
 _SPHERES = "BALL"
 TOGETHER = 3
-"""Fruits of one subject: the most that a question is about."""
+"""Maximum number of fruits in a question, and number of fruits of one subject."""
 _WELL_SEEN = "NO"
-"""Value of ``occluded``: a size is only asked of fruits that are seen whole."""
+"""Value of ``occluded`` for fully visible fruits, the only ones whose size is asked for."""
 
 
 @adapter("field.rgbd_apples")
@@ -151,7 +154,7 @@ def apples(data: DataSet) -> Part:
 
 
 def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[tuple[int, ...], float]]:
-    """Box and calliper size of each fruit that is seen whole."""
+    """Return box and calliper size of each fully visible fruit."""
     try:
         return [
             (tuple(int(edge) for edge in fruit["box"]), float(fruit["caliber_mm"]))
@@ -165,7 +168,10 @@ def _fruits(folder: Path, item: dict[str, Any]) -> list[tuple[tuple[int, ...], f
 def apple_subject(
     name: str, files: tuple[SampleFile, SampleFile], fruits: Sequence[tuple[tuple[int, ...], float]]
 ) -> Subject:
-    """Fruits of one picture, each a box in it and a diameter in millimetres; ``files``: the picture and its depth."""
+    """Return a subject of fruits in one picture, with a box and a diameter in millimetres for each.
+
+    ``files``: the picture and its depth.
+    """
     image, depth = named(files[0], "image", 1), named(files[1], "depth", 1)
 
     def shown(index: int, place: int) -> Thing:
@@ -183,7 +189,7 @@ PLURAL = {"apple": "apples", "pear": "pears", "cherry": "cherries"}
 
 
 def orchard(fruit: str, folder: str) -> Adapter:
-    """Reader of the tiles with one fruit, which lie in ``folder``."""
+    """Return the reader of tiles with one kind of fruit in ``folder``."""
 
     @adapter(f"field.{folder}")
     def read(data: DataSet) -> Part:
@@ -201,7 +207,7 @@ def orchard(fruit: str, folder: str) -> Adapter:
 def fruit_subjects(
     name: str, fruit: str, plural: str, counted: Iterable[tuple[SampleFile, int]], *, of: str
 ) -> list[Subject]:
-    """Pictures with the number of fruits in each, two by two. ``fruit`` is what the tool is asked to count."""
+    """Return subjects of pairs of pictures with their number of fruits; ``fruit`` is the counting tool's target."""
 
     def thing(file: SampleFile, count: int, _: int) -> Thing:
         thought = f"I need to know how many {plural} there are in {file.name}."

@@ -1,11 +1,11 @@
 """Crop and weeds: photographs of a carrot field (CWFID).
 
-Answers come from the annotators' masks. Part of the vegetation was not named by them; a question is only asked where
-its answer is the same whether those plants are crop or weeds. The images are false colour, as a farmer's
-red-and-infrared camera gives them.
+Answers come from the annotators' masks. They left part of the vegetation unlabelled; a question is only asked if its
+answer does not depend on whether those plants are crop or weeds. The images are in false colour, as from a farmer's
+red-and-infrared camera.
 
-The images form fixed pairs by rank of their hash, and a question about two images stays within a pair: so there are as
-many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
+The images form fixed pairs in the order of their hashes, and a question about two images stays within a pair. So there
+are as many clusters as pairs, and a head trained on other pairs has never seen the images of a question.
 """
 
 import re
@@ -35,7 +35,10 @@ NOTE = (
 
 @dataclass(frozen=True, eq=False)
 class FieldImage:
-    """A photograph with its truth: ``classes`` (rows, columns) 0 other, 1 crop, 2 weed; ``vegetation`` plant or not."""
+    """A photograph with its truth.
+
+    ``classes`` (rows, columns): 0 other, 1 crop, 2 weed; ``vegetation``: True for plants.
+    """
 
     name: str
     path: Path
@@ -52,10 +55,10 @@ class FieldImage:
 
 
 def read_cwfid(folder: Path) -> list[FieldImage]:
-    """All images of the data set in ``folder``, or in its folder ``cwfid`` where several data sets lie side by side.
+    """Read all images of the data set in ``folder``, or in its subfolder ``cwfid``.
 
     Raises:
-        BenchmarkError: no such folder, neither layout, or the files that are missing or do not fit together, all named.
+        BenchmarkError: the folder does not exist or has another layout, or files are missing or do not match.
     """
     if not folder.is_dir():
         raise NoFileError(f"{folder} is not a folder", hint="give the folder of the data set: --source field=DIR")
@@ -72,7 +75,7 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
 
 
 def _entries(folder: Path) -> Iterator[tuple[str, Path, Path, Path]]:
-    """Name, image, class mask and vegetation mask of each item."""
+    """Yield name, image, class mask and vegetation mask of each item."""
     if (folder / TRUTH_FILE).is_file():
         for item in read_items(folder, ("id",), ("image", "mask", "vegetation")):
             yield str(item["id"]), folder / item["image"], folder / item["mask"], folder / item["vegetation"]
@@ -88,7 +91,7 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
     try:
         with Image.open(image) as picture:
             size = picture.size
-            picture.load()  # verify() does not see that a JPEG is cut short
+            picture.load()  # verify() does not detect truncated JPEG files
         with Image.open(classes) as picture:
             labels = np.asarray(picture.convert("RGB") if picture.mode in ("RGB", "RGBA") else picture)
         with Image.open(vegetation) as picture:
@@ -102,7 +105,7 @@ def _read(name: str, image: Path, classes: Path, vegetation: Path) -> FieldImage
         raise BenchmarkError(f"the mask of image {name} has classes other than 0, 1, 2")
     marked = mask > 0
     if marked.any() and plants[marked].mean() < 0.5:
-        plants = ~plants  # Masks with plants in black: whatever was named is a plant.
+        plants = ~plants  # Plants are black in this mask, because labelled pixels are always plants.
     return FieldImage(name, image, mask, plants | marked)
 
 
@@ -128,9 +131,9 @@ def weeds(data: DataSet) -> Part:
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:
-    """Methods that separated crop from weeds in the recorded observations: calls by method, and the heads it used.
+    """Return the methods that separated crop from weeds in the recorded observations, and the heads that were used.
 
-    With ``none`` the observation holds no crop and no weeds, and no agent that trusts the tool can answer.
+    With method ``none`` the observation has no crop and no weeds, so an agent that trusts the tool cannot answer.
     """
     observations = [
         step.observation.result

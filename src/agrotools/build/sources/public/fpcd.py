@@ -216,8 +216,7 @@ def _key(stem: str) -> tuple[str, str | None]:
     """Return the stem shared by the files of a pair, and the date.
 
     ``District_Village_200703_0`` gives ``District_Village_0`` and 2007-03. Names of villages may contain underscores
-    too,
-    so the date is searched from the end.
+    too, so the date is searched from the end.
     """
     match = re.fullmatch(r"(.+)_((?:19|20)\d\d)(\d\d)_([^_]+)", stem)
     return (f"{match[1]}_{match[4]}", f"{match[2]}-{match[3]}") if match else (stem, None)

@@ -2,8 +2,8 @@
 
 The authors define no split; maps 003 (RedEdge) and 005 (Sequoia) are customarily the test part. Pixels that are black
 in all channels are outside the map. Questions about bands (``band_tile``: a raster whose bands are all ranked;
-``band_set``: three named bands of it) use the statistic of the tool as truth
-(:mod:`agrotools.tools.crop_weed.bands`), computed on the true classes.
+``band_set``: three named bands of it) use the statistic of the tool as truth (:mod:`agrotools.tools.crop_weed.bands`),
+computed on the true classes.
 """
 
 import re
