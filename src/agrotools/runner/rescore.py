@@ -67,7 +67,7 @@ def other_version_summary(run: Path) -> Summary | None:
         ) from error
 
 
-def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
+def stored_summaries(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
     """Return the runs whose stored scores are shown unchanged, because they have another scoring version.
 
     ``needs``: given options that require scoring again.
@@ -203,7 +203,7 @@ def score_runs(
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
     """
-    stored = {} if again else shown_as_stored(runs, ())
+    stored = {} if again else stored_summaries(runs, ())
     rescored: list[Rescored] = []
     for run in runs:
         if run in stored:

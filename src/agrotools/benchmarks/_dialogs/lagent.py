@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import fill, halt_of, observation_data, render, reply_of
-from agrotools.agents.modes import read_apart, written
+from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
@@ -95,7 +95,9 @@ class LagentAgent:
         completion = await self.model.generate(messages, (), self.settings)
         reply = reply_of(completion, completion.text)
         halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
-        return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
+        return halt or await parse_in_thread(
+            lambda: self._action(view, history, completion, reply), output_length(completion)
+        )
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends; no tool is offered as a native function."""

@@ -21,7 +21,7 @@ from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
-from agrotools.runner.rescore import check_comparisons, judged_rows, shown_as_stored, summary_of
+from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
 from agrotools.scoring.aggregate import side_by_side
@@ -295,7 +295,7 @@ def opened_runs(
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
-        stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
+        stored = stored_summaries(folders, [name for name, value in needs.items() if value])
         summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
     for manifest in manifests:
         check_comparisons(manifest, comparisons)
