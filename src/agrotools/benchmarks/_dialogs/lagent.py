@@ -20,15 +20,15 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     INVALID_ACTION,
     NO_ACTION,
     RESPONSE,
-    Checked,
+    CheckedCall,
     Declared,
     DeclaredTool,
     check_call,
     declared_by,
     declared_tools,
-    described,
+    format_tools,
     read_reply,
-    received,
+    strip_reply,
 )
 from agrotools.core import (
     Action,
@@ -128,7 +128,7 @@ class LagentAgent:
         return self._tools[toolset]
 
     def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
-        parsed_reply = read_reply(received(completion.text))
+        parsed_reply = read_reply(strip_reply(completion.text))
         thought = "\n".join(part for part in (completion.thought.strip(), parsed_reply.thought.strip()) if part)
         if parsed_reply.kind == "answer":
             return Answer(text=parsed_reply.text.strip(), thought=thought, reply=reply)
@@ -152,7 +152,7 @@ def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
     return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
 
 
-def _refusal(checked: Checked) -> ErrorInfo | None:
+def _refusal(checked: CheckedCall) -> ErrorInfo | None:
     if checked.failure is None:
         return None
     kind: ToolErrorKind = "invalid_argument"
@@ -183,7 +183,7 @@ def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
 def system_message(tools: Sequence[DeclaredTool]) -> Message:
     """Return the system message, which lists the tools and explains how to call them."""
     names = str([tool.name for tool in tools])
-    return Message.of("system", render("lagent/system", tool_description=described(tools), action_names=names))
+    return Message.of("system", render("lagent/system", tool_description=format_tools(tools), action_names=names))
 
 
 def files_text(paths: Sequence[str]) -> str:
@@ -210,7 +210,7 @@ def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[
     """Return the model's replies so far with their results, in the form of end-to-end mode."""
     messages: list[Message] = []
     for step in steps:
-        reply_text = received(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
+        reply_text = strip_reply(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
         came = result_text(step) if step.call else step.reason
         messages += [Message.of("assistant", reply_text), Message.of("system", f"{RESPONSE}{came}\n")]
     return messages
