@@ -113,6 +113,7 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.benchmarks.validate import validate_folder
     from agrotools.build.assist.screening import screen_folder
     from agrotools.build.references import build_notes
+    from agrotools.build.review.journal import REVIEW_FILE
     from agrotools.cli.validate import print_findings
     from agrotools.runner.progress import stage_progress
     from agrotools.scoring.statistics import MIN_CLUSTERS
@@ -128,6 +129,10 @@ def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
         typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
     if clusters < MIN_CLUSTERS:
         typer.echo(f"  intervals need {MIN_CLUSTERS} clusters (groups of samples that share pictures): add pictures")
+    if (out / REVIEW_FILE).is_file():
+        typer.echo(
+            f"  {REVIEW_FILE} of the replaced benchmark was kept: decisions count for samples that are unchanged"
+        )
     for line in build_notes(header.metadata):
         typer.echo(f"  {line}")
     typer.echo(f"  content: {benchmark.content_hash[:16]}, {time.monotonic() - started:.0f} s")

@@ -87,7 +87,7 @@ def run(
         _fail(message, hint, {"kind": "tool_failed"}, as_json, NOT_DONE)
     except MemoryError:
         _fail("there is not enough memory", "use a smaller region or file", {"kind": "limit"}, as_json, NOT_DONE)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         message = f"{tool} failed on this input ({type(error).__name__}: {error})"
         _fail(message, "other arguments or another file may work", {"kind": "tool_failed"}, as_json, NOT_DONE)
     finally:

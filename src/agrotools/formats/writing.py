@@ -12,6 +12,21 @@ from pathlib import Path
 from agrotools.core import BenchmarkError, Sample
 from agrotools.formats.benchmark import HEADER_FILE, SAMPLES_FILE, BenchmarkHeader
 
+_BUILT = frozenset(
+    (
+        HEADER_FILE,
+        SAMPLES_FILE,
+        "README.md",
+        "card",
+        "croissant.json",
+        "quality.jsonl",
+        "traces.jsonl",
+        "files",
+        "artifacts",
+    )
+)
+"""Entries of a benchmark folder that every build writes anew."""
+
 _CANARIES = uuid.UUID("5d0c7a3e-6c1f-4b57-9a64-0b1f2f6f7a11")
 
 
@@ -41,6 +56,8 @@ def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sampl
 def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchmark") -> Iterator[Path]:
     """Create a temporary folder next to ``target`` that replaces it if the block succeeds and is removed if it fails.
 
+    What users added to an older benchmark (the decisions of a review, notes) is moved to the new folder.
+
     Raises:
         BenchmarkError: raised by :func:`check_replaceable`; or the parent folder is not writable, or the disk is full.
     """
@@ -58,7 +75,7 @@ def replace_folder(target: Path, mark: str = HEADER_FILE, what: str = "a benchma
         _lock(descriptor)
         folder.chmod(0o755)
         yield folder
-        _swap(folder, target)
+        _swap(folder, target, keep_additions=mark == HEADER_FILE)
     except OSError as error:
         at = f" ({error.filename})" if error.filename else ""
         raise BenchmarkError(
@@ -113,7 +130,7 @@ def check_replaceable(target: Path, mark: str = HEADER_FILE, what: str = "a benc
         )
 
 
-def _swap(folder: Path, target: Path) -> None:
+def _swap(folder: Path, target: Path, keep_additions: bool) -> None:
     """Rename ``folder`` to ``target``. An older folder is moved aside between the two renames."""
     aside = folder.with_name(f"{folder.name}-old")
     if target.exists():
@@ -124,4 +141,8 @@ def _swap(folder: Path, target: Path) -> None:
         if aside.exists():
             aside.replace(target)
         raise
+    if keep_additions and aside.is_dir():
+        for entry in aside.iterdir():
+            if entry.name not in _BUILT and not (target / entry.name).exists():
+                entry.replace(target / entry.name)
     shutil.rmtree(aside, ignore_errors=True)

@@ -203,7 +203,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid = str(error)
     except AgrotoolsError:
         raise
-    except (Exception, asyncio.CancelledError) as error:
+    except (Exception, SystemExit, asyncio.CancelledError) as error:
         task = asyncio.current_task()
         if isinstance(error, asyncio.CancelledError) and task is not None and task.cancelling():
             raise  # the run is ending; without a request to cancel, the policy leaked a cancellation of its own

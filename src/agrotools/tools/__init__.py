@@ -121,9 +121,13 @@ def get_tool(name: str) -> "Tool[..., Any]":
     """Return the tool with this name.
 
     Raises:
-        UsageError: there is no such tool (lists the closest names), or its module cannot be imported (with the reason).
+        UsageError: there is no such tool (lists the closest names), its module cannot be imported (with the reason), or
+            the entry point of a plug-in names something else.
     """
-    return TOOLS.get(name)
+    tool = TOOLS.get(name)
+    if not hasattr(tool, "spec"):
+        raise UsageError(f"{name} is a {type(tool).__name__}, not a tool", hint="decorate the function with @tool")
+    return tool
 
 
 def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list[ToolSpec]:

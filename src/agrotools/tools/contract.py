@@ -241,7 +241,10 @@ class Tool(Generic[P, R]):
         arguments = dict(zip(names, args, strict=False))
         if twice := arguments.keys() & kwargs.keys():
             raise ToolError("invalid_argument", f"{', '.join(sorted(twice))} given twice")
-        return self.function(**self.prepared({**arguments, **kwargs}, host_file))  # pyright: ignore[reportCallIssue]
+        result = self.function(**self.prepared({**arguments, **kwargs}, host_file))  # pyright: ignore[reportCallIssue]
+        if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
+            raise TypeError(f"{self.name} returned a {type(result).__name__}, not a ToolResult")
+        return result
 
     def __repr__(self) -> str:
         return f"<tool {self.name}({', '.join(self._parameters)})>"

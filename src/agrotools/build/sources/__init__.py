@@ -1,12 +1,13 @@
 """Sources of benchmarks: one adapter per data set, which turns a folder of the user into a benchmark."""
 
+import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agrotools.build.allocation import QUERIES
 from agrotools.build.sources.agml import PREFIX, build_agml
 from agrotools.build.sources.public import DATASETS, build_all, build_public
-from agrotools.core import Registry, UsageError
+from agrotools.core import AgrotoolsError, BenchmarkError, Registry, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 
@@ -38,7 +39,16 @@ def build_source(source: str, out: Path, progress: Progress = no_progress) -> Be
     """
     name, folder = _source_folder(source)
     build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)
-    return build(folder, out.expanduser(), progress)
+    try:
+        return build(folder, out.expanduser(), progress)
+    except (AgrotoolsError, OSError):
+        raise
+    except Exception as error:  # a source of another package may raise anything
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise BenchmarkError(
+            f"source {name!r} failed: {type(error).__name__}: {error} "
+            f"({Path(place.filename).name}, line {place.lineno})"
+        ) from error
 
 
 def build_sources(
