@@ -91,7 +91,7 @@ READERS: dict[str, Callable[[str], Any]] = {
 SLOTS = (
     ToleranceSlot(name="share", label="share of weeds", value=12.5, unit="%", abs_tol=0.2),
     ToleranceSlot(name="trees", label="number of trees", value=14),
-    ExactSlot(name="species", label="species", value="Siam weed", distractors=("Snake weed", "Lantana")),
+    ExactSlot(name="species", label="species", value="Siam weed", choices=("Siam weed", "Snake weed", "Lantana")),
     ExactSlot(name="pest", label="pest", value="Siam weed"),
     BooleanSlot(name="changed", label="whether the farmland changed", value=True),
     ChoiceSetSlot(name="parts", label="parts", value=("leaf",), choices=("leaf", "stem")),

@@ -20,7 +20,7 @@ from agrotools.agents import LLMAgent
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.chat_format import request_body
+from agrotools.models.base import request_body
 
 HEADER = """name = "throughput"
 version = "1"

@@ -44,12 +44,13 @@ def choose(
     seed: int,
     said: Collection[str] = (),
 ) -> list[Chosen]:
-    """Choose up to ``count`` questions, always the least used kind next, for a subject with few samples so far.
+    """Choose up to ``count`` questions, spread evenly over kinds of questions and over subjects.
 
-    Among such subjects, those whose answer was not yet given to this kind of question are preferred, so that no answer
-    can be guessed from others. No two questions share a sentence with each other or with ``said`` (in the form returned
-    by :func:`~agrotools.build.templates.wording.sentences`), no subject is asked the same kind of question twice, and
-    only questions with an unambiguous true answer are asked. The same arguments give the same choice.
+    The least used kind is next, for a subject with few samples so far. Among such subjects, those whose answer was not
+    yet given to this kind of question are preferred, so that no answer can be guessed from others. No two questions
+    share a sentence with each other or with ``said`` (in the form returned by
+    :func:`~agrotools.build.templates.wording.sentences`), no subject is asked the same kind of question twice, and only
+    questions with an unambiguous true answer are asked. The same arguments give the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []

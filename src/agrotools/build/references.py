@@ -74,8 +74,7 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
 
     Args:
         follows: True if an argument comes from an earlier call. Errors that follow from a wrong earlier answer (a
-        region
-            without pixels, an unknown name) are not errors of the chain, and the sample stays.
+            region without pixels, an unknown name) are not errors of the chain, and the sample stays.
 
     Raises:
         ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.

@@ -70,7 +70,7 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
 
 
 def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list["RenderableType"]:
-    """Return a table of differences, first run minus second, paired on samples: pairs by headline metrics of modes.
+    """Return a table of the headline differences of each pair of runs, first minus second, paired on samples.
 
     The result is empty if no two runs can be compared, and a line of text if there are more than ``most`` pairs.
     """

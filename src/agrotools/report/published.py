@@ -43,7 +43,7 @@ class PublishedRow:
     model: str
     """Model name as printed; the spelling differs between tables."""
     access: Access
-    """Access to the model according to the paper, ``open`` or ``api``; empty if the paper does not state it."""
+    """Access to the model according to the paper: ``open``, ``api`` or ``people``; empty if it is not stated."""
     metric: str
     """Metric id with its benchmark: ``ripeness.grade``."""
     group: str
@@ -51,7 +51,7 @@ class PublishedRow:
     group_checked: str
     """Content of the column according to its figures; ends in ``?`` if it is uncertain."""
     value: str
-    """The figure exactly as printed."""
+    """Value exactly as printed."""
     unit: Unit
     n: int | None
     """Number of items of the mean if running text states it; no table prints it."""

@@ -52,7 +52,7 @@ def _metrics_of_mode(mode: Mode) -> Callable[[Summary], Mapping[str, Metric] | N
         if mode not in summary.modes:
             return None
         mode_metrics = summary.modes[mode].metrics
-        # A mode with metrics of a plug-in only is shown in the tables of the plug-in.
+        # A mode that has only metrics of a plug-in is shown in the plug-in's tables.
         return None if mode_metrics and not any(map(own_metric, mode_metrics)) else mode_metrics
 
     return metrics

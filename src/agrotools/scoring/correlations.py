@@ -186,7 +186,7 @@ def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> di
 
 
 def _whose(metric: str) -> tuple[str, bool]:
-    """Return the group of a metric: only metrics of one source, as published or corrected, are correlated."""
+    """Return the source of a metric and True if it is corrected; only metrics with the same values are correlated."""
     return metric.partition(".")[0], metric.endswith("_corrected")
 
 

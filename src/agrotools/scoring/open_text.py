@@ -131,11 +131,10 @@ def facts_score(
     """Return the score of a short reply, and the share of facts and the precision that it is computed from.
 
     ``stated`` and ``against`` hold the indices of facts that the reply states and contradicts, ``foreign`` is the
-    number
-    of facts of other subjects that it claims. The share (by weight, stated minus contradicted) counts above the slot's
-    floor. The higher the floor, the less the first missing fact costs compared with the last. One foreign fact, and one
-    more for every three stated facts, costs nothing; as many foreign facts beyond these as stated facts make the score
-    0.
+    number of facts of other subjects that it claims. The share (by weight, stated minus contradicted) counts above the
+    slot's floor. The higher the floor, the less the first missing fact costs compared with the last. One foreign fact,
+    and one more for every three stated facts, costs nothing; as many foreign facts beyond these as stated facts make
+    the score 0.
     """
     weights = [fact.weight for fact in slot.facts]
     share = (sum(weights[number] for number in stated) - sum(weights[number] for number in against)) / sum(weights)
@@ -381,8 +380,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     """Return 1 if the answer states an alias of every whitelist group and none of the blacklist, else 0.
 
     The whole text after the last ``Final Answer:`` counts. A blacklisted word inside a right one ("pork" in "pork
-    chop")
-    does not count as stated. Groups without an alias are ignored.
+    chop") does not count as stated. Groups without an alias are ignored.
     """
     texts = list(dict.fromkeys(_joined(text) for text in (answer.text, answer.plain)))
     texts += [text for text in (answer.text, answer.plain) if text not in texts]

@@ -52,8 +52,7 @@ class Scores:
     """Metrics of a prediction file.
 
     ``metrics`` maps ids to figures (percent), ``counts`` holds further counts, and ``left_out`` maps ids of metrics
-    that
-    could not be computed to reasons. ``samples`` holds the contributions of each sample (corrected metrics only).
+    that could not be computed to reasons. ``samples`` holds the contributions of each sample (corrected metrics only).
     ``embedder`` is the name of the model whose cosines are used, None without one.
     """
 

@@ -4,10 +4,9 @@ Samples that share a file are not independent, so all inference is over *cluster
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.
 
 The interval of a mean uses the cluster-robust standard error of a ratio of sums and a t quantile on the logit scale.
-The
-plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage of
-nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and continuous
-scores (8,000 draws; 3,000 at 200 clusters):
+The plain form (CR1, factor ``k/(k-1)``, ``t(k-1)``) is accurate only for clusters of equal size. Simulated coverage
+of nominal 95 % intervals, for true means 0.3, 0.5 and 0.8, intra-cluster correlation 0.05 to 0.6, binary and
+continuous scores (8,000 draws; 3,000 at 200 clusters):
 
 ===================================  ===============  ===============  ===============
 cluster sizes                        20 clusters      50 clusters      200 clusters

@@ -143,8 +143,6 @@ def _call_rows(record: Record, index: int, action: Action, steps: Sequence[Refer
 
 def _guess_rows(record: Record, index: int, steps: Sequence[ReferenceStep]) -> list[Score]:
     """Return the scores of the usual plan for this answer form at this step; none if no plan is known."""
-    from agrotools.scoring.steps import shown_results
-
     plan = usual_plan(record.sample)
     if plan is None:
         return []
@@ -282,8 +280,6 @@ def _equal(call: ToolCall, step: ReferenceStep) -> bool:
 
 
 def _summary_rows(record: Record, action: Action) -> list[Score]:
-    from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
-
     assert record.sample.reference is not None
     slots = [slot for slot in record.sample.answer if is_text_slot(slot) and counts_in_headline(slot)]
     if not slots:

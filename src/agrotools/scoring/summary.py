@@ -242,7 +242,7 @@ class AcrossRuns(FrozenModel):
 
 
 class RunDifference(FrozenModel):
-    """Difference of two runs in a headline metric, first minus second. Runs are given by index among the summaries."""
+    """Difference of two runs in a headline metric, first minus second. Runs are indices of the summaries."""
 
     first: int
     second: int

@@ -68,7 +68,7 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
 
 
 class CallNotStarted(Exception):
-    """The worker ended or was discarded while it was still running an earlier call."""
+    """Error for a call whose worker ended or was discarded while still running an earlier call."""
 
 
 class _ReplyChannel(asyncio.SubprocessProtocol):

@@ -123,7 +123,7 @@ _MEDIA_TYPES = {
 
 
 class ArtifactWriteError(OSError):
-    """An artifact cannot be written, as opposed to a system error raised by the tool itself."""
+    """Error for an artifact that cannot be written, as opposed to a system error raised by the tool itself."""
 
 
 @dataclass(frozen=True)

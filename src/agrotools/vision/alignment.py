@@ -87,8 +87,9 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
         labels: True if the values are class numbers.
 
     Raises:
-        ToolError: ``crs_mismatch`` if only one has a coordinate reference system, or they cannot be converted into each
-            other; ``shape_mismatch`` if neither has one and the sizes differ; ``nothing_found`` if they do not overlap.
+        ToolError: ``crs_mismatch`` if only one has a coordinate reference system, if the systems cannot be converted
+            into each other, or if neither has one and the positions differ; ``shape_mismatch`` if neither has one and
+            the sizes differ; ``nothing_found`` if they do not overlap.
     """
     located = [_is_georeferenced(source.dataset) for source in (first, second)]
     if located[0] != located[1]:

@@ -53,7 +53,7 @@ def raster_blocks(
         bands: 1-based numbers.
         region: (x0, y0, x1, y1) in pixels, half-open; None: whole raster.
         halo: number of pixels to read beyond each block, for filters; clipped to the region.
-        block_px: approximate size of a block; never smaller than a tile of the file.
+        block_px: approximate pixels of a block, all bands together; never smaller than a tile of the file.
 
     Raises:
         ToolError: ``region_empty``, or raised by :meth:`RasterSource.read`.

@@ -179,9 +179,10 @@ class BareJpeg:
 def bare_jpeg(path: Path, longest_px: int) -> BareJpeg | None:
     """Return the stored picture of a JPEG file, without any other content of the file.
 
-    Return None if the result might not be what a person sees: other formats, rotated or CMYK pictures, several pictures
-    in a file, rare codings, and truncated files. Also return None for pictures of more than ``longest_px`` on a side,
-    and for files that are too large for such a picture. Pixels are not decoded, so damage in them is not detected.
+    Return None if the stored picture may differ from the displayed one: other formats, rotated or CMYK pictures,
+    several pictures in a file, rare codings, and truncated files. Also return None for pictures of more than
+    ``longest_px`` on a side, for files of more than 8 MiB, and for unreadable files. Pixels are not decoded, so damage
+    in them is not detected.
     """
     try:
         # The size is checked first because reading with a limit would allocate memory for the limit.

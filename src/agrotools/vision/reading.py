@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class RgbImage:
-    """Colour picture as a person sees it: upright (EXIF), on white where it is transparent.
+    """Colour picture as displayed: upright (EXIF), with transparent parts on white.
 
     ``pixels``: uint8 (rows, columns, 3), sRGB, 0..255. ``valid``: bool (rows, columns), False for fully transparent
     pixels and missing data; None if every pixel has data. ``notes`` and ``flags`` as in a tool's result.
@@ -63,7 +63,10 @@ def refuse_grey(picture: RgbImage, name: str, why: str, hint: str = "use a colou
 
 @dataclass(frozen=True, eq=False)
 class LabelImage:
-    """Class numbers per pixel. ``classes``: int32 (rows, columns); ``valid``: bool, False for no-data, or None."""
+    """Class numbers per pixel.
+
+    ``classes``: int32 (rows, columns). ``valid``: bool (rows, columns), False for no-data; None if all are valid.
+    """
 
     classes: NDArray[np.int32]
     valid: NDArray[np.bool_] | None = None
@@ -78,7 +81,7 @@ def read_image(path: Path, *, argument: str = "image", shown_as: str | None = No
 
     Raises:
         ToolError: ``file_not_found``, ``unreadable_file`` (empty, truncated, another format), ``limit`` (more than 100
-            million pixels; detected before decoding), ``nothing_found`` (a raster without any data).
+            million pixels; detected before decoding), ``nothing_found`` (no data, or transparent everywhere).
     """
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)

@@ -73,8 +73,7 @@ def make_leaf_photo(
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,
-            2
-        diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
+        2 diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
         ``leaf_area_px``, ``lesion_area_px``, ``severity_pct``, ``n_lesions`` (8-connected, at least 12 px), ``box``,
         ``kinds``; ``crop``, ``ground``.
 

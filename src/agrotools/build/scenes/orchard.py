@@ -194,12 +194,11 @@ def make_orchard(
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3); ``nir`` uint8 (480, 640); ``depth`` uint16 (480, 640), millimetres
-            along
-        the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 for pixels without fruit. ``truth``:
+        along the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 for pixels without fruit. ``truth``:
         ``fruits``, from near to far, each with ``id``, ``diameter_mm`` (across the axis), ``distance_mm`` (from the
-            camera
-        to the centre), ``centre_px``, ``box`` (of the whole fruit including hidden parts, clipped to the picture) and
-        ``visibility`` (visible share of its outline); ``skin``; ``kind``. ``sidecar``: intrinsics in pixels.
+        camera to the centre), ``centre_px``, ``box`` (of the whole fruit including hidden parts, clipped to the
+        picture) and ``visibility`` (visible share of its outline); ``skin``; ``kind``. ``sidecar``: intrinsics in
+        pixels.
 
     Raises:
         ValueError: an argument is invalid.

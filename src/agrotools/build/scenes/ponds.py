@@ -118,10 +118,8 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
         (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
         ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
-            wet
-        or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and their change
-            in
-        percent (None without water before), the shift of the second picture, the kinds of water.
+        wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and their
+        change in percent (None without water before), the shift of the second picture, the kinds of water.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is not an event.

@@ -57,10 +57,9 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
 
     Returns:
         ``images``: ``rgb`` uint8 (512, 512, 3), ``nir`` uint8 (512, 512). ``masks``: ``ids`` int16 (512, 512), 0 for
-            pixels
-        without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
-            ``count``,
-        the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``: ``gsd_m``.
+        pixels without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
+        ``count``, the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``:
+        ``gsd_m``.
 
     Raises:
         ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.

@@ -27,7 +27,7 @@ _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
 class Absent:
     """File that is not shown, and the reason as text for the page.
 
-    ``by_kind`` is True if no file is missing because files of its kind have no picture.
+    ``by_kind`` is True if files of this kind never have a picture, so that none is missing.
     """
 
     reason: str

@@ -39,7 +39,7 @@ _ALONE = re.compile(r"[\s*_\"'(]*+(?P<grade>-?\d++(?:\.\d++)?+)\s*+(?:/\s*+(?P<o
 
 
 def read_grade(reply: str, most: int = 2) -> int | None:
-    """Return the grade in ``reply``: the result of :func:`read_score` if it is a whole number, else None."""
+    """Return the grade in ``reply``, a whole number from 0 to ``most``; None if :func:`read_score` returns none."""
     score = read_score(reply, most)
     return int(score) if score is not None and score.is_integer() else None
 

@@ -182,7 +182,7 @@ def label_change(
         known = (files.before, files.after, *files.images)
         frame = frame_of(request, (labels.width, labels.height), files.names[0], known, labels.in_file_m)
         box, least = frame.box, frame.least_px
-        present = _present(labels, box, files.names)
+        present = _present_classes(labels, box, files.names)
         table = class_table(
             present, label_map, (infos[0] and infos[0].classes, infos[1] and infos[1].classes), marked, files.names
         )
@@ -249,7 +249,7 @@ def _compare(
     return kinds, cells
 
 
-def _present(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes, Classes]:
+def _present_classes(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes, Classes]:
     before: set[int] = set()
     after: set[int] = set()
     any_valid = False
@@ -309,7 +309,11 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
         def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
             first, second = pair.first.read([1], box)[0], pair.second.read([1], box)[0]
             valid = np.asarray(np.isfinite(first) & np.isfinite(second))
-            return _read_whole(first, valid, pair.first.name), _read_whole(second, valid, pair.second.name), valid
+            return (
+                _to_class_numbers(first, valid, pair.first.name),
+                _to_class_numbers(second, valid, pair.second.name),
+                valid,
+            )
 
         def draw(table: ClassTable) -> tuple[NDArray[np.uint8], NDArray[np.uint8]]:
             first, second = (_thumbnail(source, table) for source in (pair.first, pair.second))
@@ -321,7 +325,7 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
         )  # fmt: skip
 
 
-def _read_whole(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
+def _to_class_numbers(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
     # Pixels without data get an arbitrary valid class number; the mask excludes them later.
     numbers = values[valid]
     classes = np.where(valid, values, numbers[0] if numbers.size else 0)

@@ -118,8 +118,8 @@ def _compare(
     ]
     channels = [channels_of(rgb, valid) for rgb in pictures]
     masks = [water.mask.copy() for water in waters]
-    lost = _only_here(waters[0], waters[1], channels[1], infrared[1], masks[1])
-    gained = _only_here(waters[1], waters[0], channels[0], infrared[0], masks[0])
+    lost = _regions_without_match(waters[0], waters[1], channels[1], infrared[1], masks[1])
+    gained = _regions_without_match(waters[1], waters[0], channels[0], infrared[0], masks[0])
     masks = [mask & valid for mask in masks]
     notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
     flags = [*waters[0].flags, *waters[1].flags]
@@ -230,7 +230,7 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
     return float(across[near].sum() / max(size[near].sum(), 1e-6) - across[far].sum() / max(size[far].sum(), 1e-6))
 
 
-def _only_here(
+def _regions_without_match(
     water: Water, other_water: Water, channels: Channels, nir: NDArray[np.floating] | None, other_mask: Mask
 ) -> list[Region]:
     """Return the regions of water in ``water`` that are not water on the other date.

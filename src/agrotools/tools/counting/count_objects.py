@@ -62,8 +62,6 @@ class ObjectCount(ToolResult):
 
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the detector, the target in its terms, and the file that it uses."""
-    from agrotools.tools.counting.count_objects import detector_target, mode_for
-
     if known.result.get("mode") in ("vlm", "learned"):
         return call
     image, chm, target, mode = call["image"], call["chm"], cast(str, call["target"]), call["mode"]
@@ -144,7 +142,6 @@ def count_objects(
         :mod:`agrotools.vision.vegetation`; fruit, :mod:`agrotools.tools.counting.fruit_net`; touching objects parted
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
-    from agrotools.tools.counting.count_objects import fruits_of_net, mode_for
     from agrotools.tools.counting.methods import (
         crowns_in_colours,
         fruit_by_colour,
@@ -219,7 +216,7 @@ def count_objects(
         shown=display,
         shown_per_px=1.0,
         region=None if region is None else box,
-        looked_at_px=float(np.count_nonzero(valid[y0:y1, x0:x1])),
+        measured_px=float(np.count_nonzero(valid[y0:y1, x0:x1])),
         gsd_m=scale.gsd_m,
         return_boxes=return_boxes,
         notes=(*notes, *scale.notes),
@@ -291,7 +288,7 @@ def _count_in_heights(
         shown=display,
         shown_per_px=shown_per_px,
         region=region,
-        looked_at_px=crown_count.measured_px * per_px**2,
+        measured_px=crown_count.measured_px * per_px**2,
         gsd_m=scale.gsd_m / per_px,
         return_boxes=return_boxes,
         notes=(*notes, *crown_count.notes, *(sampling.notes if sampling else ()), *scale.notes),
@@ -351,8 +348,6 @@ def _size(image: Path) -> tuple[int, int]:
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:
     """Return a note if the requested detector is not the one for the target."""
-    from agrotools.tools.counting.count_objects import mode_for
-
     try:
         fitting = mode_for(target, mode == "crown_chm")
     except ToolError:

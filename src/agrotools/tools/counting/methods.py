@@ -162,7 +162,7 @@ def fruit_by_net(
     net = load_fruit_net()
     detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.thresholds[name].count for name in net.info.classes])
-    scores = _with_threshold_at(_DEFAULT_SCORE, detections.scores, least[detections.classes])
+    scores = _rescale_scores(_DEFAULT_SCORE, detections.scores, least[detections.classes])
     sizes = detections.boxes[:, 2:] - detections.boxes[:, :2]
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
     flags: list[str] = []
@@ -191,7 +191,7 @@ def _interval_of(net: FruitNet, fruits: tuple[FruitName, ...]) -> Callable[[int]
     return lambda count: net.count_interval(fruits[0], count)
 
 
-def _with_threshold_at(place: float, scores: Floats, least: Floats) -> Floats:
+def _rescale_scores(place: float, scores: Floats, least: Floats) -> Floats:
     """Rescale scores piecewise linearly so that ``least`` becomes ``place`` and 0 and 1 are unchanged."""
     below = place * scores / np.maximum(least, 1e-9)
     above = place + (1 - place) * (scores - least) / np.maximum(1 - least, 1e-9)

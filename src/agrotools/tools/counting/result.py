@@ -28,7 +28,7 @@ def count_result(
     shown: NDArray[np.uint8],
     shown_per_px: float,
     region: Box | None,
-    looked_at_px: float,
+    measured_px: float,
     gsd_m: float | None,
     return_boxes: bool,
     notes: tuple[str, ...],
@@ -40,7 +40,7 @@ def count_result(
         shown: picture to draw on, uint8 (rows, columns, 3).
         shown_per_px: pixels of ``shown`` per pixel of the analysed picture.
         region: the counted part, in pixels of the analysed picture.
-        looked_at_px: number of its pixels with data.
+        measured_px: number of its pixels with data.
     """
     count = len(objects.scores)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)
@@ -48,7 +48,7 @@ def count_result(
     if return_boxes and count > MOST_LISTED:
         more.append("boxes_truncated")
         notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
-    area_ha = None if gsd_m is None else looked_at_px * gsd_m**2 / 10_000
+    area_ha = None if gsd_m is None else measured_px * gsd_m**2 / 10_000
     size = float(np.median(objects.diameters)) if count else None
     tall = objects.heights_m is not None and count > 0
     return ObjectCount(

@@ -16,7 +16,7 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import cv2
 import numpy as np
@@ -26,9 +26,6 @@ from pydantic import FiniteFloat, ValidationError
 from agrotools.core import FrozenModel, ToolError
 from agrotools.tools.crop_weed.measure_crop_weed_area import head_files, heads_folder
 from agrotools.vision.nets import checked_arrays, pack_arrays, unusable_weights
-
-if TYPE_CHECKING:
-    from agrotools.tools.crop_weed.heads import Cells
 
 Map = NDArray[np.floating[Any]]
 """float32 at run time; NumPy's types do not track the precision."""
@@ -312,8 +309,6 @@ class CropWeed:
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
     """Return the usable heads in the user's cache, sorted by file name, and the faults of the others."""
-    from agrotools.tools.crop_weed.heads import FEATURES_VERSION
-
     heads: list[HeadInfo] = []
     faults: list[str] = []
     for path in head_files():
@@ -398,8 +393,6 @@ def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head
     Raises:
         ToolError: ``backend_unavailable`` if the head expects other features.
     """
-    from agrotools.tools.crop_weed.heads import cell_features
-
     cells = cell_features(pixels, mask)
     if cells.values.shape[1] != len(head.mean):
         raise ToolError("backend_unavailable", f"head {head.info.name} expects other features")
@@ -413,7 +406,7 @@ def familiarity(similarity: NDArray[np.float32]) -> float:
     return float(similarity.max(axis=1).mean()) if len(similarity) else 0.0
 
 
-def spread_over_plants(cells: "Cells", probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
+def spread_over_plants(cells: Cells, probability: NDArray[np.float32], shape: tuple[int, int]) -> NDArray[np.float32]:
     """Average the probabilities of cells with those of neighbouring plants; return float32 (rows, columns)."""
     weight = np.where(cells.used, cells.cover, np.float32(0)).astype(np.float32)
     values = np.zeros(cells.used.shape, np.float32)

@@ -142,12 +142,12 @@ def choose_camera(
     if known is not None and known.intrinsics is not None:
         inner = known.intrinsics
         camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
-        calibrated = _calibrated_camera(arguments) or (
+        calibrated = _calibrated_size(arguments) or (
             (known.width_px, known.height_px) if known.width_px and known.height_px else size
         )
         scaled = camera_at_size(camera, calibrated, size, name)
         return ChosenCamera(
-            scaled, (f"intrinsics of the file, fx = {scaled.fx_px:.1f} px{_resize_camera(calibrated, size)}",)
+            scaled, (f"intrinsics of the file, fx = {scaled.fx_px:.1f} px{_scaling_note(calibrated, size)}",)
         )
     focal = focal_from_exif(image, size)
     if focal is None:
@@ -166,10 +166,10 @@ def choose_camera(
 
 def _from_pixels(arguments: CameraArguments, size: tuple[int, int], name: str) -> ChosenCamera:
     assert arguments.fx_px is not None
-    calibrated = _calibrated_camera(arguments) or size
+    calibrated = _calibrated_size(arguments) or size
     camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
     scaled = camera_at_size(camera, calibrated, size, name)
-    notes = [f"fx = {scaled.fx_px:.1f} px{_resize_camera(calibrated, size)}"]
+    notes = [f"fx = {scaled.fx_px:.1f} px{_scaling_note(calibrated, size)}"]
     if arguments.cx_px is None or arguments.cy_px is None:
         notes.append("optical axis taken through the middle of the picture")
     flags = ()
@@ -185,7 +185,7 @@ def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, 
     return Camera(fx_px, fy_px, cx_px, cy_px)
 
 
-def _calibrated_camera(arguments: CameraArguments) -> tuple[int, int] | None:
+def _calibrated_size(arguments: CameraArguments) -> tuple[int, int] | None:
     width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
     if width is None and height is None:
         return None
@@ -198,7 +198,7 @@ def _calibrated_camera(arguments: CameraArguments) -> tuple[int, int] | None:
     return width, height
 
 
-def _resize_camera(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
+def _scaling_note(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
     return "" if calibrated == size else f", scaled from {calibrated[0]} x {calibrated[1]} pixels"
 
 

@@ -201,7 +201,7 @@ def measure_fruit_size(
         if colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
         if measured is not None:
-            flags += _is_sparse(measured, colour, box)
+            flags += _sparse_depth_flags(measured, colour, box)
     if not fruits:
         raise _no_fruits(name, measured, colour, box, boxes)
     notes.append("each fruit taken for a sphere; a lens without distortion")
@@ -292,7 +292,7 @@ def _in_boxes(
     return fruits, tuple(failed), by_colour
 
 
-def _is_sparse(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
+def _sparse_depth_flags(measured: "DepthMap", colour: "FruitMask", box: Box) -> list[str]:
     """Return the flag ``depth_sparse`` if most fruit pixels have no depth, so that fruits are missed."""
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1]

@@ -234,9 +234,9 @@ def _across(axis: Floats) -> tuple[Floats, Floats]:
 Mask = NDArray[np.bool_]
 Depth = NDArray[np.float32]
 
-_BEFORE_MM = 15.0
+_OCCLUSION_MM = 15.0
 """Least difference of depth, mm, for a surface to hide another; above the noise of depth cameras at 2 m."""
-_BEHIND_MM = 45.0
+_BACKGROUND_MM = 45.0
 """Depth behind the visible surface of a fruit, mm, beyond which a pixel does not belong to the fruit."""
 _BEYOND_BOX = 0.8
 """Certainty that a fruit does not extend beyond the box drawn around it."""
@@ -460,8 +460,8 @@ def _doubt(view: View, part: Mask, box: Box, surface: float) -> Floats:
     doubt = np.where(other, 0.3, 0.5)
     with np.errstate(invalid="ignore"):
         doubt[np.isfinite(depth)] = 0.3
-        doubt[depth > surface + _BEHIND_MM] = 1.0
-        doubt[depth < surface - _BEFORE_MM] = 0.0
+        doubt[depth > surface + _BACKGROUND_MM] = 1.0
+        doubt[depth < surface - _OCCLUSION_MM] = 0.0
     return doubt
 
 

@@ -211,11 +211,11 @@ def _in_words(number: int, mark: "DrawnMark") -> str:
 def _no_marks(
     pixels: NDArray[np.uint8], name: str, mark_color: str, shape: str, drawn_marks: "list[DrawnMark]"
 ) -> ToolError:
-    from agrotools.tools.marks.finding import COLOURS, colour_names_of, find_marks_in_large
+    from agrotools.tools.marks.finding import COLOURS, colour_shares, find_marks_in_large
 
     description = " ".join(part for part in (mark_color, shape) if part not in ("auto", "any")) or "drawn"
     others = drawn_marks or ([] if mark_color == "auto" else find_marks_in_large(pixels, COLOURS)[0])
-    seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_names_of(pixels).items()]
+    seen = [f"{colour} {100 * share:.2g} %" for colour, share in colour_shares(pixels).items()]
     listed = tuple(_in_words(number, mark) for number, mark in enumerate(others, start=1))
     hint = (
         f"marks of other kinds: {'; '.join(listed[:6])}" if listed else "give region coordinates to other tools instead"

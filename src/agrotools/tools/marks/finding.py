@@ -133,7 +133,7 @@ def _scale_box(box: Box, x: float, y: float) -> Box:
     return round(box[0] * x), round(box[1] * y), round(box[2] * x), round(box[3] * y)
 
 
-def colour_names_of(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
+def colour_shares(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
     """Return the share of the picture in each pure colour, if at least a thousandth, largest first."""
     levels = {colour: 240 if colour == "white" else 110 for colour in COLOURS}
     shares = {colour: float((colour_signal(pixels, colour) >= levels[colour]).mean()) for colour in COLOURS}
@@ -232,7 +232,7 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> boo
     """Return True if a stroke is drawn. Natural edges vary in colour and width, or have no other side."""
     least_side = float(np.ptp(stroke.middle, axis=0).min())
     is_bold = colour == "white" or stroke.width_px > 8
-    if stroke.wavering_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
+    if stroke.edge_scatter_px > 1.5 or stroke.width_px > (0.3 if is_bold else 0.5) * least_side:
         return False
     middling, uneven = (strictness * part for part in stroke.unevenness)
     one_sided = strictness * (1 - stroke.two_sided)

@@ -50,16 +50,16 @@ class Stroke:
 
     ``rgb``: colour. ``covered``: share of the outline in this colour. ``two_sided``: share with another colour on both
     sides. ``unevenness``: variation of the colour along the stroke, median and 85th percentile, 0 to 255.
-    ``wavering_px``: deviation of its two edges from the expected position, 70th percentile. ``contrast``: difference to
-    the surroundings, 0 to 255. ``middle``: corners of its centre line (points for an ellipse). ``reach``: distance from
-    the centre line to the edges at the left, top, right and bottom, pixels.
+    ``edge_scatter_px``: deviation of its two edges from the expected position, 70th percentile. ``contrast``:
+    difference to the surroundings, 0 to 255. ``middle``: corners of its centre line (points for an ellipse).
+    ``reach``: distance from the centre line to the edges at the left, top, right and bottom, pixels.
     """
 
     rgb: tuple[float, float, float]
     covered: float
     two_sided: float
     unevenness: tuple[float, float]
-    wavering_px: float
+    edge_scatter_px: float
     width_px: float
     length_px: float
     contrast: float
@@ -299,7 +299,7 @@ def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Strok
         covered=covered,
         two_sided=two_sided,
         unevenness=unevenness,
-        wavering_px=_edge_scatter(outline, band, rgb, inner_side, peak),
+        edge_scatter_px=_edge_scatter(outline, band, rgb, inner_side, peak),
         width_px=width,
         length_px=float(cv2.arcLength(middle.astype(np.float32), True)),
         contrast=float(np.median(np.minimum(contrast_in, contrast_out))),

@@ -106,8 +106,8 @@ def read_image_part(image: Path, region: Box | None, name: str) -> ImagePart:
 class Recogniser:
     """Recogniser of a tool: a shipped net or a pack.
 
-    ``is_shipped``: True if it is a shipped net, whose labels are those of the built-in knowledge base. ``crops``:
-    labels of each crop, empty if the recogniser does not distinguish crops.
+    ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
+    each crop, empty if the recogniser does not distinguish crops.
     """
 
     name: str

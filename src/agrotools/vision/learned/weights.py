@@ -108,7 +108,7 @@ def available(model: str) -> tuple[bool, str]:
 
 
 def missing_libraries(names: Iterable[str]) -> list[str]:
-    """Return those of ``names`` that are not installed."""
+    """Return the libraries in ``names`` that are not installed."""
     return [name for name in names if find_spec(name) is None]
 
 

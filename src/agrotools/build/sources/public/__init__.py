@@ -1,9 +1,9 @@
 """Adapters of the public data sets from which AgroTools (arXiv 2605.22366) drew its images.
 
-An adapter reads a data set as its authors distribute it, uses only their test split, and drops items with incomplete
-annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it out. The
-adapters have never been run on the complete real data sets, only on synthetic sets of the same form and a few real
-files.
+An adapter reads a data set as its authors distribute it, uses only their test split (if there is one), and drops items
+with incomplete annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it
+out. The adapters have never been run on the complete real data sets, only on synthetic sets of the same form and a few
+real files.
 """
 
 import tempfile
