@@ -169,7 +169,7 @@ class _Chain:
         self.results[best.step] = made.observation.result
         reasons: list[str] = []
         try:
-            tool.validated(made.call.arguments)
+            tool.validate(made.call.arguments)
         except ToolError as error:
             reasons.append(f"not valid: {error}")
         agreed = best.agrees and not reasons
