@@ -19,7 +19,7 @@ from sklearn.linear_model import LogisticRegression
 
 from agrotools.build.accuracy.general import questions
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
-from agrotools.knowledge.text_index import FEATURES, LooksIndex
+from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, terms
 
 SEED, FOLDS = 3, 8
@@ -32,7 +32,7 @@ Asked = tuple[NDArray[np.float64], tuple[int, ...], float]
 def main() -> None:
     entries = load(toml_files(SHIPPED)).entries
     number = {entry.id: at for at, entry in enumerate(entries)}
-    index = LooksIndex(entries)
+    index = AppearanceIndex(entries)
     asked = questions("development")
     described = [(_ask(index, text), tuple(number[one] for one in ids), 1.0) for text, ids in asked["symptoms"].items()]
     outside = [_ask(index, text) for part in asked["outside"].values() for text in part]
@@ -54,7 +54,7 @@ def _say(*parts: object) -> None:
     sys.stdout.write(" ".join(map(str, parts)) + "\n")
 
 
-def _ask(index: LooksIndex, text: str) -> NDArray[np.float64]:
+def _ask(index: AppearanceIndex, text: str) -> NDArray[np.float64]:
     return index.features([terms(word) for word in folded(text).split()], text)
 
 
@@ -68,7 +68,7 @@ def _left_out(entries) -> list[Asked]:
             one.model_copy(update={"described_as": tuple(text for text in one.described_as if (at, text) not in gone)})
             for at, one in enumerate(entries)
         ]
-        index = LooksIndex(without)
+        index = AppearanceIndex(without)
         found += [(_ask(index, text), (at,), PHRASE_WEIGHT) for at, text in half]
     return found
 

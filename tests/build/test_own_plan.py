@@ -8,7 +8,7 @@ from PIL import Image
 
 from agrotools.benchmarks.leaks import step_words
 from agrotools.build.choosing import ask_subject
-from agrotools.build.own_photos import Column, Plan, cells, detect_columns, open_questions, read_plan, write_plan
+from agrotools.build.own_photos import Column, Plan, cells, match_rows, open_questions, read_plan, write_plan
 from agrotools.build.own_photos.building import answers_of
 from agrotools.build.own_photos.plan import SkippedRows
 from agrotools.build.own_photos.proposal import kind_of, mixed_units, propose_plan
@@ -42,7 +42,7 @@ def _table(photos: Path, header: str, rows: list[str]) -> Path:
 
 
 def _column(photos: Path, header: str, rows: list[str]) -> Column:
-    seen = detect_columns(photos, _table(photos, header, rows))
+    seen = match_rows(photos, _table(photos, header, rows))
     (column,) = propose_plan(seen, "my farm").plan.columns
     return column
 
@@ -88,7 +88,7 @@ def test_what_cells_hold():
 
 def test_what_only_the_owner_knows_is_asked(photos):
     header = "yield;diameter;plant height;severity"
-    seen = detect_columns(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
+    seen = match_rows(photos, _table(photos, header, ["1;71 mm;12;0.2", "2;7 cm;14;0.1"]))
     plan = propose_plan(seen, "x").plan
     needs = [(need.column, need.key) for need in open_questions(plan)]
     assert needs == [
@@ -98,18 +98,18 @@ def test_what_only_the_owner_knows_is_asked(photos):
 
 
 def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
-    seen = detect_columns(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
+    seen = match_rows(photos, _table(photos, "fruit diameter", ["71 mm", "7.2 cm", "70", "69 mm"]))
     (column,) = propose_plan(seen, "x").plan.columns
     assert column.unit is None
     told = mixed_units(seen, column)
     assert "2 in mm (row 2, 5)" in told
     assert "1 without a unit (row 4)" in told
-    drops = SkippedRows()
-    found = answers_of(seen, column, drops)
+    skipped = SkippedRows()
+    found = answers_of(seen, column, skipped)
     assert {path.name: value for path, value in found.items()} == {
         "1.jpg": pytest.approx(71), "2.jpg": pytest.approx(72), "4.jpg": pytest.approx(69)
     }  # fmt: skip
-    assert drops.lines() == ["fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"]
+    assert skipped.lines() == ["fruit diameter: 1 x '70' (row 4) has no unit: set unit of this column in the plan"]
 
 
 @pytest.mark.parametrize(
@@ -126,10 +126,10 @@ def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
     ],
 )
 def test_cells_that_cannot_be_used_are_counted_with_their_row(photos, column, cell, says):
-    seen = detect_columns(photos, _table(photos, "v", [cell, "-"]))
-    drops = SkippedRows()
-    assert answers_of(seen, column, drops) == {}
-    (line,) = drops.lines()
+    seen = match_rows(photos, _table(photos, "v", [cell, "-"]))
+    skipped = SkippedRows()
+    assert answers_of(seen, column, skipped) == {}
+    (line,) = skipped.lines()
     assert says in line
     assert "(row 2)" in line
 
@@ -137,14 +137,14 @@ def test_cells_that_cannot_be_used_are_counted_with_their_row(photos, column, ce
 @pytest.mark.parametrize(("repeated", "expected"), [("refuse", None), ("mean", 6), ("sum", 12)])
 def test_two_answers_for_one_picture(photos, repeated, expected):
     (photos.parent / "t.csv").write_text("photo,v\n1.jpg,4\n1.jpg,8\n2.jpg,5\n2,5\n")
-    seen = detect_columns(photos, photos.parent / "t.csv")
-    drops = SkippedRows()
-    found = answers_of(seen, Column(column="v", ask="count", target="apple", repeated=repeated), drops)
+    seen = match_rows(photos, photos.parent / "t.csv")
+    skipped = SkippedRows()
+    found = answers_of(seen, Column(column="v", ask="count", target="apple", repeated=repeated), skipped)
     values = {path.name: value for path, value in found.items()}
     assert values.get("1.jpg") == expected
     assert values["2.jpg"] == (10 if repeated == "sum" else 5)
     if repeated == "refuse":
-        assert "4.0 (row 2) and 8.0 (row 3)" in drops.lines()[0]
+        assert "4.0 (row 2) and 8.0 (row 3)" in skipped.lines()[0]
 
 
 def test_a_plan_is_read_as_it_was_written(tmp_path: Path):
@@ -174,11 +174,11 @@ def test_a_plan_that_cannot_be_used_says_where(text, says, tmp_path: Path):
 def test_a_table_without_pictures_says_what_it_looked_for(photos):
     (photos.parent / "t.csv").write_text("plot,apples\nnorth,3\nsouth,4\n")
     with pytest.raises(BenchmarkError, match="no column of t\\.csv names a picture") as told:
-        detect_columns(photos, photos.parent / "t.csv")
+        match_rows(photos, photos.parent / "t.csv")
     assert "1.jpg" in str(told.value)
     (photos.parent / "t.csv").write_text("photo,apples\nx.jpg,3\n")
     with pytest.raises(BenchmarkError, match="no row of t\\.csv belongs to a picture"):
-        detect_columns(photos, photos.parent / "t.csv")
+        match_rows(photos, photos.parent / "t.csv")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

@@ -17,8 +17,8 @@ from agrotools.build.quality.checking import (
     check_revealed,
     check_scale,
     check_written,
-    look_of,
     near_pairs,
+    picture_features,
 )
 from agrotools.core import BenchmarkError, ExactSlot, SampleFile, ToleranceSlot
 from support.plain_sample import plain_sample
@@ -34,7 +34,7 @@ def _picture(seed: int) -> Image.Image:
 
 
 def _look(picture: Image.Image):
-    look = look_of(np.asarray(picture.convert("RGB")))
+    look = picture_features(np.asarray(picture.convert("RGB")))
     assert look is not None
     return look
 
@@ -64,7 +64,7 @@ def test_altered_copies_of_a_picture_are_near_duplicates(altered):
 
 def test_different_scenes_are_no_near_duplicates_and_a_blank_one_is_compared_with_nothing():
     assert list(near_pairs([_look(_picture(seed)) for seed in range(40)])) == []
-    assert look_of(np.full((50, 60, 3), 200, np.uint8)) is None
+    assert picture_features(np.full((50, 60, 3), 200, np.uint8)) is None
 
 
 def test_near_duplicates_count_between_clusters_only(tmp_path: Path):

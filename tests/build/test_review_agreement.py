@@ -2,7 +2,7 @@
 
 import pytest
 
-from agrotools.build.review.agreement import Decision, cohens_kappa, standing_of, summary_of
+from agrotools.build.review.agreement import Decision, cohens_kappa, review_status, summary_of
 
 CONTENT = "0" * 16
 
@@ -32,12 +32,12 @@ def test_kappa_that_is_undefined_says_why():
 
 def test_reviewers_who_propose_different_edits_differ():
     same = [decision("s", "Ada", "edit"), decision("s", "Bo", "edit")]
-    assert standing_of(same) == "edited"
+    assert review_status(same) == "edited"
     other = [same[0], decision("s", "Bo", "edit", edits={"query": "Which one?"})]
-    assert standing_of(other) == "disputed"
-    assert standing_of([decision("s", "Ada", "accept"), decision("s", "Bo", "reject")]) == "disputed"
-    assert standing_of([decision("s", "Ada", "reject", reason="a"), decision("s", "Bo", "reject")]) == "rejected"
-    assert standing_of([]) == "undecided"
+    assert review_status(other) == "disputed"
+    assert review_status([decision("s", "Ada", "accept"), decision("s", "Bo", "reject")]) == "disputed"
+    assert review_status([decision("s", "Ada", "reject", reason="a"), decision("s", "Bo", "reject")]) == "rejected"
+    assert review_status([]) == "undecided"
 
 
 def test_a_summary_counts_what_is_decided_on_the_samples_as_they_are():

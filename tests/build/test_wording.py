@@ -2,7 +2,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.build.templates.key_facts import topics_with_facts
-from agrotools.build.templates.wording import MOST_OF_ONE, expanded, said_in, sentences
+from agrotools.build.templates.wording import MOST_OF_ONE, expanded, sentences, translated
 from agrotools.core import OpenTextSlot
 from agrotools.scoring.slots import score_slot
 
@@ -49,9 +49,9 @@ def test_sentences_differ_only_by_what_is_said():
 
 
 def test_words_have_one_name_in_chinese_and_files_keep_theirs():
-    assert said_in("zh", "top left") == "左上"
-    assert said_in("en", "top left") == "top left"
-    assert said_in("zh", "image_1.jpg") == "image_1.jpg"
+    assert translated("zh", "top left") == "左上"
+    assert translated("en", "top left") == "top left"
+    assert translated("zh", "image_1.jpg") == "image_1.jpg"
 
 
 def test_whoever_reads_the_entry_can_state_every_key_fact():

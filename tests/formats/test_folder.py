@@ -9,6 +9,7 @@ from agrotools.benchmarks import load_benchmark, load_folder, with_clusters
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
+from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable, header_toml, replace_folder
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder
@@ -154,8 +155,11 @@ def test_names_and_paths_are_told_apart(folder, tmp_path, monkeypatch):
     with pytest.raises(UsageError, match="unknown benchmark 'embeded'") as caught:
         load_benchmark("embeded")
     assert "embedded" in (caught.value.hint or "")
-    with pytest.raises(BenchmarkError, match="not a benchmark folder"):
+    with pytest.raises(NoFileError, match="there is no folder"):
         load_benchmark(tmp_path / "nothing" / "here")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(BenchmarkError, match="not a benchmark folder"):
+        load_benchmark(tmp_path / "empty")
 
 
 def _sample(sample_id, *files):

@@ -89,10 +89,10 @@ def test_held_names_are_found(index):
 
 
 def test_what_is_of_like_name_can_be_told(index):
-    assert [entry.id for entry in index.alike("southern armyworm")][:1] == ["pest.army_worm"]
-    assert index.alike("southern armyworm", kind="weed") == []
-    assert index.alike("capital of France") == []
-    assert index.alike("late blight") == []
+    assert [entry.id for entry in index.similarly_named("southern armyworm")][:1] == ["pest.army_worm"]
+    assert index.similarly_named("southern armyworm", kind="weed") == []
+    assert index.similarly_named("capital of France") == []
+    assert index.similarly_named("late blight") == []
 
 
 def test_what_tells_two_names_apart():

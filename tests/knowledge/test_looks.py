@@ -8,7 +8,7 @@ import pytest
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.evidence import by_looks
 from agrotools.knowledge.retrieval import KnowledgeIndex
-from agrotools.knowledge.text_index import FEATURES, LooksIndex
+from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, hosts_named, hosts_of, terms
 
 
@@ -39,7 +39,7 @@ INDEX = KnowledgeIndex(ENTRIES)
 
 
 def features(query: str) -> dict[str, dict[str, float]]:
-    found = LooksIndex(ENTRIES).features([terms(word) for word in folded(query).split()], query)
+    found = AppearanceIndex(ENTRIES).features([terms(word) for word in folded(query).split()], query)
     return {one.id: dict(zip(FEATURES, row.tolist(), strict=True)) for one, row in zip(ENTRIES, found, strict=True)}
 
 
@@ -108,5 +108,5 @@ def test_the_chance_falls_with_what_fits_less_and_stays_one_of_the_allowed():
 
 
 def test_no_entries_and_no_words():
-    assert LooksIndex(()).features([("x",)], "x").shape == (0, len(FEATURES))
-    assert not LooksIndex(ENTRIES).features([], "").any()
+    assert AppearanceIndex(()).features([("x",)], "x").shape == (0, len(FEATURES))
+    assert not AppearanceIndex(ENTRIES).features([], "").any()

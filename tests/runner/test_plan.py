@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import ReferenceTrajectory, Sample
-from agrotools.formats.benchmark import SampleLines, selected
+from agrotools.formats.benchmark import SampleLines, select_samples
 from agrotools.runner.config import remaining, work_items
 from support.plain_sample import plain_sample
 
@@ -69,7 +69,7 @@ def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path, monkeypatc
     monkeypatch.setattr(SampleLines, "parse", counted)
     samples = load_benchmark(small_benchmark).samples
     parsed.clear()
-    plan = work_items(selected(samples, [2, 0]), ["end-to-end"], 1)
+    plan = work_items(select_samples(samples, [2, 0]), ["end-to-end"], 1)
     left = remaining(plan, {("end-to-end", samples[0].id, 0)})
     assert parsed == [0]
     assert (len(plan), len(left)) == (2, 1)

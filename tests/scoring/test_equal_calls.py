@@ -44,7 +44,7 @@ class Place:
         """What the tool gives, without what is only shown; artifacts are named."""
         infos = {self.folder / file.name: file for file in self.files}
         declared = get_tool(tool)
-        prepared = declared.prepared(arguments, lambda name: self.folder / name)
+        prepared = declared.prepare_arguments(arguments, lambda name: self.folder / name)
         with call_context(CallContext(keep=lambda artifact, content: artifact, infos=infos)):
             return encode_result(declared.function(**prepared))[0]
 
@@ -65,7 +65,7 @@ class Place:
             reference=ReferenceTrajectory(steps=(step,)),
             answer=(BooleanSlot(name="own", label="own", value=True),),
         )
-        get_tool(tool).validated(predicted)
+        get_tool(tool).validate(predicted)
         rows = compare_calls(sample, get_tool(tool), ToolCall(tool=tool, arguments=predicted), step)
         return all(row.agrees for row in rows)
 

@@ -87,7 +87,7 @@ async def run_tool(call: ToolCall) -> Ran:
     """Run the real tool in this process."""
     try:
         tool = get_tool(call.tool)
-        result = tool(**tool.validated(call.arguments))
+        result = tool(**tool.validate(call.arguments))
     except UsageError:
         return Ran(Observation(error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")))
     except ToolError as error:

@@ -69,7 +69,7 @@ def measure(
 
 def refusal(**arguments: Any) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        measure.validated(arguments)
+        measure.validate(arguments)
     assert caught.value.kind == "invalid_argument"
     return caught.value
 
@@ -143,20 +143,20 @@ def test_agreement_kinds_follow_the_types():
 
 
 def test_defaults_are_filled_in_and_files_stay_names():
-    canonical = measure.validated({"image": "a.jpg", "top_k": 4})
+    canonical = measure.validate({"image": "a.jpg", "top_k": 4})
     assert canonical == {**measure.spec.defaults, "image": "a.jpg", "top_k": 4}
-    assert measure.validated(canonical) == canonical
+    assert measure.validate(canonical) == canonical
 
 
 def test_null_means_the_default():
-    assert measure.validated({"image": "a.jpg", "note": None, "top_k": None, "depth": None}) == measure.validated(
+    assert measure.validate({"image": "a.jpg", "note": None, "top_k": None, "depth": None}) == measure.validate(
         {"image": "a.jpg"}
     )
     assert "image" in refusal(image=None).message
 
 
 def test_whole_floats_are_integers_and_nothing_else_is_converted():
-    assert measure.validated({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
+    assert measure.validate({"image": "a.jpg", "top_k": 4.0})["top_k"] == 4
     for wrong in ("4", True, 4.5, [4]):
         assert refusal(image="a.jpg", top_k=wrong).argument == "top_k"
     assert refusal(image="a.jpg", deep=1).argument == "deep"
@@ -164,7 +164,7 @@ def test_whole_floats_are_integers_and_nothing_else_is_converted():
 
 
 def test_a_region_is_four_numbers_in_order_rounded_to_pixels():
-    assert measure.validated({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [0, 2, 30, 40]
+    assert measure.validate({"image": "a.jpg", "region": [0.4, 1.6, 30, 40.0]})["region"] == [0, 2, 30, 40]
     assert "x1 > x0" in refusal(image="a.jpg", region=[30, 2, 0, 40]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10]).message
     assert "four numbers" in refusal(image="a.jpg", region=[0, 0, 10, float("nan")]).message
@@ -222,11 +222,11 @@ json_values = st.recursive(
 @given(st.dictionaries(st.sampled_from([*measure.spec.parameters["properties"], "zzz"]) | st.text(), json_values))
 def test_any_arguments_are_taken_or_refused_with_a_typed_error(arguments):
     try:
-        canonical = measure.validated(arguments)
+        canonical = measure.validate(arguments)
     except ToolError as error:
         refused = error
     else:
-        assert measure.validated(canonical) == canonical
+        assert measure.validate(canonical) == canonical
         json.dumps(canonical, allow_nan=True)
         return
     assert refused.kind == "invalid_argument"
@@ -302,7 +302,7 @@ def test_enums_are_choices():
     made = declare(paint)
     assert made.spec.agreement == {"colour": "choice"}
     assert made.spec.defaults == {"colour": "red"}
-    assert made.validated({"colour": "red"}) == {"colour": "red"}
+    assert made.validate({"colour": "red"}) == {"colour": "red"}
 
 
 class TestDeclaration:

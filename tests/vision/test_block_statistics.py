@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from agrotools.vision.blocks import RunningStatistics, SmallPicture
+from agrotools.vision.blocks import RasterThumbnail, RunningStatistics
 
 heights = st.lists(st.floats(0, 60, width=32), min_size=1, max_size=300)
 
@@ -76,7 +76,7 @@ def test_a_small_picture_holds_means_of_squares(
     draw = np.random.default_rng(seed)
     values = draw.uniform(0, 30, size).astype(np.float32)
     values[draw.random(size) < 0.2] = np.nan
-    picture = SmallPicture((*corner, corner[0] + width, corner[1] + height), longest)
+    picture = RasterThumbnail((*corner, corner[0] + width, corner[1] + height), longest)
     row, column = min(cut[0], height), min(cut[1], width)
     for top, bottom in ((0, row), (row, height)):
         for left, right in ((0, column), (column, width)):

@@ -203,13 +203,15 @@ def test_things_are_found_by_their_name(tmp_path: Path, make: Any, kind: str) ->
 
 @needs_torch
 def test_names_get_shares(tmp_path: Path) -> None:
-    from agrotools.vision.learned.description import likeness
+    from agrotools.vision.learned.description import similarity_shares
 
     weights = _made(_clip, tmp_path / "model")
-    shares = likeness(PIXELS, ["lantana", "weed", "apple"], weights)
+    shares = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
     assert shares.sum() == pytest.approx(1)
     assert (shares > 0).all()
-    assert likeness(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(shares[[2, 0, 1]], abs=1e-6)
+    assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(
+        shares[[2, 0, 1]], abs=1e-6
+    )
 
 
 @needs_torch
@@ -232,7 +234,7 @@ def test_names_get_shares_by_open_clip_too(tmp_path: Path) -> None:
     import open_clip
     from safetensors.torch import save_file
 
-    from agrotools.vision.learned.description import likeness
+    from agrotools.vision.learned.description import similarity_shares
 
     text: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
     vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
@@ -243,12 +245,12 @@ def test_names_get_shares_by_open_clip_too(tmp_path: Path) -> None:
     (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": preprocess}))
     weights = find_weights(str(tmp_path))
     assert weights.kind == "open_clip"
-    shares = likeness(PIXELS, ["Lantana camara", "Parkinsonia aculeata"], weights)
+    shares = similarity_shares(PIXELS, ["Lantana camara", "Parkinsonia aculeata"], weights)
     assert shares.sum() == pytest.approx(1)
     text["hf_model_name"] = "roberta-base"
     (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config}))
     with pytest.raises(ToolError, match="would be fetched"):
-        likeness(PIXELS, ["Lantana camara"], find_weights(str(tmp_path)))
+        similarity_shares(PIXELS, ["Lantana camara"], find_weights(str(tmp_path)))
 
 
 @pytest.mark.slow
@@ -436,11 +438,11 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.recognition.identify_weed import identify_weed
     from agrotools.tools.workspace import artifacts_in
-    from agrotools.vision.learned.description import likeness
+    from agrotools.vision.learned.description import similarity_shares
 
     weights = _made(_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
-    shares = dict(zip(names, likeness(PIXELS[10:55, 20:80], names, weights).tolist(), strict=True))
+    shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights).tolist(), strict=True))
     with artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"):
         found = identify_weed(field, region=(20, 10, 80, 55), candidates=names)
         fewer = identify_weed(field, region=(20, 10, 80, 55), candidates=names, top_k=1)

@@ -72,6 +72,7 @@ def load_benchmark(
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
+        NoFileError: there is no such folder; both a UsageError and a BenchmarkError.
         BenchmarkError: the folder exists but cannot be read as a benchmark.
     """
     if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]

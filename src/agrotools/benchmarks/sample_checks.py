@@ -44,7 +44,7 @@ class CheckedTool(Protocol):
     @property
     def spec(self) -> ToolSpec: ...
 
-    def validated(self, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]: ...
+    def validate(self, arguments: dict[str, JsonValue]) -> dict[str, JsonValue]: ...
 
 
 class Tools:
@@ -153,7 +153,7 @@ def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> I
         return
     if not any(literal is None for _, _, literal in iter_refs(dict(step.arguments))):
         try:
-            tool.validated({name: literal_value(value) for name, value in step.arguments.items()})
+            tool.validate({name: literal_value(value) for name, value in step.arguments.items()})
         except ToolError as error:
             yield "bad_arguments", f"{where}.arguments", error.message, error.hint or "change it"
     files = sorted(file.name for file in at.sample.files)

@@ -98,7 +98,7 @@ def _numbered_samples(prefixes: Sequence[str], results: Sequence[Sample | ChainB
     tally.run += len(results)
     for prefix, one in zip(prefixes, results, strict=True):
         if isinstance(one, ChainBroken):
-            tally.broke(one)
+            tally.count_broken(one)
         else:
             numbers[prefix] += 1
             samples.append(one.model_copy(update={"id": f"{prefix}-{numbers[prefix]:03d}"}))

@@ -42,19 +42,19 @@ def choose(
     questions: Sequence[Template],
     count: int,
     seed: int,
-    said: Collection[str] = (),
+    used_sentences: Collection[str] = (),
 ) -> list[Chosen]:
     """Choose up to ``count`` questions, spread evenly over kinds of questions and over subjects.
 
     The least used kind is next, for a subject with few samples so far. Among such subjects, those whose answer was not
     yet given to this kind of question are preferred, so that no answer can be guessed from others. No two questions
-    share a sentence with each other or with ``said`` (in the form returned by
+    share a sentence with each other or with ``used_sentences`` (in the form returned by
     :func:`~agrotools.build.templates.wording.sentences`), no subject is asked the same kind of question twice, and only
     questions with an unambiguous true answer are asked. The same arguments give the same choice.
     """
     candidates: dict[tuple[str, str], Chosen | None] = {}
     chosen: list[Chosen] = []
-    used_sentences = set(said)
+    used_sentences = set(used_sentences)
     used_up: set[str] = set()
     order = {question.template: index for index, question in enumerate(_interleaved(questions))}
 
@@ -75,7 +75,7 @@ def choose(
         else:
             return chosen
         before = [item for item in chosen if item.question is question]
-        item = worded(least_like(settled, before, question_counts), before, used_sentences)
+        item = worded(most_novel(settled, before, question_counts), before, used_sentences)
         if item is None:
             used_up.add(question.template)
             continue
@@ -85,12 +85,12 @@ def choose(
     return chosen
 
 
-def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Chosen | None:
-    """Return the question in the first wording that is new for its kind and shares no sentence with ``said``.
+def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]) -> Chosen | None:
+    """Return the question in the first wording that is new for its kind and shares no sentence with ``used_sentences``.
 
     Args:
         before: earlier questions of the same kind.
-        said: sentences that are already in use.
+        used_sentences: sentences that are already in use.
 
     Returns:
         None if every wording is used up.
@@ -100,12 +100,12 @@ def worded(item: Chosen, before: Sequence[Chosen], said: Collection[str]) -> Cho
         if wording in used:
             continue
         reworded = replace(item, wording=wording)
-        if not any(sentence in said for sentence in sentences(reworded.query)):
+        if not any(sentence in used_sentences for sentence in sentences(reworded.query)):
             return reworded
     return None
 
 
-def least_like(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
+def most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Counter[str]) -> Chosen:
     """Return the candidate whose answer is least like earlier ones.
 
     Only subjects with the fewest samples, or one more, are considered.
@@ -243,7 +243,7 @@ def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -
         before = of_kind[offer.template]
         used_subjects = {item.subject.name for item in before}
         available = [item for item in offered[offer] if item.subject.name not in used_subjects]
-        item = worded(least_like(available, before, question_counts), before, used_sentences)
+        item = worded(most_novel(available, before, question_counts), before, used_sentences)
         if item is None:
             short[offer.template] = len(before)
             continue

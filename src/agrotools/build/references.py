@@ -46,7 +46,7 @@ UNFOUND: Mapping[ToolErrorKind, str] = MappingProxyType({"missing_metadata": "sc
 
 The scale can be taken from a marker in the picture, but the tool does not find it.
 """
-LACKING: ToolErrorKind = "backend_unavailable"
+MISSING_BACKEND: ToolErrorKind = "backend_unavailable"
 BREAKDOWNS: tuple[ToolErrorKind, ...] = ("tool_failed", "timeout", "limit")
 """Errors of the tool itself."""
 _VLM = "or ask a vision model (--backend {tool}=vlm)"
@@ -79,7 +79,7 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
     Raises:
         ChainBroken: the tool broke down, or it rejected arguments that come from the source itself.
     """
-    if error is None or error.kind == LACKING or is_answer(error):
+    if error is None or error.kind == MISSING_BACKEND or is_answer(error):
         return
     if error.kind in BREAKDOWNS:
         raise ChainBroken(
@@ -111,7 +111,7 @@ class Tally:
     lacking: Counter[str] = field(default_factory=Counter)
     first: BenchmarkError | None = None
 
-    def broke(self, error: ChainBroken) -> None:
+    def count_broken(self, error: ChainBroken) -> None:
         """Count a chain that gives no sample."""
         self.dropped[error.reason] += 1
         self.first = self.first or error
@@ -120,7 +120,7 @@ class Tally:
         """Count the tools of a sample that lack a back-end on this machine."""
         steps = sample.reference.steps if sample.reference else ()
         errors = {step.tool: step.observation.error for step in steps if step.observation and step.observation.error}
-        self.lacking.update(tool for tool, error in errors.items() if error.kind == LACKING)
+        self.lacking.update(tool for tool, error in errors.items() if error.kind == MISSING_BACKEND)
 
     def check(self) -> None:
         """Raise BenchmarkError if more than half of the chains broke, which points to a general fault."""

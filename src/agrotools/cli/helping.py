@@ -10,8 +10,8 @@ import typer
 from agrotools.cli.output import STOPPED, count_text
 
 if TYPE_CHECKING:
-    from agrotools.build.assist.paraphrase import Paraphrased
-    from agrotools.build.assist.tracing import Traced
+    from agrotools.build.assist.paraphrase import ParaphraseResult
+    from agrotools.build.assist.tracing import TraceResult
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import PricedModel
 
@@ -103,7 +103,7 @@ def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
     return outcome.stopped is None
 
 
-def _tell_reworded(outcome: "Paraphrased") -> None:
+def _tell_reworded(outcome: "ParaphraseResult") -> None:
     typer.echo(
         f"paraphrases by {outcome.model}: {outcome.accepted} of {count_text(len(outcome.samples), 'question')} reworded"
     )
@@ -133,7 +133,7 @@ def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> boo
     return outcome.stopped is None
 
 
-def _tell_traced(out: Path, model: str, outcome: "Traced") -> None:
+def _tell_traced(out: Path, model: str, outcome: "TraceResult") -> None:
     from agrotools.build.assist.traces import TRACES_FILE
 
     typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")

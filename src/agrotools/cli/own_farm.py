@@ -31,27 +31,27 @@ def build_from_table(
         BenchmarkError: the table, the plan, the photos or the target cannot be used.
         typer.Exit: code 3, the plan was written and must be completed first.
     """
-    from agrotools.build.own_photos import build_from_photos, detect_columns, read_plan
+    from agrotools.build.own_photos import build_from_photos, match_rows, read_plan
 
     _check_target(out)
     plan_path = plan_file or answers.with_name(f"{answers.stem}{PLAN_ENDING}")
     if plan_path.is_file():
         plan = read_plan(plan_path)
         typer.echo(f"plan: {plan_path}")
-        seen = detect_columns(images, answers, plan)
+        seen = match_rows(images, answers, plan)
         _tell_table(seen)
         _refuse_strange_columns(plan, seen, plan_path)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
-        seen = detect_columns(images, answers)
+        seen = match_rows(images, answers)
         _tell_table(seen)
         plan = _new_plan(seen, out, plan_path, yes=yes)
     _tell_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
     for column, count in built.used.items():
         typer.echo(f"used: {column}, {count} photos")
-    for line in built.drops.lines():
+    for line in built.skipped.lines():
         typer.echo(f"dropped: {line}")
     return built.header
 

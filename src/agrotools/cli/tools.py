@@ -139,7 +139,7 @@ def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, c
 
 
 if TYPE_CHECKING:
-    from agrotools.build.accuracy.recorded import Nearness
+    from agrotools.build.accuracy.recorded import FieldAgreement
     from agrotools.build.accuracy.studies import Planned, Row
 
 
@@ -222,12 +222,12 @@ def bench(
 def _show(rows: "list[Row]", as_json: bool) -> None:
     from dataclasses import asdict
 
-    from agrotools.build.accuracy.table import printed
+    from agrotools.build.accuracy.table import format_table
 
     if as_json:
         print_json([asdict(row) for row in rows])
     elif rows:
-        typer.echo("\n".join(printed(rows)))
+        typer.echo("\n".join(format_table(rows)))
 
 
 def _show_recorded(folders: list[Path], as_json: bool) -> None:
@@ -235,9 +235,9 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
     from dataclasses import asdict
 
     from agrotools.benchmarks import load_folder
-    from agrotools.build.accuracy.recorded import Nearness, nearness
+    from agrotools.build.accuracy.recorded import FieldAgreement, compare_fields
 
-    columns: dict[str, dict[tuple[str, str, str], Nearness]] = {}
+    columns: dict[str, dict[tuple[str, str, str], FieldAgreement]] = {}
     for folder in folders:
         benchmark = load_folder(folder)
         groups = {folder.name: benchmark.samples}
@@ -245,7 +245,7 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
             at = [sample for sample in benchmark.samples if sample.metadata.get("difficulty") == level]
             groups |= {f"{folder.name}, difficulty {level}": at} if at else {}
         for name, samples in groups.items():
-            columns[name] = {(row.tool, row.what, row.kind): row for row in nearness(samples)}
+            columns[name] = {(row.tool, row.what, row.kind): row for row in compare_fields(samples)}
     keys = list(dict.fromkeys(key for rows in columns.values() for key in rows))
     if as_json:
         print_json([{"benchmark": name, **asdict(row)} for name, rows in columns.items() for row in rows.values()])
@@ -254,11 +254,11 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
         f"median difference, or share that is right; n calls; without: left open or failed. {' | '.join(columns)}"
     )
     for key in keys:
-        texts = [_nearness_text(rows.get(key)) for rows in columns.values()]
+        texts = [_agreement_text(rows.get(key)) for rows in columns.values()]
         typer.echo(f"{key[0]}, {key[1]} ({key[2]}): {' | '.join(texts)}")
 
 
-def _nearness_text(row: "Nearness | None") -> str:
+def _agreement_text(row: "FieldAgreement | None") -> str:
     if row is None:
         return "-"
     left_open = f", {row.without} without" if row.without else ""

@@ -140,7 +140,7 @@ class Benchmark:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
         return self.samples[self._positions[sample_id]]
 
-    def place_of(self, file: SampleFile) -> Path:
+    def file_path(self, file: SampleFile) -> Path:
         """Return the path of a sample's file."""
         first, _, rest = file.path.partition("/")
         folder = self.elsewhere.get(first)
@@ -148,7 +148,7 @@ class Benchmark:
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
         """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``."""
-        files = tuple(file.model_copy(update={"path": str(self.place_of(file))}) for file in sample.files)
+        files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
             query=sample.query,
@@ -283,7 +283,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
     )
 
 
-def selected(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
+def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, parsed on demand."""
     chosen, facts = array("Q", positions), facts_of(samples)
     return LazySamples(
@@ -383,7 +383,7 @@ class LazySamples(Sequence[Sample]):
     def __getitem__(self, index: slice) -> Sequence[Sample]: ...
     def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
         if isinstance(index, slice):
-            return selected(self, range(len(self))[index])
+            return select_samples(self, range(len(self))[index])
         return self._parsed(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Sample]:

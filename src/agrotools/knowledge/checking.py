@@ -99,17 +99,17 @@ def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[lis
     return [entry for _, _, entry in read], faults
 
 
-Found = tuple[tuple[str | int, ...], str, str]
+Violation = tuple[tuple[str | int, ...], str, str]
 
 
-def _identity(entry: Entry) -> Iterator[Found]:
+def _identity(entry: Entry) -> Iterator[Violation]:
     if entry.id.partition(".")[0] != entry.kind:
         yield ("id",), f"an entry of kind {entry.kind} has an id {entry.kind}.NAME, not {entry.id}", ""
     if entry.coverage != "stub" and not entry.claims:
         yield ("coverage",), f"{entry.coverage}, but nothing is claimed", 'without claims an entry is a "stub"'
 
 
-def _names(entry: Entry) -> Iterator[Found]:
+def _names(entry: Entry) -> Iterator[Violation]:
     for number, name in enumerate(entry.names.zh):
         if not _ONLY_CJK.fullmatch(name) or not re.search(f"[{CJK}]", name):
             yield ("names", "zh", number), f"{name!r} is not written in Chinese characters", ""
@@ -128,7 +128,7 @@ def _names(entry: Entry) -> Iterator[Found]:
         yield ("names", "sci"), f"a scientific name begins with a capital: {entry.names.sci!r}", ""
 
 
-def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Found]:
+def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Violation]:
     for number, crop in enumerate(entry.crops):
         if crop.lower() not in known:
             close = get_close_matches(crop.lower(), known, n=3, cutoff=0.6)
@@ -136,7 +136,7 @@ def _crops(entry: Entry, known: frozenset[str]) -> Iterator[Found]:
             yield ("crops", number), f"no crop is known as {crop!r}", hint
 
 
-def _sources(entry: Entry) -> Iterator[Found]:
+def _sources(entry: Entry) -> Iterator[Violation]:
     for key, source in entry.sources.items():
         if source.how == "page read" and source.url is None:
             yield ("sources", key, "url"), "a page that was read has an address", 'add url, or change "how"'
@@ -148,7 +148,7 @@ def _sources(entry: Entry) -> Iterator[Found]:
         yield ("coverage",), "verified, but no page was read", 'use "partial" until a page was read'
 
 
-def _claim(entry: Entry, claim: Claim) -> Iterator[Found]:
+def _claim(entry: Entry, claim: Claim) -> Iterator[Violation]:
     if not claim.sources:
         yield ("sources",), "a claim needs at least one source", ""
     for key in claim.sources:

@@ -148,7 +148,7 @@ class NamesIndex:
             for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
                 for form in {" ".join(words[start:end]), " ".join(stems[start:end]), "".join(words[start:end])}:
                     for at in self._exact.get(form, ()):
-                        if not _is_one_dull_word(form):
+                        if not _is_uninformative(form):
                             yield self.names[at], self.owners[at], start, end, 1.0
         hosts = hosts_named(" ".join(words))[0]
         for start in range(len(words)):
@@ -313,7 +313,7 @@ def _stemmed(text: str) -> str:
     return " ".join(map(stem, text.split()))
 
 
-def _is_one_dull_word(form: str) -> bool:
+def _is_uninformative(form: str) -> bool:
     return form in STOPWORDS or form in ASKING
 
 

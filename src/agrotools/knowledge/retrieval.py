@@ -36,7 +36,7 @@ from agrotools.knowledge.evidence import (
     words_behind,
 )
 from agrotools.knowledge.names import NameMatch, NamesIndex
-from agrotools.knowledge.text_index import Document, LooksIndex, SectionsIndex
+from agrotools.knowledge.text_index import AppearanceIndex, Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, stem, terms
 
 _RRF_K = 60
@@ -90,7 +90,7 @@ class KnowledgeIndex:
         self.entries = tuple(entries)
         self.names = NamesIndex(self.entries)
         self.sections = SectionsIndex(self.entries)
-        self.looks = LooksIndex(self.entries)
+        self.looks = AppearanceIndex(self.entries)
         self._of_entry: list[list[int]] = [[] for _ in self.entries]
         for at, item in enumerate(self.sections.documents):
             self._of_entry[item.entry].append(at)
@@ -139,7 +139,9 @@ class KnowledgeIndex:
         closest = closest[:top_k]
         return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
 
-    def alike(self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3) -> list[Entry]:
+    def similarly_named(
+        self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3
+    ) -> list[Entry]:
         """Return entries whose name is part of another thing's name in the question (webworm in fall webworm)."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
         scores: dict[int, float] = {}
@@ -180,7 +182,7 @@ class KnowledgeIndex:
             best = np.argsort(-values, kind="stable")[:_CONSIDERED]
             order |= dict.fromkeys(int(at) for at in best if values[at] > 0)
         match = [
-            self._weighed(
+            self._best_evidence(
                 query,
                 question,
                 number,
@@ -225,7 +227,7 @@ class KnowledgeIndex:
             )
         return question_words
 
-    def _weighed(
+    def _best_evidence(
         self,
         query: str,
         question: Sequence["_Word"],

@@ -116,7 +116,7 @@ _SORTS = frozenset(term for word in word_list("animal_kinds") for term in terms(
 _WEED = frozenset(term for word in word_list("weed") for term in terms(word))
 
 
-class LooksIndex:
+class AppearanceIndex:
     """Sentences on appearance, compared with questions."""
 
     def __init__(self, entries: Sequence[Entry]) -> None:

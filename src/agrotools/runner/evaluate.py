@@ -20,7 +20,7 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.formats.benchmark import facts_of, selected
+from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -286,7 +286,7 @@ def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
     ids = facts_of(samples).ids
     order = sorted(range(len(ids)), key=lambda position: hashlib.sha256(ids[position].encode()).hexdigest())
     positions = sorted(order[:limit])
-    return selected(samples, positions)
+    return select_samples(samples, positions)
 
 
 def default_folder(manifest: Manifest) -> Path:

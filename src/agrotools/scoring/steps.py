@@ -179,7 +179,7 @@ def _arguments(
     tool = get_tool(call.tool)
     fault: str | None = None
     try:
-        tool.validated(call.arguments)
+        tool.validate(call.arguments)
     except ToolError as error:
         fault = str(error)
     compared = [
@@ -213,7 +213,7 @@ def compare_calls(
     literal = {name: literal_value(value) for name, value in step.arguments.items()}
     result = (step.observation.result if step.observation else None) or {}
     resolved = None
-    if not isinstance(tool, ToolSpec) and tool.has_own_reading:
+    if not isinstance(tool, ToolSpec) and tool.has_resolver:
         resolved = _resolved(tool, call.arguments, literal, by_name, result)
     reference = resolved[1] if resolved else literal
     files = _files_of(by_name, spec, reference)
@@ -232,8 +232,8 @@ def _resolved(
 ) -> tuple[Arguments, Arguments] | None:
     """Return the arguments of both calls with defaults filled in; None if the tool would reject one of them."""
     try:
-        known = ReferenceCall(files, tool.validated(reference), result)
-        return tool.resolved(predicted, known), tool.resolved(reference, known)
+        known = ReferenceCall(files, tool.validate(reference), result)
+        return tool.resolve(predicted, known), tool.resolve(reference, known)
     except ToolError:
         return None
 

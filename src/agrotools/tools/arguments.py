@@ -209,11 +209,11 @@ class ReferenceCall:
         """True if the file suffix is that of a photograph; rasters may define their own bands and scale."""
         return isinstance(name, str) and PurePath(name).suffix.lower() in _PHOTO_ENDINGS
 
-    def left_open(self, argument: str, value: JsonValue) -> bool:
+    def has_value(self, argument: str, value: JsonValue) -> bool:
         """True if the reference call passed this value for ``argument``, so that its result shows the effect."""
         return bool(self.result) and self.reference.get(argument) == value
 
-    def listed(self, name: str) -> tuple[JsonValue, ...]:
+    def list_field(self, name: str) -> tuple[JsonValue, ...]:
         """Return a list field of the result (``flags``, ``notes``...), empty if it is absent."""
         value = self.result.get(name)
         return tuple(value) if isinstance(value, list) else ()

@@ -66,7 +66,7 @@ class Sweeper:
         self._looked = False
         self._lock = threading.Lock()
 
-    def used(self, *paths: Path) -> None:
+    def mark_used(self, *paths: Path) -> None:
         """Mark these files as recently used."""
         now = time.time()
         for path in paths:
@@ -74,7 +74,7 @@ class Sweeper:
                 if now - path.stat().st_mtime > _HOUR_S:
                     os.utime(path)
 
-    def wrote(self, size: int) -> None:
+    def record_write(self, size: int) -> None:
         """Record that ``size`` bytes were written, and sweep if a sweep is due."""
         with self._lock:
             self._unswept += size
@@ -214,7 +214,7 @@ class ResultCache:
         for artifact, content in zip(entry.artifacts, contents, strict=True):
             if sha256(content).hexdigest() != artifact.sha256:
                 return None
-        self._sweeper.used(self._entry_path(key), *map(self._artifact_path, entry.artifacts))
+        self._sweeper.mark_used(self._entry_path(key), *map(self._artifact_path, entry.artifacts))
         if entry.error:
             return {"error": entry.error.model_dump()}, []
         return {"result": entry.result, "artifacts": [artifact.model_dump() for artifact in entry.artifacts]}, contents
@@ -234,7 +234,7 @@ class ResultCache:
             _write(self._entry_path(key), sha256(body).hexdigest().encode() + b"\n" + body)
         except OSError:
             return
-        self._sweeper.wrote(len(body) + sum(map(len, contents)))
+        self._sweeper.record_write(len(body) + sum(map(len, contents)))
 
     def artifact(self, artifact: Artifact) -> Path | None:
         """Return the path of the content of ``artifact``, or None if it is not in the cache or was altered."""

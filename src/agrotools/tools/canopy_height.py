@@ -19,7 +19,7 @@ from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
 if TYPE_CHECKING:
-    from agrotools.vision.blocks import RunningStatistics, SmallPicture
+    from agrotools.vision.blocks import RasterThumbnail, RunningStatistics
     from agrotools.vision.rasters import RasterSource
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
@@ -192,7 +192,7 @@ class _Measurement:
     """Number of pixels of the region, a reduced picture of the heights, notes and flags."""
 
     region_px: int
-    picture: "SmallPicture"
+    picture: "RasterThumbnail"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
@@ -249,7 +249,7 @@ def _measure(
     statistics: "RunningStatistics",
 ) -> _Measurement:
     from agrotools.vision.alignment import align
-    from agrotools.vision.blocks import SmallPicture
+    from agrotools.vision.blocks import RasterThumbnail
 
     refuse_many_bands(source)
     unit = height_scale_of(source, given_scale)
@@ -263,7 +263,7 @@ def _measure(
         if ground is not terrain:
             of_crs = "" if source.dataset.crs == terrain.dataset.crs else " and in another coordinate system"
             notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
-    picture = SmallPicture(box, _MAP_SIDE)
+    picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
     for part, heights in height_blocks(source, ground, box, unit.metres):
         there = np.isfinite(heights)

@@ -195,7 +195,7 @@ class Tool(Generic[P, R]):
         kind, colon, value = name.partition(":")
         return f"{kind}:" in self.backends and bool(value.strip()) if colon else name in self.backends
 
-    def validated(self, arguments: Arguments) -> Arguments:
+    def validate(self, arguments: Arguments) -> Arguments:
         """Return the arguments in canonical form: checked against the schema, defaults filled in, files by name.
 
         Null for an argument with a default means the default. A whole float counts as an integer, as in JSON Schema;
@@ -206,21 +206,21 @@ class Tool(Generic[P, R]):
         """
         return self._checked(arguments, None).model_dump(mode="json", by_alias=True)
 
-    def resolved(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
-        """Return the resolved call: :meth:`validated` arguments as the tool interprets them.
+    def resolve(self, arguments: Arguments, known: ReferenceCall) -> Arguments:
+        """Return the resolved call: :meth:`validate` arguments as the tool interprets them.
 
         Raises:
             ToolError: the arguments are invalid, or the tool would refuse the call.
         """
-        valid = self.validated(arguments)
+        valid = self.validate(arguments)
         return valid if self.resolver is None else self.resolver(valid, known)
 
     @property
-    def has_own_reading(self) -> bool:
-        """True if :meth:`resolved` does more than :meth:`validated`."""
+    def has_resolver(self) -> bool:
+        """True if :meth:`resolve` does more than :meth:`validate`."""
         return self.resolver is not None
 
-    def prepared(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
+    def prepare_arguments(self, arguments: Mapping[str, Any], resolve: Resolve) -> dict[str, Any]:
         """Return the arguments for the function, with file names replaced by the paths that ``resolve`` returns.
 
         Raises:
@@ -241,7 +241,7 @@ class Tool(Generic[P, R]):
         arguments = dict(zip(names, args, strict=False))
         if twice := arguments.keys() & kwargs.keys():
             raise ToolError("invalid_argument", f"{', '.join(sorted(twice))} given twice")
-        return self.function(**self.prepared({**arguments, **kwargs}, host_file))  # pyright: ignore[reportCallIssue]
+        return self.function(**self.prepare_arguments({**arguments, **kwargs}, host_file))  # pyright: ignore[reportCallIssue]
 
     def __repr__(self) -> str:
         return f"<tool {self.name}({', '.join(self._parameters)})>"

@@ -230,7 +230,7 @@ class ToolExecutor:
                 candidates=tuple(close),
             )
         tool = self._find_tool(call.tool)
-        arguments = tool.validated(call.arguments)
+        arguments = tool.validate(call.arguments)
         paths: dict[str, Path] = {}
 
         def resolve(name: str) -> Path:
@@ -238,7 +238,7 @@ class ToolExecutor:
             return paths[name]
 
         if tool.takes_files:
-            tool.prepared(arguments, resolve)
+            tool.prepare_arguments(arguments, resolve)
         return _CheckedCall(tool, arguments, paths, self.backends.get(tool.name, tool.backends[0]))
 
     def _key(self, cache: ResultCache, checked: _CheckedCall, workspace: Workspace) -> str:
@@ -349,7 +349,7 @@ class ToolExecutor:
             # processes.
             return _failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
         if "seconds" in reply[0]:
-            self._pool.took(request["target"], reply[0]["seconds"])
+            self._pool.record_duration(request["target"], reply[0]["seconds"])
         worker.spent |= bool(reply[0].pop("spent", False))
         if reply[0].get("error", {}).get("kind") == "limit":
             worker.spent = True

@@ -87,10 +87,10 @@ def name_learned(
 ) -> "RankedNames":
     """Rank ``names`` by their similarity to a picture."""
     from agrotools.tools.services.vision import RankedNames
-    from agrotools.vision.learned.description import likeness
+    from agrotools.vision.learned.description import similarity_shares
 
     weights = weights_of(backend)
-    shares = likeness(_cut(pixels, box), names, weights)
+    shares = similarity_shares(_cut(pixels, box), names, weights)
     order = np.argsort(-shares, kind="stable")[:top_k]
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
     notes = (
@@ -137,8 +137,8 @@ def outline_learned(
 def write_down_learned(backend: str, pixels: NDArray[np.uint8], box: Box) -> "TextAnswer":
     """Return the formula in a picture as LaTeX."""
     from agrotools.tools.services.vision import TextAnswer
-    from agrotools.vision.learned.description import write_down
+    from agrotools.vision.learned.description import transcribe
 
     weights = weights_of(backend)
-    text = write_down(_cut(pixels, box), weights)
+    text = transcribe(_cut(pixels, box), weights)
     return TextAnswer(text, (f"formula: written down by {weights.name} ({weights.kind})",), (FLAG,))

@@ -15,7 +15,7 @@ from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
 from agrotools.vision.reading import read_image, read_labels, refuse_grey, stretched_picture
 
-_WORTH_SAYING = 0.02
+_GSD_TOLERANCE = 0.02
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ def choose_scale(given: float | None, known: float | None, in_file: float | None
     elsewhere = known or in_file
     if given is None:
         return Scale(elsewhere)
-    if elsewhere and abs(given / elsewhere - 1) > _WORTH_SAYING:
+    if elsewhere and abs(given / elsewhere - 1) > _GSD_TOLERANCE:
         note = f"gsd_m is {given:g}, while the file says {elsewhere:.6g}; gsd_m was used"
         return Scale(given, (note,), ("gsd_differs_from_file",))
     return Scale(given)
@@ -93,14 +93,14 @@ class FieldPicture:
     """Picture of a field.
 
     ``bands``: role to values (rows, columns), uint8 for photographs, else float32 with NaN for missing data.
-    ``valid``: bool (rows, columns). ``shown``: display picture, uint8 (rows, columns, 3). ``photo``: the same picture
+    ``valid``: bool (rows, columns). ``display``: display picture, uint8 (rows, columns, 3). ``photo``: the same picture
     if it has its natural colours, else None. ``box``: the requested part within these arrays. ``is_8_bit``: True if
     the stored colour bands are 0..255. ``is_raster``: True if the picture comes from a raster file.
     """
 
     bands: dict[Role, NDArray[Any]]
     valid: NDArray[np.bool_]
-    shown: NDArray[np.uint8]
+    display: NDArray[np.uint8]
     photo: NDArray[np.uint8] | None
     box: Box
     is_8_bit: bool = True
@@ -160,7 +160,7 @@ def _read_photo(
     return FieldPicture(
         bands={role: image.pixels[..., number - 1] for role, number in roles.items()},
         valid=valid,
-        shown=image.pixels,
+        display=image.pixels,
         photo=image.pixels,
         box=box,
         gsd_m=info.gsd_m if info else None,
@@ -199,7 +199,7 @@ def _read_raster(
     return FieldPicture(
         bands=by_role,
         valid=valid,
-        shown=shown,
+        display=shown,
         photo=photo,
         box=box,
         is_8_bit=is_8_bit,

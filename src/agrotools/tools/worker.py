@@ -108,7 +108,7 @@ def _run(request: dict[str, Any]) -> Reply:
         contents[artifact] = content
         return artifact
 
-    arguments = tool.prepared(request["arguments"], paths.__getitem__)
+    arguments = tool.prepare_arguments(request["arguments"], paths.__getitem__)
     _reset_state()
     started = time.perf_counter()
     replies = Replies(**request["asking"]) if "asking" in request else None

@@ -121,9 +121,9 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
     def _ring_at(self, at: float) -> None:
         if self._alarm is not None:
             self._alarm.cancel()
-        self._alarm = self._loop.call_at(at, self._look_at_first)
+        self._alarm = self._loop.call_at(at, self._check_deadline)
 
-    def _look_at_first(self) -> None:
+    def _check_deadline(self) -> None:
         self._alarm = None
         if not self._asked:
             return
@@ -189,9 +189,11 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
 class Worker:
     """One worker process and the tools it has already loaded."""
 
-    def __init__(self, transport: asyncio.SubprocessTransport, line: _ReplyChannel, log: IO[bytes], token: str) -> None:
+    def __init__(
+        self, transport: asyncio.SubprocessTransport, channel: _ReplyChannel, log: IO[bytes], token: str
+    ) -> None:
         self._transport = transport
-        self._line = line
+        self._channel = channel
         self._log = log
         self._token = token
         self.pid: int = transport.get_pid()
@@ -217,7 +219,7 @@ class Worker:
         except OSError as error:
             raise InfrastructureError(f"a tool worker does not start: no temporary file, {error}") from error
         try:
-            transport, line = await asyncio.get_running_loop().subprocess_exec(
+            transport, channel = await asyncio.get_running_loop().subprocess_exec(
                 _ReplyChannel,
                 sys.executable,
                 *("-s", "-P", "-m", "agrotools.tools.worker", str(memory_mb), str(os.getpid())),
@@ -232,9 +234,9 @@ class Worker:
         except BaseException:
             log.close()
             raise
-        worker = cls(transport, line, log, token)
+        worker = cls(transport, channel, log, token)
         try:
-            await line.expect(START_TIMEOUT_S)
+            await channel.expect(START_TIMEOUT_S)
         except (BrokenFrame, TimeoutError) as error:
             why = worker.read_log().strip().splitlines()
             await worker.end()
@@ -250,12 +252,12 @@ class Worker:
     @property
     def alive(self) -> bool:
         """True if the worker can take another call."""
-        return not self._line.exited.done() and self._line.broken is None
+        return not self._channel.exited.done() and self._channel.broken is None
 
     @property
-    def asked(self) -> int:
+    def pending_calls(self) -> int:
         """Number of pending replies."""
-        return self._line.expected
+        return self._channel.expected
 
     def ask(self, message: dict[str, Any], limit_s: float) -> "asyncio.Future[Reply]":
         """Send a message and return a future for the reply, due ``limit_s`` after the previous reply.
@@ -266,7 +268,7 @@ class Worker:
             BrokenFrame: the worker died or wrote an invalid frame. The future can raise it too, and also TimeoutError,
                 or CallNotStarted if the worker never reached this message.
         """
-        reply = self._line.expect(limit_s)
+        reply = self._channel.expect(limit_s)
         if not self._unsent:
             asyncio.get_running_loop().call_soon(self._send)
         self._unsent.append(pack_frame(message))
@@ -275,34 +277,34 @@ class Worker:
     def _send(self) -> None:
         unsent, self._unsent = self._unsent, []
         stdin = self._transport.get_pipe_transport(0)
-        if self._line.broken is None:
+        if self._channel.broken is None:
             assert isinstance(stdin, asyncio.WriteTransport)
             stdin.write(b"".join(unsent))
 
     def kill(self) -> None:
         """Kill the worker and its process group immediately."""
-        if not self._line.exited.done():
+        if not self._channel.exited.done():
             with suppress(ProcessLookupError, PermissionError):  # macOS forbids it for one that has just ended
                 os.killpg(self.pid, signal.SIGKILL)
 
     async def exit_status(self) -> int | None:
         """Return the exit status of a worker that ended, or None if its channel broke and it had to be killed."""
-        if self._line.at_end:
-            await asyncio.wait([self._line.exited], timeout=_TIME_TO_END_S)
-        if not self._line.exited.done():
+        if self._channel.at_end:
+            await asyncio.wait([self._channel.exited], timeout=_TIME_TO_END_S)
+        if not self._channel.exited.done():
             self.kill()
             return None
-        return self._line.exited.result()
+        return self._channel.exited.result()
 
     async def end(self) -> None:
         """Kill the worker and remove all its processes, pipes and files."""
-        clean = self.alive and not self.spent and not self._line.expected
+        clean = self.alive and not self.spent and not self._channel.expected
         self.kill()
-        await self._line.exited
+        await self._channel.exited
         if not clean:
             _kill_descendants(self.pid, self._token)
         self._transport.close()
-        await self._line.closed
+        await self._channel.closed
         self._log.close()
 
     def read_log(self) -> str:
@@ -392,7 +394,7 @@ class WorkerPool:
         """Process ids of the live workers."""
         return tuple(worker.pid for worker in [*self._idle, *self._busy])
 
-    def took(self, target: str, seconds: float) -> None:
+    def record_duration(self, target: str, seconds: float) -> None:
         """Record the duration of a call of ``target``."""
         self._longest_s[target] = max(seconds, _DECAY * self._longest_s.get(target, 0.0))
 
@@ -408,7 +410,7 @@ class WorkerPool:
         """
         quick = self._longest_s.get(target, _QUICK_S) < _QUICK_S
         shared = self._shared(target) if quick and not fresh and self._free.locked() else None
-        worker = shared or await self._own(target, fresh)
+        worker = shared or await self._acquire(target, fresh)
         worker.quick = quick
         try:
             yield worker
@@ -416,7 +418,7 @@ class WorkerPool:
             self.discard(worker)
             raise
         finally:
-            retires = worker.calls >= CALLS_PER_WORKER and not worker.asked
+            retires = worker.calls >= CALLS_PER_WORKER and not worker.pending_calls
             if worker.spent or retires or not worker.alive or self.closed:
                 self.discard(worker)
             if shared is None:
@@ -425,7 +427,7 @@ class WorkerPool:
                     self._idle.append(worker)
                 self._free.release()
 
-    async def _own(self, target: str, fresh: bool) -> Worker:
+    async def _acquire(self, target: str, fresh: bool) -> Worker:
         """Wait for a worker that no other call uses."""
         await self._free.acquire()
         try:
@@ -443,10 +445,10 @@ class WorkerPool:
         able = (
             worker
             for worker in self._busy
-            if worker.quick and target in worker.loaded and worker.asked < _MOST_PENDING
+            if worker.quick and target in worker.loaded and worker.pending_calls < _MOST_PENDING
             if worker.alive and not worker.spent and worker.calls < CALLS_PER_WORKER
         )
-        return min(able, key=lambda worker: worker.asked, default=None)
+        return min(able, key=lambda worker: worker.pending_calls, default=None)
 
     def discard(self, worker: Worker) -> None:
         """Kill a worker and remove everything it left behind."""

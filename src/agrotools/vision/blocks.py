@@ -201,7 +201,7 @@ class RunningStatistics:
         return min(max(value, self.minimum), self.maximum)
 
 
-class SmallPicture:
+class RasterThumbnail:
     """Raster shrunk to at most ``longest_side`` pixels per side, by the means of squares of pixels.
 
     ``factor``: number of raster pixels per pixel of the picture and side, an integer.

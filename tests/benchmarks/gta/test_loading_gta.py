@@ -61,7 +61,7 @@ def test_samples_carry_what_running_needs(whole: Benchmark) -> None:
         assert (sample.answer_type == "image") == (not sample.no_tool_eligible)
         for file in sample.files:
             assert (file.width_px, file.height_px) == (64, 48)
-            assert whole.place_of(file).is_file()
+            assert whole.file_path(file).is_file()
         view = whole.view(sample, "end-to-end")
         assert view.toolset == sample.toolset
         assert all(Path(file.path).is_absolute() for file in view.files)

@@ -107,7 +107,7 @@ def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
 def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
     kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
     assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
-    assert all(loaded.place_of(file).is_file() for sample in loaded.samples for file in sample.files)
+    assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
 
 
 def test_a_reference_is_kept_where_there_is_one(loaded: Benchmark) -> None:

@@ -35,19 +35,19 @@ def test_a_reference_tells_useful_bands_from_noise(monkeypatch: pytest.MonkeyPat
     accuracy = counts.accuracy()
     assert accuracy[0] > 0.99
     assert among_best(counts, strict=True).sum() == 2
-    assert counts.there.sum() == (truth.shape[0] // 3) ** 2
-    assert 0 < halves[0].there.sum() < counts.there.sum()
+    assert counts.total.sum() == (truth.shape[0] // 3) ** 2
+    assert 0 < halves[0].total.sum() < counts.total.sum()
     noise = both_halves(cross_validate(draw.normal(3000, 300, (3, *truth.shape)).astype(np.uint16), truth))
     assert noise.accuracy()[0] == pytest.approx(1 / 3, abs=0.04)
 
 
 def test_ties_are_accepted_only_within_the_error_of_the_reference() -> None:
     draw = np.random.default_rng(1)
-    there = np.full((40, 3), 1000.0)
+    total = np.full((40, 3), 1000.0)
     level = np.array([0.90, 0.89, 0.8899, 0.80])
-    right = 1000 * np.clip(level[:, None, None] + draw.normal(0, 0.02, (4, 40, 3)), 0, 1)
-    right += 1000 * (level - right.sum(axis=(1, 2)) / there.sum())[:, None, None]
-    counts = CorrectCounts(right, there)
+    correct = 1000 * np.clip(level[:, None, None] + draw.normal(0, 0.02, (4, 40, 3)), 0, 1)
+    correct += 1000 * (level - correct.sum(axis=(1, 2)) / total.sum())[:, None, None]
+    counts = CorrectCounts(correct, total)
     assert among_best(counts, strict=True).tolist() == [True, True, False, False]
     assert among_best(counts).tolist() == [True, True, True, False]
 

@@ -12,7 +12,7 @@ import bench_plugin
 import pytest
 
 from agrotools.build.accuracy.studies import Row
-from agrotools.build.accuracy.table import COLUMNS, cells, markdown, number, printed
+from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown, number
 
 TOOL = "made_brightness"
 KEYS = {
@@ -188,7 +188,7 @@ def test_the_document_keeps_what_is_said_of_a_tool(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_printed_table_repeats_no_name_and_says_what_a_dash_means():
-    lines = printed([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
+    lines = format_table([ROW, ROW, Row("t", "f", "few", 1.0, n=3, independent=3), Row("u", "f", error="broke")])
     assert lines[2].startswith("  ")
     assert any("under 10 independent images" in line for line in lines)
     assert lines[-1] == "u on f: not measured: broke"

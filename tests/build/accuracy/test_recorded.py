@@ -1,6 +1,6 @@
 import pytest
 
-from agrotools.build.accuracy.recorded import nearness
+from agrotools.build.accuracy.recorded import compare_fields
 from agrotools.core import BooleanSlot, Observation, ReferenceStep, ReferenceTrajectory, Sample, SampleFile
 
 
@@ -36,7 +36,7 @@ def test_truth_beside_observation_each_distinct_call_once():
         _sample(3, _step("extract_marked_region", *boxes)),
         _sample(4, _step("detect_change", {"changed": True}, {"changed": None})),
     ]
-    rows = {(row.tool, row.kind): row for row in nearness(samples)}
+    rows = {(row.tool, row.kind): row for row in compare_fields(samples)}
     absolute = rows["count_objects", "difference"]
     assert (absolute.figure, absolute.n) == (2.5, 2)
     relative = rows["count_objects", "relative, %"]
@@ -51,5 +51,5 @@ def test_a_name_is_compared_by_its_entry_and_abstaining_leaves_it_open():
     right = {"abstained": False, "candidates": [{"kb_id": "disease.a"}, {"kb_id": "disease.b"}]}
     wrong = {"abstained": False, "candidates": [{"kb_id": "disease.b"}]}
     steps = [_step("diagnose_pest_disease", truth, result) for result in (right, wrong, {**right, "abstained": True})]
-    (row,) = nearness(_sample(number, step) for number, step in enumerate(steps))
+    (row,) = compare_fields(_sample(number, step) for number, step in enumerate(steps))
     assert (row.figure, row.n, row.without) == (50.0, 2, 1)

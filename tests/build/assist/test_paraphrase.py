@@ -9,7 +9,7 @@ from aiohttp import web
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.assist.paraphrase import Paraphrased, paraphrase_folder, refusal, variants_of
+from agrotools.build.assist.paraphrase import ParaphraseResult, paraphrase_folder, refusal, variants_of
 from agrotools.core import UsageError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, PricedModel, ScriptedModel, priced_model
@@ -31,7 +31,9 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     separate_cache(monkeypatch, tmp_path / "cache")
 
 
-def reword(folder: Path, base_url: str, *, budget_usd: float | None = None, price: str | None = None) -> Paraphrased:
+def reword(
+    folder: Path, base_url: str, *, budget_usd: float | None = None, price: str | None = None
+) -> ParaphraseResult:
     helper = priced_model(Endpoint("m", base_url, wire=QUICK, price=price, budget_usd=budget_usd))
     return paraphrase_folder(folder, helper, folder.parent / "spend.jsonl")
 

@@ -15,7 +15,7 @@ from aiohttp import web
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.assist.traces import TRACES_FILE, input_hash, kept_traces, read_traces
-from agrotools.build.assist.tracing import Traced, trace_folder
+from agrotools.build.assist.tracing import TraceResult, trace_folder
 from agrotools.core import RunStoreError
 from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, priced_model
@@ -41,7 +41,7 @@ def _own_replies(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 def trace(
     folder: Path, base_url: str, model: str = "m", *, budget_usd: float | None = None, price: str | None = None
-) -> Traced:
+) -> TraceResult:
     helper = priced_model(Endpoint(model, base_url, wire=QUICK, price=price, budget_usd=budget_usd))
     return trace_folder(folder, helper, folder.parent / "spend.jsonl", workers=1)
 

@@ -132,11 +132,11 @@ def test_ranked_by_jm_where_a_class_is_in_one_place() -> None:
 
 def test_error_of_a_difference_is_that_of_drawn_blocks() -> None:
     draw = np.random.default_rng(3)
-    there = draw.integers(20, 400, (60, 3)).astype(np.float64)
-    right = there * draw.uniform(0.5, 0.9, (2, 60, 3))
-    counts = CorrectCounts(right, there)
+    total = draw.integers(20, 400, (60, 3)).astype(np.float64)
+    correct = total * draw.uniform(0.5, 0.9, (2, 60, 3))
+    counts = CorrectCounts(correct, total)
     behind, error = counts.behind(0)
-    again = [CorrectCounts(right[:, rows], there[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
+    again = [CorrectCounts(correct[:, rows], total[rows]).behind(0)[0][1] for rows in draw.integers(0, 60, (2000, 60))]
     assert behind[0] == error[0] == 0
     assert behind[1] == pytest.approx(counts.accuracy()[0] - counts.accuracy()[1])
     assert error[1] == pytest.approx(np.std(again), rel=0.1)

@@ -39,7 +39,7 @@ def noisy_picture(colour: tuple[int, int, int], shape: tuple[int, int] = (64, 96
 def test_an_answer_is_that_worked_out_by_hand(tmp_path: Path) -> None:
     net = read_net(write_tiny_net(tmp_path, "tiny", COLOURS))
     pixels = noisy_picture((60, 150, 80))
-    seen = net.look(pixels)
+    seen = net.predict(pixels)
     assert seen.logits[0] == pytest.approx(mean_logits(pixels, list(COLOURS.values())), abs=0.2)
     assert seen.embedding[0] == pytest.approx(pixels.reshape(-1, 3).mean(axis=0) / 255, abs=0.005)
     judgement = net.judge(pixels)
@@ -87,7 +87,7 @@ def test_one_thread_on_the_processor(tmp_path: Path) -> None:
 
 def fault(path: Path) -> ToolError:
     with pytest.raises(ToolError) as caught:
-        read_net(path).look(noisy_picture((1, 2, 3)))
+        read_net(path).predict(noisy_picture((1, 2, 3)))
     assert caught.value.kind == "backend_unavailable"
     assert caught.value.hint
     return caught.value

@@ -150,7 +150,7 @@ class _Rules:
         return built.gained | built.lost
 
 
-def _of_levir(bench: Bench) -> list[Figure]:
+def _measure_levir(bench: Bench) -> list[Figure]:
     grid = [
         RoofRule(blue=blue, half_width_m=half, lasting=lasting)
         for blue in (0.5, 0.75, 1.0, 1.5)
@@ -161,7 +161,7 @@ def _of_levir(bench: Bench) -> list[Figure]:
     return _figures(bench, lambda item: str(item["id"]).rsplit("_", 2)[0], _Rules(grid, "roofs", _LEVIR_M))
 
 
-def _of_dsifn(bench: Bench) -> list[Figure]:
+def _measure_dsifn(bench: Bench) -> list[Figure]:
     grid = [
         TextureRule(sigma_px=sigma, contrast=contrast, rise=rise, rise_both=both)
         for sigma in (6.0, 9.0, 12.0)
@@ -178,7 +178,7 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
     for target in ("farmland", "any"):
         shipped = f"{target}, as shipped"
         results, masks = _call_tool(bench, target=target, gsd_m=rules.gsd_m)
-        figures += _of_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
+        figures += _measure_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
         columns = Columns()
         wrong = 0
         for pair, result in zip(pairs, results, strict=True):
@@ -193,11 +193,11 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: _Rules
         ]  # fmt: skip
         held_out = _two_fold(pairs, rules, gains_only=target == "farmland")
         others = "the scenes of the other fold" if len(set(scenes)) > 1 else "other tiles of the same city"
-        figures += _of_masks(f"{target}, two-fold", pairs, held_out, f"constants chosen on {others}", goal=_GOAL)
+        figures += _measure_masks(f"{target}, two-fold", pairs, held_out, f"constants chosen on {others}", goal=_GOAL)
     for method in ("cva", "irmad", "pca_kmeans"):
-        figures += _of_masks(method, pairs, _call_tool(bench, method=method)[1], "nothing chosen")[:1]
+        figures += _measure_masks(method, pairs, _call_tool(bench, method=method)[1], "nothing chosen")[:1]
     everything = [np.ones_like(pair.truth) for pair in pairs]
-    figures += _of_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
+    figures += _measure_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
 
 
@@ -241,7 +241,7 @@ def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:
     return 2 * hits / max(1, sum(int(mine.sum()) + int(true.sum()) for mine, true in zip(found, truth, strict=True)))
 
 
-def _of_masks(
+def _measure_masks(
     what: str, pairs: Sequence[_Pair], found: Sequence[Mask], note: str, goal: float | None = None
 ) -> list[Figure]:
     columns = Columns()
@@ -260,7 +260,7 @@ def _of_masks(
     ]
 
 
-def _of_ndvi(bench: Bench) -> list[Figure]:
+def _measure_ndvi(bench: Bench) -> list[Figure]:
     """Compare the tool with arrays subtracted here (neighbouring dates), and a class raster with itself."""
     from agrotools.vision.rasters import open_raster
 
@@ -285,7 +285,7 @@ def _of_ndvi(bench: Bench) -> list[Figure]:
     ]  # fmt: skip
 
 
-def _of_drawn_labels(bench: Bench) -> list[Figure]:
+def _measure_drawn_labels(bench: Bench) -> list[Figure]:
     """Compare random label rasters with a known transition matrix; half of the second rasters are on another grid."""
     wrong: list[float] = []
     for seed in range(10):
@@ -305,9 +305,9 @@ def _of_drawn_labels(bench: Bench) -> list[Figure]:
 
 
 STUDIES = (
-    Study("detect_change", "levir_cd", _of_levir),
-    Study("detect_change", "dsifn_cd", _of_dsifn),
-    Study("detect_change", "s2_ndvi", _of_ndvi),
-    Study("detect_change", "label rasters drawn here", _of_drawn_labels, needs_folder=False),
+    Study("detect_change", "levir_cd", _measure_levir),
+    Study("detect_change", "dsifn_cd", _measure_dsifn),
+    Study("detect_change", "s2_ndvi", _measure_ndvi),
+    Study("detect_change", "label rasters drawn here", _measure_drawn_labels, needs_folder=False),
     *POND_STUDIES,
 )

@@ -38,8 +38,8 @@ def _sizes(bench: Bench) -> list[Figure]:
         for number in range(SCENES):
             scene = make_orchard(FIRST_SEED + number, difficulty)
             call = {
-                "image": _saved(bench, "drawn.jpg", scene.images["rgb"]),
-                "depth": _saved(bench, "drawn_depth.png", scene.images["depth"]),
+                "image": _save_picture(bench, "drawn.jpg", scene.images["rgb"]),
+                "depth": _save_picture(bench, "drawn_depth.png", scene.images["depth"]),
                 "fx_px": scene.sidecar["fx_px"],
                 "depth_unit_mm": 1.0,
             }
@@ -72,7 +72,7 @@ def _counts(bench: Bench) -> list[Figure]:
             for number in range(SCENES):
                 scene = make_orchard(FIRST_SEED + number, difficulty, kind)
                 there = sum(fruit["visibility"] >= LEAST_SEEN for fruit in scene.truth["fruits"])
-                image = _saved(bench, "drawn.jpg", scene.images["rgb"])
+                image = _save_picture(bench, "drawn.jpg", scene.images["rgb"])
                 result = _call_tool(bench, image=image, target=kind)
                 columns.add(**{metric: abs((0 if result is None else result.count) - there)})
             figures.append(columns.mean_error(metric, metric))
@@ -85,7 +85,7 @@ def _ears(bench: Bench) -> list[Figure]:
     columns = Columns(note=_NOTE)
     for number in range(SCENES):
         scene = make_wheat(FIRST_SEED + number, _DIFFICULTIES[number % len(_DIFFICULTIES)])
-        image = _saved(bench, "drawn.jpg", scene.images["rgb"])
+        image = _save_picture(bench, "drawn.jpg", scene.images["rgb"])
         result = _call_tool(bench, image=image, target="wheat head", mode="blob", expected_size_px=30)
         columns.add(share=(0 if result is None else result.count) / scene.truth["count"])
     return [columns.median("ears counted as round spots, found over true, median", "share")]
@@ -100,7 +100,7 @@ def _severities(bench: Bench) -> list[Figure]:
         for number in range(3 * SCENES):
             scene = make_leaf_photo(FIRST_SEED + number, difficulty)
             mode = "field" if scene.truth["ground"] == "soil" else "leaf"
-            result = _call_tool(bench, image=_saved(bench, "drawn.jpg", scene.images["rgb"]), mode=mode)
+            result = _call_tool(bench, image=_save_picture(bench, "drawn.jpg", scene.images["rgb"]), mode=mode)
             true = scene.truth["leaves"][0]["severity_pct"]
             columns.add(true=true, error=abs((0.0 if result is None else result.severity_pct) - true))
         note = f"{_NOTE}; mean true severity {sum(columns['true']) / len(columns['true']):.1f} %"
@@ -119,7 +119,7 @@ def _call_tool(bench: Bench, **arguments: Any) -> Any:
         return None
 
 
-def _saved(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
+def _save_picture(bench: Bench, name: str, pixels: "NDArray[Any]") -> Path:
     from agrotools.build.sources.drawn.saving import save_jpeg, save_png
 
     path = bench.scratch / name

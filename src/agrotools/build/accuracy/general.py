@@ -50,7 +50,7 @@ def _numbers(rng: random.Random, least: int = 2) -> list[Fraction]:
     return [Fraction(rng.randint(1, 99_999), 100) for _ in range(rng.randint(least, 40))]
 
 
-_OF_A_LIST: dict[str, Callable[[list[Fraction]], Fraction | float]] = {
+_LIST_FUNCTIONS: dict[str, Callable[[list[Fraction]], Fraction | float]] = {
     "sum(v)": lambda v: sum(v, Fraction(0)),
     "mean(v)": mean,
     "median(v)": median,
@@ -85,7 +85,7 @@ def _percentile(values: list[Fraction], share: Fraction) -> Fraction:
     return ordered[below] + (ordered[above] - ordered[below]) * (rank - below)
 
 
-def _right(bench: Bench, expression: str, variables: dict[str, Any], exact: Fraction) -> float:
+def _score_value(bench: Bench, expression: str, variables: dict[str, Any], exact: Fraction) -> float:
     """Return 100 for a correct value and 0 for a wrong one.
 
     The tolerance is absolute for values below 1: where terms cancel, 12 digits of each cannot give 12 digits of the
@@ -101,12 +101,14 @@ def _generated(bench: Bench) -> list[Figure]:
     while len(arithmetic) < EXPRESSIONS:
         text, exact = _arithmetic(rng)
         if abs(exact) < 10**15 and len(text) <= 500:
-            arithmetic.append(_right(bench, text, {}, exact))
+            arithmetic.append(_score_value(bench, text, {}, exact))
     functions: list[float] = []
-    names = sorted(_OF_A_LIST)
+    names = sorted(_LIST_FUNCTIONS)
     for number in range(EXPRESSIONS):
         name, values = names[number % len(names)], _numbers(rng)
-        functions.append(_right(bench, name, {"v": [*map(float, values)]}, Fraction(_OF_A_LIST[name](values))))
+        functions.append(
+            _score_value(bench, name, {"v": [*map(float, values)]}, Fraction(_LIST_FUNCTIONS[name](values)))
+        )
     note = f"none wrong of {EXPRESSIONS} means under 1 % wrong of all such expressions, with 95 % confidence"
     return [
         mean_of("arithmetic, right to 11 digits, %", arithmetic, goal=100.0, note=note if min(arithmetic) else ""),

@@ -42,22 +42,22 @@ def cross_validate(bands: NDArray[np.uint16], truth: NDArray[np.uint8]) -> tuple
         on = fold == number
         learnt = [values[~on & (labels == label)] for label in range(3)]
         held_out, true, cells = values[on], labels[on], cell[on]
-        right = [
+        correct = [
             np.bincount(
                 cells[_guesses([part[:, chosen] for part in learnt], held_out[:, chosen]) == true], minlength=size
             )
             for chosen in itertools.combinations(range(len(bands)), 3)
         ]
-        there = np.bincount(cells, minlength=size).reshape(-1, 3)
+        total = np.bincount(cells, minlength=size).reshape(-1, 3)
         counts.append(
-            CorrectCounts(np.stack(right).reshape(-1, *there.shape).astype(np.float64), there.astype(np.float64))
+            CorrectCounts(np.stack(correct).reshape(-1, *total.shape).astype(np.float64), total.astype(np.float64))
         )
     return counts[0], counts[1]
 
 
 def both_halves(halves: tuple[CorrectCounts, CorrectCounts]) -> CorrectCounts:
     """Add up the counts of both colours of blocks."""
-    return CorrectCounts(halves[0].right + halves[1].right, halves[0].there + halves[1].there)
+    return CorrectCounts(halves[0].correct + halves[1].correct, halves[0].total + halves[1].total)
 
 
 def _guesses(classes: list[Values], values: Values) -> NDArray[np.intp]:

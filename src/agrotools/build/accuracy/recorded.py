@@ -18,7 +18,7 @@ Kind = Literal["difference", "relative, %", "equal, %", "IoU"]
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedField:
     """Compared field of a tool's result. ``read`` returns None if the result does not have the field."""
 
     tool: str
@@ -29,7 +29,7 @@ class Compared:
 
 
 @dataclass(frozen=True)
-class Nearness:
+class FieldAgreement:
     """Agreement of observed and true values of one field.
 
     ``figure``: median difference, median relative difference in percent, share of equal values in percent, or median
@@ -75,27 +75,29 @@ def _box(result: Result) -> Any:
 
 
 COMPARED = (
-    Compared("diagnose_pest_disease", "entry named", "equal, %", _name),
-    Compared("identify_weed", "entry named", "equal, %", _name),
-    Compared("count_objects", "count", "difference", _field("count")),
-    Compared("count_objects", "count", "relative, %", _field("count"), lambda truth: bool(truth.get("count"))),
-    Compared("measure_fruit_size", "mean diameter, mm", "difference", _mean_diameter),
-    Compared("measure_weed_phenotype", "height, cm", "difference", _field("height_cm")),
-    Compared("extract_marked_region", "box", "IoU", _box),
-    Compared("analyze_lesions", "severity, points", "difference", _field("severity_pct")),
-    Compared("estimate_canopy_height", "mean height, m", "difference", _field("mean_m")),
-    Compared("estimate_canopy_height", "cover, points", "difference", _field("cover_pct")),
-    Compared("measure_crop_weed_area", "plant cover, points", "difference", _field("veg_pct")),
-    Compared("measure_crop_weed_area", "weeds, points", "difference", _field("weed_pct")),
-    Compared("detect_change", "changed or not", "equal, %", _field("changed")),
-    Compared("detect_change", "changed share, points", "difference", _field("change_pct")),
-    Compared("detect_change", "pond event", "equal, %", _event),
-    Compared("describe_region", "area", "relative, %", _field("area_px"), lambda truth: bool(truth.get("area_px"))),
+    ComparedField("diagnose_pest_disease", "entry named", "equal, %", _name),
+    ComparedField("identify_weed", "entry named", "equal, %", _name),
+    ComparedField("count_objects", "count", "difference", _field("count")),
+    ComparedField("count_objects", "count", "relative, %", _field("count"), lambda truth: bool(truth.get("count"))),
+    ComparedField("measure_fruit_size", "mean diameter, mm", "difference", _mean_diameter),
+    ComparedField("measure_weed_phenotype", "height, cm", "difference", _field("height_cm")),
+    ComparedField("extract_marked_region", "box", "IoU", _box),
+    ComparedField("analyze_lesions", "severity, points", "difference", _field("severity_pct")),
+    ComparedField("estimate_canopy_height", "mean height, m", "difference", _field("mean_m")),
+    ComparedField("estimate_canopy_height", "cover, points", "difference", _field("cover_pct")),
+    ComparedField("measure_crop_weed_area", "plant cover, points", "difference", _field("veg_pct")),
+    ComparedField("measure_crop_weed_area", "weeds, points", "difference", _field("weed_pct")),
+    ComparedField("detect_change", "changed or not", "equal, %", _field("changed")),
+    ComparedField("detect_change", "changed share, points", "difference", _field("change_pct")),
+    ComparedField("detect_change", "pond event", "equal, %", _event),
+    ComparedField(
+        "describe_region", "area", "relative, %", _field("area_px"), lambda truth: bool(truth.get("area_px"))
+    ),
 )
 """Compared fields by tool."""
 
 
-def nearness(samples: Iterable[Sample]) -> list[Nearness]:
+def compare_fields(samples: Iterable[Sample]) -> list[FieldAgreement]:
     """Compare truth and observation of all reference steps that have both, each distinct call once."""
     steps: dict[str, list[ReferenceStep]] = defaultdict(list)
     seen: set[tuple[str, ...]] = set()
@@ -106,11 +108,11 @@ def nearness(samples: Iterable[Sample]) -> list[Nearness]:
             if step.truth is not None and step.observation is not None and call not in seen:
                 seen.add(call)
                 steps[step.tool].append(step)
-    rows = [_nearness(compared, steps[compared.tool]) for compared in COMPARED if compared.tool in steps]
+    rows = [_compare_field(compared, steps[compared.tool]) for compared in COMPARED if compared.tool in steps]
     return [row for row in rows if row.n or row.without]
 
 
-def _nearness(compared: Compared, steps: Sequence[ReferenceStep]) -> Nearness:
+def _compare_field(compared: ComparedField, steps: Sequence[ReferenceStep]) -> FieldAgreement:
     figures: list[float] = []
     without = 0
     for step in steps:
@@ -131,4 +133,4 @@ def _nearness(compared: Compared, steps: Sequence[ReferenceStep]) -> Nearness:
             figures.append(off if compared.kind == "difference" else 100 * off / abs(float(expected)))
     average = mean if compared.kind == "equal, %" else median
     figure = average(figures) if figures else None
-    return Nearness(compared.tool, compared.what, compared.kind, figure, len(figures), without)
+    return FieldAgreement(compared.tool, compared.what, compared.kind, figure, len(figures), without)

@@ -142,7 +142,7 @@ def run(
     for study in studies:
         begun = time.monotonic()
         with tempfile.TemporaryDirectory(prefix="agrotools-bench-", ignore_cleanup_errors=True) as scratch:
-            result = _in_own_process(study, Path(scratch), time_limit_s)
+            result = _run_in_process(study, Path(scratch), time_limit_s)
             if overlays is not None:
                 _copy_overlays(overlays, study, result.get("overlays", []))
         fresh = _rows(study, result)
@@ -159,7 +159,7 @@ def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> Non
         shutil.copyfile(overlay, target / f"{number:03}_{overlay.name}")
 
 
-def _in_own_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
+def _run_in_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
     answer = scratch / "answer.json"
     order = {
         "tool": study.tool,

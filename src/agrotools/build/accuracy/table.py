@@ -45,7 +45,7 @@ def number(value: float | None) -> str:
     return f"{value:.{0 if size >= 100 else 1 if size >= 10 else 2 if size >= 1 else 3}f}"
 
 
-def printed(rows: Sequence[Row]) -> list[str]:
+def format_table(rows: Sequence[Row]) -> list[str]:
     """Return aligned lines for the terminal; tool and folder are left blank if they repeat the row above."""
     table = [COLUMNS, *(cells(row) for row in rows if row.error is None)]
     widths = [max(len(line[column]) for line in table) for column in range(len(COLUMNS))]

@@ -297,7 +297,7 @@ NO_REPLY, UNREADABLE, NONE_PASSED = "no reply", "unreadable reply", "no wording 
 
 
 @dataclass
-class Paraphrased:
+class ParaphraseResult:
     """Result of paraphrasing. ``samples``: all samples in order, ``accepted`` of them reworded.
 
     ``refused``: number of rejected wordings by reason (a key of :data:`REASONS`). ``kept``: number of unchanged
@@ -312,7 +312,9 @@ class Paraphrased:
     stopped: AgrotoolsError | None = None
 
 
-def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress) -> Paraphrased:
+def paraphrase_folder(
+    folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress
+) -> ParaphraseResult:
     """Paraphrase the questions of the benchmark in ``folder``; the folder is replaced atomically at the end.
 
     Raises:
@@ -333,7 +335,7 @@ def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress:
     return outcome
 
 
-async def _and_close(samples: Sequence[Sample], name: str, model: Model, progress: Progress) -> Paraphrased:
+async def _and_close(samples: Sequence[Sample], name: str, model: Model, progress: Progress) -> ParaphraseResult:
     try:
         return await paraphrase(samples, name, model, progress)
     finally:
@@ -342,14 +344,14 @@ async def _and_close(samples: Sequence[Sample], name: str, model: Model, progres
 
 async def paraphrase(
     samples: Sequence[Sample], name: str, model: Model, progress: Progress = no_progress
-) -> Paraphrased:
+) -> ParaphraseResult:
     """Ask ``model`` for wordings of every question, and choose for each the first one that passes all rules.
 
     Replies may arrive in any order but are judged in the order of the samples, so the same replies give the same
     benchmark. ``name`` is recorded as the author of the wordings.
     """
-    outcome = Paraphrased(list(samples), name)
-    talks = [_Talk(sample) for sample in samples]
+    outcome = ParaphraseResult(list(samples), name)
+    talks = [_Conversation(sample) for sample in samples]
     sentence_counts = Counter(sentence for talk in talks for sentence in talk.sentences)
     remaining = list(range(len(samples)))
     for round_number in range(ROUNDS):
@@ -378,7 +380,7 @@ async def paraphrase(
     return outcome
 
 
-class _Talk:
+class _Conversation:
     """Conversation about one question."""
 
     def __init__(self, sample: Sample) -> None:

@@ -169,7 +169,7 @@ class _Chain:
         self.results[best.step] = made.observation.result
         reasons: list[str] = []
         try:
-            tool.validated(made.call.arguments)
+            tool.validate(made.call.arguments)
         except ToolError as error:
             reasons.append(f"not valid: {error}")
         agreed = best.agrees and not reasons
@@ -305,7 +305,7 @@ def _plain(thought: str) -> str:
 
 
 @dataclass
-class Traced:
+class TraceResult:
     """Result of tracing a benchmark. ``differing``: samples whose chain the model does not confirm, for review.
 
     ``missing``: number of samples without a trace because there was no reply. ``thoughts``: number of samples whose
@@ -334,7 +334,7 @@ class _Work:
 
 def trace_folder(
     folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress, *, workers: int = 2
-) -> Traced:
+) -> TraceResult:
     """Have the model of ``helper`` fill in the chains of the benchmark in ``folder`` that have no current trace by it.
 
     Each trace is written when it ends. Thoughts of confirmed chains fill references without thoughts; for that the
@@ -360,7 +360,7 @@ def trace_folder(
     if work.asked_to_stop:
         raise KeyboardInterrupt
     traced = [(sample, work.records[sample.id]) for sample in samples if sample.id in work.records]
-    return Traced(
+    return TraceResult(
         summary=summary_of(traced),
         differing=[sample.id for sample, record in traced if not record.confirms],
         missing=len(samples) - len(traced),

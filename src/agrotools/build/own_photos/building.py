@@ -26,11 +26,11 @@ _LEAST_PICTURES = 200
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """A finished benchmark. ``used``: pictures with a value, by column; ``drops``: unused items with reasons."""
+    """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons."""
 
     header: BenchmarkHeader
     used: Mapping[str, int]
-    drops: SkippedRows
+    skipped: SkippedRows
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
@@ -42,14 +42,14 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
-    drops = seen.drops
+    skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
             lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
-            drops.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
-    values = {column.column: answers_of(seen, column, drops) for column in columns}
-    pictures = _enough(values, plan.samples, drops)
+            skipped.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
+    values = {column.column: answers_of(seen, column, skipped) for column in columns}
+    pictures = _select_pictures(values, plan.samples, skipped)
     originals = Originals()
     part_of: dict[str, list[Pictured]] = {}
     opened: dict[Path, str | None] = {}
@@ -59,23 +59,29 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             if path not in opened:
                 opened[path] = _fault_of(path, column)
                 if reason := opened[path]:
-                    drops.add("picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name)
+                    skipped.add(
+                        "picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name
+                    )
             if opened[path] is None:
                 files[path] = originals.file(path, **_facts(path, column, plan))
             progress("pictures opened", len(opened), len(pictures))
-        about = _names_for_advice(column, plan, values, drops)
+        about = _names_for_advice(column, plan, values, skipped)
         part_of[column.column] = [
             Pictured(files[path], value, about.get(path, ""))
             for path, value in values[column.column].items()
             if path in files and (measures()[column.ask].kind != "advice" or path in about)
         ]
-    part = _part(columns, part_of, plan, originals, drops)
+    part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, drops)
+    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, skipped)
 
 
 def _part(
-    asked: Iterable[Column], part_of: Mapping[str, list[Pictured]], plan: Plan, originals: Originals, drops: SkippedRows
+    asked: Iterable[Column],
+    part_of: Mapping[str, list[Pictured]],
+    plan: Plan,
+    originals: Originals,
+    skipped: SkippedRows,
 ) -> Part:
     subjects, templates = [], []
     places: dict[str, int] = {}
@@ -96,7 +102,7 @@ def _part(
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
-        what = "; ".join(drops.lines()[:3]) or "no column is asked about"
+        what = "; ".join(skipped.lines()[:3]) or "no column is asked about"
         raise BenchmarkError(f"no question can be made: {what}", hint="complete the plan or the table")
     return Part(
         name=plan.name.replace(".", "-")[:40],
@@ -105,12 +111,12 @@ def _part(
         questions=templates,
         samples=plan.samples,
         files=originals.files,
-        metadata={"dropped": [*drops.lines()]},
+        metadata={"dropped": [*skipped.lines()]},
     )
 
 
 def _names_for_advice(
-    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], drops: SkippedRows
+    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], skipped: SkippedRows
 ) -> dict[Path, str]:
     """Return the name that the advice on each picture is about, for names in the knowledge base."""
     about = plan.column(column.names_in) if column.names_in else None
@@ -122,11 +128,11 @@ def _names_for_advice(
             names[path] = str(name)
         elif path in values[column.column]:
             reason = "is about something that the knowledge base does not have"
-            drops.add(column.column, reason, "agrotools kb search NAME shows what it has", example=str(name))
+            skipped.add(column.column, reason, "agrotools kb search NAME shows what it has", example=str(name))
     return names
 
 
-def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: SkippedRows) -> set[Path]:
+def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows) -> set[Path]:
     """Return the pictures to open: all, or an even selection by the hash of their names if there are very many."""
     paths = {path for of_column in values.values() for path in of_column}
     most = max(_LEAST_PICTURES, _PICTURES_A_SAMPLE * samples)
@@ -134,7 +140,7 @@ def _enough(values: Mapping[str, Mapping[Path, Value]], samples: int, drops: Ski
         return paths
     chosen = sorted(paths, key=lambda path: hashlib.sha256(path.name.encode()).digest())[:most]
     reason = f"were not needed for {samples} samples ({len(paths) - most} of {len(paths)})"
-    drops.add("picture", reason, "raise samples in the plan to use more")
+    skipped.add("picture", reason, "raise samples in the plan to use more")
     return set(chosen)
 
 
@@ -179,10 +185,10 @@ class Answer(NamedTuple):
     value: Value
 
 
-def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[Path, Value]:
+def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
     """Return the value of each picture.
 
-    Cells that cannot be used, and pictures with contradictory values, are added to ``drops``.
+    Cells that cannot be used, and pictures with contradictory values, are added to ``skipped``.
 
     Raises:
         BenchmarkError: there is no such column.
@@ -195,12 +201,12 @@ def answers_of(seen: DetectedTable, column: Column, drops: SkippedRows) -> dict[
         try:
             value = _value(text, column, measure)
         except CellFault as fault:
-            drops.add(column.column, fault.reason, fault.hint, row, text[:60])
+            skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
         by_image.setdefault(image, []).append(Answer(row, value))
     values: dict[Path, Value] = {}
     for image, answers in by_image.items():
-        if (value := _one(image, answers, column, drops)) is not None:
+        if (value := _merge_answers(image, answers, column, skipped)) is not None:
             values[image] = value
     return values
 
@@ -248,7 +254,7 @@ def _advice(text: str) -> str:
     return ";".join(cells.name(fact) for fact in facts)
 
 
-def _one(image: Path, answers: Sequence[Answer], column: Column, drops: SkippedRows) -> Value | None:
+def _merge_answers(image: Path, answers: Sequence[Answer], column: Column, skipped: SkippedRows) -> Value | None:
     """Return the value of a picture with one or several rows, or None if these contradict each other."""
     values = list(dict.fromkeys(answer.value for answer in answers))
     if len(values) == 1 and column.repeated != "sum":
@@ -258,5 +264,7 @@ def _one(image: Path, answers: Sequence[Answer], column: Column, drops: SkippedR
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
     several = " and ".join(f"{answer.value!r} (row {answer.row})" for answer in answers[:3])
     hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
-    drops.add(column.column, "has different answers for one picture", hint, answers[0].row, f"{image.name}: {several}")
+    skipped.add(
+        column.column, "has different answers for one picture", hint, answers[0].row, f"{image.name}: {several}"
+    )
     return None

@@ -363,14 +363,14 @@ class Matched(NamedTuple):
 
 @dataclass(frozen=True)
 class DetectedTable:
-    """Rows matched to pictures. ``rows``: number of rows in the table; ``drops``: rows that were not kept."""
+    """Rows matched to pictures. ``rows``: number of rows in the table; ``skipped``: rows that were not kept."""
 
     images: Images
     table: Table
     images_column: str
     matched: tuple[Matched, ...]
     rows: int
-    drops: SkippedRows
+    skipped: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
         """Return row number, picture and text of each cell of a column.
@@ -387,7 +387,7 @@ class DetectedTable:
         return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
 
 
-def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
+def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> DetectedTable:
     """Read the table once and keep the rows whose picture is in the folder.
 
     Raises:
@@ -402,29 +402,29 @@ def detect_columns(images: Path, answers: Path, plan: Plan | None = None) -> Det
             f"{answers.name} has no column {column!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
         )
     place = table.columns.index(column)
-    drops, matched, count = SkippedRows(), list[Matched](), 0
+    skipped, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in table.rows():
         count += 1
         try:
             image = pictures.find(cells[place])
         except CellFault as fault:
-            drops.add(column, fault.reason, fault.hint, row, cells[place][:60])
+            skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
         if image is None:
             what = "names no picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
-            drops.add(column, what, "add the picture or correct the name", row, cells[place][:60])
+            skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
-            drops.add(
+            skipped.add(
                 column, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
             )
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
         raise BenchmarkError(
-            f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(drops.lines()[:3]) or 'no rows'}",
+            f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}",
             hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
-    return DetectedTable(pictures, table, column, tuple(matched), count, drops)
+    return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
 
 
 def _image_column(images: Images, table: Table) -> str:

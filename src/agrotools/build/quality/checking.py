@@ -152,7 +152,7 @@ _ROWS = 2048
 
 
 @dataclass(frozen=True, eq=False)
-class Look:
+class PictureFeatures:
     """Features of a picture for comparison.
 
     ``hashes``: uint64 (2,), of the picture and of its mirror image. ``thumbnails``: float32 (2, 432), of both, with
@@ -163,7 +163,7 @@ class Look:
     thumbnails: NDArray[np.float32]
 
 
-def look_of(pixels: NDArray[np.uint8]) -> Look | None:
+def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
     """Return the features of a picture, uint8 (rows, columns, 3); None if it has a single colour."""
     import cv2
 
@@ -174,7 +174,7 @@ def look_of(pixels: NDArray[np.uint8]) -> Look | None:
     thumbnails = np.stack([smaller, smaller[:, ::-1]]).reshape(2, -1) - smaller.mean()
     thumbnails /= np.maximum(np.linalg.norm(thumbnails, axis=1, keepdims=True), 1e-6)
     hashes = np.array([_hash(view.mean(axis=2)) for view in (small, small[:, ::-1])], np.uint64)
-    return Look(hashes, thumbnails.astype(np.float32))
+    return PictureFeatures(hashes, thumbnails.astype(np.float32))
 
 
 def _hash(grey: NDArray[np.float32]) -> int:
@@ -184,28 +184,28 @@ def _hash(grey: NDArray[np.float32]) -> int:
     return int("".join("1" if value > np.median(low) else "0" for value in low), 2)
 
 
-def look_of_file(path: Path) -> Look | None:
+def read_picture_features(path: Path) -> PictureFeatures | None:
     """Return the features of a picture file; None if it is unreadable or has a single colour."""
     from agrotools.vision.reading import read_image
 
     try:
-        return look_of(np.asarray(read_image(path).pixels))
+        return picture_features(np.asarray(read_image(path).pixels))
     except ToolError:
         return None
 
 
-def near_pairs(looks: Sequence[Look]) -> Iterator[tuple[int, int, float]]:
+def near_pairs(features: Sequence[PictureFeatures]) -> Iterator[tuple[int, int, float]]:
     """Yield index pairs (first < second) of nearly identical pictures, with the correlation of their thumbnails."""
-    if len(looks) < 2:
+    if len(features) < 2:
         return
-    hashes = np.stack([look.hashes for look in looks])
-    for start in range(0, len(looks), _ROWS):
+    hashes = np.stack([each.hashes for each in features])
+    for start in range(0, len(features), _ROWS):
         # Compare the first picture with both views of the second, plain and mirrored.
         differ = np.bitwise_count(hashes[start : start + _ROWS, None, :1] ^ hashes[None, :, :]).min(axis=2)
         for row, second in zip(*np.nonzero(differ <= MOST_BITS), strict=True):
             first = start + int(row)
             if first < second:
-                alike = float((looks[second].thumbnails @ looks[first].thumbnails[0]).max())
+                alike = float((features[second].thumbnails @ features[first].thumbnails[0]).max())
                 if alike >= LEAST_CORRELATION:
                     yield first, int(second), alike
 
@@ -375,13 +375,13 @@ def check_near_duplicates(samples: Sequence[Sample], root: Path, progress: Progr
             if file.kind in ("image", "raster"):
                 by_path.setdefault(file.path, []).append(sample)
     paths: list[str] = []
-    looks: list[Look] = []
+    features: list[PictureFeatures] = []
     for number, path in enumerate(by_path, start=1):
-        if (look := look_of_file(root / path)) is not None:
+        if (picture := read_picture_features(root / path)) is not None:
             paths.append(path)
-            looks.append(look)
+            features.append(picture)
         progress("pictures compared", number, len(by_path))
-    for first, second, alike in near_pairs(looks):
+    for first, second, alike in near_pairs(features):
         one, two = by_path[paths[first]][0], by_path[paths[second]][0]
         if one.cluster == two.cluster and one.cluster is not None:
             continue

@@ -131,9 +131,9 @@ def reason_key(reason: str) -> str:
     return re.sub(r"\s+", " ", reason).strip().rstrip(".").casefold()
 
 
-Standing = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
-STANDINGS: tuple[Standing, ...] = ("undecided", "accepted", "rejected", "edited", "disputed")
-_STANDING_OF: dict[str, Standing] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
+Status = Literal["undecided", "accepted", "rejected", "edited", "disputed"]
+STATUSES: tuple[Status, ...] = ("undecided", "accepted", "rejected", "edited", "disputed")
+_STATUS_BY_VERDICT: dict[str, Status] = {"accept": "accepted", "reject": "rejected", "edit": "edited"}
 
 
 class Agreement(FrozenModel):
@@ -151,7 +151,7 @@ class ReviewSummary(FrozenModel):
     """Status of a review, as printed by ``--summary --json``."""
 
     samples: int
-    standings: dict[Standing, int]
+    standings: dict[Status, int]
     reviewers: dict[str, dict[str, int]]
     """verdict counts by reviewer"""
     agreements: tuple[Agreement, ...]
@@ -165,14 +165,14 @@ class ReviewSummary(FrozenModel):
     notes: tuple[str, ...] = ()
 
 
-def standing_of(decisions: Sequence[Decision]) -> Standing:
+def review_status(decisions: Sequence[Decision]) -> Status:
     """Return the status of a sample: disputed if verdicts or edits differ."""
     if not decisions:
         return "undecided"
     first = decisions[0]
     if any((other.verdict, other.edits) != (first.verdict, first.edits) for other in decisions[1:]):
         return "disputed"
-    return _STANDING_OF[first.verdict]
+    return _STATUS_BY_VERDICT[first.verdict]
 
 
 def valid_decisions(decisions: Iterable[Decision], contents: Mapping[str, str]) -> dict[str, list[Decision]]:
@@ -225,7 +225,7 @@ def summary_of(
 ) -> ReviewSummary:
     """Summarise a review of the samples ``ids``; ``contents`` as in :func:`valid_decisions`."""
     by_sample = valid_decisions(decisions, contents)
-    standings = {sample: standing_of(by_sample.get(sample, [])) for sample in ids}
+    standings = {sample: review_status(by_sample.get(sample, [])) for sample in ids}
     reviewers: dict[str, Counter[str]] = defaultdict(Counter)
     failed: dict[str, set[str]] = {name: set() for name in CHECKS}
     for each in by_sample.values():
@@ -238,7 +238,7 @@ def summary_of(
     unknown = sum(decision.sample not in contents for decision in decisions)
     return ReviewSummary(
         samples=len(ids),
-        standings={name: sum(each == name for each in standings.values()) for name in STANDINGS},
+        standings={name: sum(each == name for each in standings.values()) for name in STATUSES},
         reviewers={name: dict(counts) for name, counts in sorted(reviewers.items())},
         agreements=agreements_of(by_sample),
         disputed=tuple(sample for sample, standing in standings.items() if standing == "disputed"),

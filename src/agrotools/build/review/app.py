@@ -17,7 +17,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from agrotools.build.review.agreement import CHECKS, Decision, effective_edits, standing_of, summary_of, valid_decisions
+from agrotools.build.review.agreement import (
+    CHECKS,
+    Decision,
+    effective_edits,
+    review_status,
+    summary_of,
+    valid_decisions,
+)
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.material import Material
 from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
@@ -58,7 +65,7 @@ def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
     Other reviewers' decisions count only after the reviewer has decided.
     """
     mine = next((each for each in made if each.reviewer == reviewer), None)
-    standing = standing_of(made) if mine else "undecided"
+    standing = review_status(made) if mine else "undecided"
     return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
 
 
@@ -155,7 +162,7 @@ class Review:
 
     async def front(self, request: Request) -> Response:
         """Serve the page; with a token, exchange it for a session first (possible once)."""
-        known = self.doorkeeper.knows(request.cookies)
+        known = self.doorkeeper.has_session(request.cookies)
         token = request.query_params.get("token")
         if token is not None and not known and request.method == "GET":
             session = self.doorkeeper.exchange(token)
@@ -201,9 +208,9 @@ class Review:
     async def sample_page(self, request: Request) -> Response:
         """Return the page of one sample as an HTML fragment."""
         sample = self._sample(request)
-        return HTMLResponse(await run_in_threadpool(self._shown, sample))
+        return HTMLResponse(await run_in_threadpool(self._render_sample, sample))
 
-    def _shown(self, sample: Sample) -> str:
+    def _render_sample(self, sample: Sample) -> str:
         tables = [file for file in sample.files if file.kind == "table"]
         places = {file.name: self.pictures.path_of_file(file) for file in tables}
         sizes: dict[str, tuple[int, int]] = {}
@@ -245,9 +252,9 @@ class Review:
             body += part
             if len(body) > _LARGEST_BODY:
                 raise HTTPException(413, "that is too long")
-        return json_answer(await run_in_threadpool(self._stored, body))
+        return json_answer(await run_in_threadpool(self._store_decision, body))
 
-    def _stored(self, body: bytes) -> dict[str, Any]:
+    def _store_decision(self, body: bytes) -> dict[str, Any]:
         try:
             decision = Decision.model_validate_json(body)
             sample = self.material.sample(decision.sample)
@@ -322,7 +329,7 @@ class Review:
     # --- request parameters -----------------------------------------------------------------------------------------
 
     def _check_session(self, request: Request) -> None:
-        if not self.doorkeeper.knows(request.cookies):
+        if not self.doorkeeper.has_session(request.cookies):
             raise HTTPException(401, "open the address that agrotools review printed")
 
     def _sample(self, request: Request) -> Sample:

@@ -12,7 +12,7 @@ import orjson
 from agrotools.benchmarks import Benchmark
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import copy_files, write_benchmark
-from agrotools.build.review.agreement import Decision, apply_edits, reason_key, standing_of, valid_decisions
+from agrotools.build.review.agreement import Decision, apply_edits, reason_key, review_status, valid_decisions
 from agrotools.build.review.material import Material, reviewed_benchmark
 from agrotools.core import BenchmarkError, FrozenModel, Sample, UsageError
 from agrotools.formats.benchmark import QUALITY_FILE
@@ -55,7 +55,7 @@ def apply_review(
     benchmark = reviewed_benchmark(material)
     _refuse_overlap(benchmark.root, out)
     by_sample = valid_decisions(decisions, material.contents)
-    standings = {sample_id: standing_of(by_sample.get(sample_id, [])) for sample_id in material.facts}
+    standings = {sample_id: review_status(by_sample.get(sample_id, [])) for sample_id in material.facts}
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
     if contested and disputed is None:
         examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")

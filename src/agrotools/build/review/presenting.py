@@ -59,7 +59,9 @@ def compared_fields(
             for index, (one, other) in enumerate(zip(objects, others, strict=True)):
                 yield from compared_fields(one, other, f"{at}{name}[{index}].")
             continue
-        yield Compared(f"{at}{name}", value_text(value), value_text(true), _state(value, true), _by(value, true))
+        yield Compared(
+            f"{at}{name}", value_text(value), value_text(true), _state(value, true), _format_error(value, true)
+        )
 
 
 def _objects(value: JsonValue) -> list[dict[str, JsonValue]]:
@@ -90,7 +92,7 @@ def _is_number(value: JsonValue) -> TypeGuard[int | float]:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def _by(value: JsonValue, true: JsonValue) -> str:
+def _format_error(value: JsonValue, true: JsonValue) -> str:
     """Return the error of a number, in percent of the truth, or absolute if the truth is zero."""
     if not (_is_number(value) and _is_number(true)) or _agree(value, true, _SAME):
         return ""

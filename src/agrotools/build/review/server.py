@@ -53,7 +53,7 @@ class Doorkeeper:
             self._session = secrets.token_urlsafe(32)
             return self._session
 
-    def knows(self, cookies: Mapping[str, str]) -> bool:
+    def has_session(self, cookies: Mapping[str, str]) -> bool:
         """True if a request belongs to the session."""
         token = cookies.get(self.cookie, "")
         return bool(self._session) and hmac.compare_digest(token.encode(), self._session.encode())

@@ -278,7 +278,7 @@ def paint_date(
     return np.clip(out, 0.004, 1.0).astype(np.float32)
 
 
-def stand_things(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
+def paint_objects(rng: np.random.Generator, bands: Plane, ground: Ground, sun: Light, leaf_tone: float) -> None:
     """Paint houses and trees with their shadows over the ground, in place."""
     for house in ground.houses:
         c, s = np.cos(house.angle), np.sin(house.angle)

@@ -28,9 +28,9 @@ from agrotools.build.scenes.countryside import (
     lay_ground,
     light_of,
     paint_date,
+    paint_objects,
     second_stages,
     spectrum,
-    stand_things,
     value_at,
 )
 from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
@@ -325,7 +325,7 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
             _fill_patch(rng, bands, ground, patch, sun)
             trees += patch.trees
             houses += patch.houses
-        stand_things(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, replace(ground, trees=trees, houses=houses), sun, float(rng.uniform(0.8, 1.35)))
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, rows, columns)[..., None]
         if name == "after":

@@ -57,19 +57,19 @@ class Foliage:
     """Colours of these leaves: yellow, red or brown."""
 
 
-def anywhere(rng: Rng, view: View) -> tuple[float, float]:
+def random_position(rng: Rng, view: View) -> tuple[float, float]:
     """Return a random position in the picture or just outside it, pixels."""
     rows, columns = view.size
     return float(rng.uniform(-0.04, 1.04) * columns), float(rng.uniform(-0.04, 1.04) * rows)
 
 
-def beside(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float, float]:
+def position_near_fruit(rng: Rng, view: View, hung: list[Fruit], over: float) -> tuple[float, float]:
     """Return the position of a leaf's stalk: near a fruit with probability ``over``, otherwise anywhere."""
     if hung and rng.uniform() < over:
         fruit = hung[int(rng.integers(len(hung)))]
         turn = rng.uniform(0, 2 * np.pi)
         return fruit.centre_px[0] + 34 * math.cos(turn), fruit.centre_px[1] - 12 + 30 * math.sin(turn)
-    return anywhere(rng, view)
+    return random_position(rng, view)
 
 
 def lay_cluster(
@@ -308,24 +308,24 @@ def _paint(rng: Rng, view: View, level: _Level, camera: Camera, hung: list[Fruit
     far = view.halved()
     lay_branches(rng, far, near * 1.8, half, 3, 0.5, 31.0)
     for distance in np.sort(rng.uniform(1.45 * near, 1.95 * near, 105))[::-1]:
-        lay_cluster(rng, far, foliage, anywhere(rng, far), float(distance), half, 0.42)
+        lay_cluster(rng, far, foliage, random_position(rng, far), float(distance), half, 0.42)
     view = far.doubled(view)
     lay_branches(rng, view, near * 1.42, camera, 4, 0.9, 62.0)
     density = np.clip(0.62 + 0.5 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 150, 2), 0.05, 1.0)
     for distance in np.sort(rng.uniform(1.2 * near, 1.42 * near, 72))[::-1]:
-        x, y = anywhere(rng, view)
+        x, y = random_position(rng, view)
         if rng.uniform() < density[min(max(int(y), 0), ROWS_PX - 1), min(max(int(x), 0), COLUMNS_PX - 1)]:
             lay_cluster(rng, view, foliage, (x, y), float(distance), camera, 0.75)
     among = list(np.sort(rng.uniform(near, 1.32 * near, 50))[::-1])
     seen: list[Seen] = []
     for number, fruit in enumerate(hung, start=1):
         while among and among[0] > fruit.distance_mm:
-            lay_one(rng, view, foliage, anywhere(rng, view), float(among.pop(0)), camera, 0.95)
+            lay_one(rng, view, foliage, random_position(rng, view), float(among.pop(0)), camera, 0.95)
         x, y = int(np.clip(fruit.centre_px[0], 0, COLUMNS_PX - 1)), int(np.clip(fruit.centre_px[1], 0, ROWS_PX - 1))
         seen.append(lay_fruit(view, fruit, number, camera.focal_px, float(view.dapple[y, x])))
     low, high = level.front_leaves
     for distance in np.sort(rng.uniform(0.86 * near, 0.99 * near, int(rng.integers(low, high + 1))))[::-1]:
-        at = beside(rng, view, hung, level.over_fruit)
+        at = position_near_fruit(rng, view, hung, level.over_fruit)
         lay_one(rng, view, foliage, at, float(distance), camera, 1.0)
     return view, seen
 

@@ -26,9 +26,9 @@ from agrotools.build.scenes.countryside import (
     lay_ground,
     light_of,
     paint_date,
+    paint_objects,
     second_stages,
     spectrum,
-    stand_things,
     value_at,
 )
 from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
@@ -147,7 +147,7 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
         sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
         stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
         bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
-        stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
         return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
@@ -175,7 +175,7 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
             if state is not None:
                 water |= _paint_basin(rng, bands, ground, basin, state, sun, wet_season)
                 inside |= basin.inward > 0
-        stand_things(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+        paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
         if rng.uniform() < level.cloud:
             bands *= cloud_shadow(rng, ROWS_PX, COLUMNS_PX)[..., None]
         moved = [np.asarray(plane) for plane in (bands, water.astype(np.uint8), inside.astype(np.uint8))]

@@ -28,7 +28,7 @@ from agrotools.build.scenes.stand_trees import Rows, Stand, Tree, plant_forest, 
 
 Plane = NDArray[np.float32]
 
-NOBODY = -1
+NO_TREE = -1
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +36,7 @@ class Surface:
     """Surface of trees over ground.
 
     ``heights``: metres above ground, float32 (rows, columns); ``owner``: number of the tree with the uppermost crown,
-    int16, :data:`NOBODY` on open ground.
+    int16, :data:`NO_TREE` on open ground.
     """
 
     heights: Plane
@@ -46,7 +46,7 @@ class Surface:
 
 def grow(rng: np.random.Generator, trees: Sequence[Tree], rows: int, columns: int, gsd_m: float) -> Surface:
     """Return the surface of these trees over bare ground, with clumps of leaves 0.5 to 1 m wide."""
-    owner = np.full((rows, columns), NOBODY, np.int16)
+    owner = np.full((rows, columns), NO_TREE, np.int16)
     surface = Surface(np.zeros((rows, columns), np.float32), owner, gsd_m)
     clumps = fractal_field(rng, rows, columns, max(1.6, 1.3 / gsd_m), 2, 0.8)
     for number, tree in enumerate(trees):

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.field.photos import fruit_subjects, weed_subjects
-from agrotools.build.sources.part import DataSet, Listing, Part, first_few, hinted, named, pairs_of
+from agrotools.build.sources.part import DataSet, Listing, Part, first_few, hint_on_error, named, pairs_of
 from agrotools.build.sources.public.plants import Disease, DiseasedPlant, disease_subjects
 from agrotools.build.sources.reading import (
     SUFFIXES,
@@ -34,7 +34,7 @@ from agrotools.build.sources.reading import (
     photo_file,
     read_json,
     read_photo,
-    refuse_missing,
+    require_files,
     spread,
 )
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
@@ -50,7 +50,7 @@ _HEALTHY = ("healthy", "normal", "fresh", "background", "no virus", "no damage")
 
 
 @dataclass(frozen=True)
-class Described:
+class AgmlDataSet:
     """A data set of AgML.
 
     Attributes:
@@ -92,17 +92,17 @@ _LAYOUT = {
 
 
 @cache
-def described() -> Mapping[str, Described]:
+def described() -> Mapping[str, AgmlDataSet]:
     """Return AgML's data sets by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
     return {
-        name: Described(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
+        name: AgmlDataSet(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
         for name, entry in tomllib.loads(text).items()
     }
 
 
 @cache
-def diseases_of(of: Described) -> dict[str, Disease]:
+def diseases_of(of: AgmlDataSet) -> dict[str, Disease]:
     """Return the diseases of the knowledge base among the classes, by name of the folder; empty if fewer than two."""
     diseases: dict[str, Disease] = {}
     for name in of.classes:
@@ -120,7 +120,7 @@ def diseases_of(of: Described) -> dict[str, Disease]:
     return diseases if len(diseases) > 1 else {}
 
 
-def are_known_weeds(of: Described) -> bool:
+def are_known_weeds(of: AgmlDataSet) -> bool:
     """Return True if every class is a weed that questions can name, or ``negative``."""
     return all(name == "negative" or kb_names().of_shipped(name) for name in of.classes)
 
@@ -187,14 +187,14 @@ def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
     reader = _reader(of)
     if reader is None:
         raise BenchmarkError(f"there are no questions about {of.about}")
-    with hinted(of.listing.get_it):
+    with hint_on_error(of.listing.get_it):
         part = reader(of, DataSet(folder, of.listing, samples, scratch))
         if not part.subjects:
             raise BenchmarkError(f"{folder} has no picture of {name} that can be asked about")
     return part
 
 
-def _reader(of: Described) -> Callable[[Described, DataSet], Part] | None:
+def _reader(of: AgmlDataSet) -> Callable[[AgmlDataSet, DataSet], Part] | None:
     if "synthetic" in of.name:
         return None
     match of.task, of.about:
@@ -205,15 +205,15 @@ def _reader(of: Described) -> Callable[[Described, DataSet], Part] | None:
         case "image_classification", "disease_classification" | "leaf_classification":
             return _diseased if diseases_of(of) else None
         case "semantic_segmentation", "weed_segmentation":
-            return _weedy
+            return _weed_areas
         case _:
             return None
 
 
-def _counted(of: Described, data: DataSet) -> Part:
+def _counted(of: AgmlDataSet, data: DataSet) -> Part:
     root = find_root(data.folder, ("images", "annotations.json"))
     by_picture = _boxes(root / "annotations.json", of, data.dropped)
-    refuse_missing(root / "images", by_picture)
+    require_files(root / "images", by_picture)
     nouns = sorted({*of.nouns} - {""})
     some = spread(by_picture, lambda name: min(sum(by_picture[name].values()), 30), data.wanted, _SEED)
     subjects: list[Subject] = []
@@ -225,7 +225,7 @@ def _counted(of: Described, data: DataSet) -> Part:
     return data.part(subjects, ["fruit_photo"])
 
 
-def _boxes(path: Path, of: Described, dropped: Counter[str]) -> dict[str, Counter[str]]:
+def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Counter[str]]:
     """Return the number of boxes of each noun in every picture, by file name.
 
     Raises:
@@ -270,7 +270,7 @@ def _plural(noun: str) -> str:
     return f"{first} {many}".strip()
 
 
-def _diseased(of: Described, data: DataSet) -> Part:
+def _diseased(of: AgmlDataSet, data: DataSet) -> Part:
     known = diseases_of(of)
     root = _class_root(of, data)
     pictures: list[DiseasedPlant] = []
@@ -287,21 +287,21 @@ def _diseased(of: Described, data: DataSet) -> Part:
     return data.part(subjects, ["plant_disease"])
 
 
-def _class_root(of: Described, data: DataSet) -> Path:
+def _class_root(of: AgmlDataSet, data: DataSet) -> Path:
     for name in of.classes:
         with suppress(BenchmarkError):
             return find_root(data.folder, (name,))
     raise BenchmarkError(f"{data.folder} has no folder of a class, such as {of.classes[0]}")
 
 
-def _weeds(of: Described, data: DataSet) -> Part:
+def _weeds(of: AgmlDataSet, data: DataSet) -> Part:
     root = _class_root(of, data)
     pictures = [(path, name.replace("_", " ")) for name in of.classes for path in files_in(root / name, SUFFIXES)]
     some = spread(pictures, lambda picture: picture[1], data.wanted, _SEED)
     return data.part(weed_subjects("agml", some, data), ["weed"])
 
 
-def _weedy(of: Described, data: DataSet) -> Part:
+def _weed_areas(of: AgmlDataSet, data: DataSet) -> Part:
     root = find_root(data.folder, ("images", "annotations"))
     meaning = np.zeros(256, np.uint8)
     for number, name in enumerate(of.classes, start=1):

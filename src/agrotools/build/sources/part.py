@@ -91,7 +91,7 @@ class Originals:
         self.files: dict[str, Path] = {}
         self._scratch = scratch
 
-    def made(self, content: bytes, suffix: str, **more: Any) -> SampleFile:
+    def add_content(self, content: bytes, suffix: str, **more: Any) -> SampleFile:
         """Write a file with that content to the scratch folder and return its entry, like :meth:`file`."""
         assert self._scratch is not None
         path = self._scratch / f"{hashlib.sha256(content).hexdigest()}{suffix}"
@@ -222,7 +222,7 @@ class Adapter:
             BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
         """
         listing = listing_of(self.name)
-        with hinted(listing.get_it):
+        with hint_on_error(listing.get_it):
             return self.read(DataSet(folder, listing, listing.samples if samples is None else samples, scratch))
 
 
@@ -232,7 +232,7 @@ def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:
 
 
 @contextmanager
-def hinted(get_it: str) -> Iterator[None]:
+def hint_on_error(get_it: str) -> Iterator[None]:
     """Add instructions for getting a data set to errors that have no hint."""
     try:
         yield

@@ -87,7 +87,7 @@ def by_stem(place: Path, suffixes: Sequence[str], *, deep: bool = False) -> dict
     return {path.stem: path for path in some if best[path.stem] == path}
 
 
-def refuse_missing(root: Path, names: Iterable[str]) -> None:
+def require_files(root: Path, names: Iterable[str]) -> None:
     """Raise an error if files are missing.
 
     Raises:
@@ -179,7 +179,7 @@ def read_items(folder: Path, needed: Sequence[str] = (), files: Sequence[str] = 
         for key in files:
             if is_outside(str(item[key])):
                 raise BenchmarkError(f"{path}: {item[key]} leads out of the folder")
-    refuse_missing(folder, (str(item[key]) for item in items for key in files))
+    require_files(folder, (str(item[key]) for item in items for key in files))
     return items
 
 
@@ -189,7 +189,7 @@ def is_outside(path: str) -> bool:
 
 
 @contextmanager
-def refused(path: Path) -> Iterator[None]:
+def as_data_set_error(path: Path) -> Iterator[None]:
     """Raise errors of a tool's reader as errors of the data set."""
     try:
         yield
@@ -206,7 +206,7 @@ def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
     Raises:
         BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
     """
-    with refused(path):
+    with as_data_set_error(path):
         picture = read_image(path, shown_as=str(path))
     if shape is not None:
         refuse_other_size(path, (picture.height, picture.width), shape)
@@ -240,7 +240,7 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
     Raises:
         BenchmarkError: the file cannot be read, its channels differ, or its values fit none of the codings.
     """
-    with refused(path):
+    with as_data_set_error(path):
         kind = file_format(path)
         if kind == "jpeg":
             values = np.where(read_image(path).pixels[..., 0] >= _HALF_OF_GREY, 255, 0).astype(np.int32)
@@ -265,7 +265,7 @@ def read_bands(path: Path) -> NDArray[Any]:
     Raises:
         BenchmarkError: the file cannot be read, or is too large.
     """
-    with refused(path), open_raster(path) as raster:
+    with as_data_set_error(path), open_raster(path) as raster:
         if raster.width * raster.height > MAX_PIXELS:
             raise too_large(raster.width, raster.height, raster.name, raster.argument)
         try:

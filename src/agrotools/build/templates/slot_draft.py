@@ -11,7 +11,7 @@ from pydantic import Field
 from agrotools.build.area_truth import TOLERANCES
 from agrotools.build.templates.key_facts import open_gold
 from agrotools.build.templates.thing import Thing, Words, distinct_files, filled, references_written_out
-from agrotools.build.templates.wording import Language, english_names, said_in
+from agrotools.build.templates.wording import Language, english_names, translated
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -68,7 +68,7 @@ class SlotDraft(FrozenModel):
     entry: str = ""
     topic: str = ""
 
-    def slot(self, words: Words, results: Results, things: Sequence[Thing], said: Language) -> Slot:
+    def slot(self, words: Words, results: Results, things: Sequence[Thing], language: Language) -> Slot:
         """Return the slot with the value that follows from ``results``.
 
         Raises:
@@ -79,7 +79,7 @@ class SlotDraft(FrozenModel):
         value: Any = evaluated(self.value or self.from_, words, results)
         if value is None:
             raise UnresolvedRef(f"{from_} is null")
-        label = self.label_zh if said == "zh" and self.label_zh else self.label
+        label = self.label_zh if language == "zh" and self.label_zh else self.label
         common: dict[str, Any] = {"name": self.name, "label": filled(label, words), "from": from_}
         options = tuple(dict.fromkeys(one for option in self.options for one in _several(filled(option, words))))
         match self.type:
@@ -96,11 +96,11 @@ class SlotDraft(FrozenModel):
             case "plot":
                 return PlotSlot.model_validate({**common, "value": value})
             case "choice_set":
-                aliases = {option: names for option in options if (names := self._other_names(option, words, said))}
+                aliases = {option: names for option in options if (names := self._other_names(option, words, language))}
                 several = ChoiceSetSlot.model_validate(
                     {**common, "value": tuple(value), "choices": options, "aliases": aliases}
                 )
-                return in_one_language(several, said, translate=not any("{" in option for option in self.options))
+                return in_one_language(several, language, translate=not any("{" in option for option in self.options))
             case "open_text":
                 return OpenTextSlot.model_validate({**common, **self._key_facts(words, results)})
             case "exact":
@@ -109,11 +109,11 @@ class SlotDraft(FrozenModel):
                 aliases = {
                     label: names
                     for label in dict.fromkeys((str(value), *options))
-                    if (names := self._other_names(label, words, said))
+                    if (names := self._other_names(label, words, language))
                 }
                 slot = ExactSlot.model_validate({**common, "value": value, "choices": options, "aliases": aliases})
                 # Options in braces keep the names that the question uses.
-                return in_one_language(slot, said, translate=not any("{" in option for option in self.options))
+                return in_one_language(slot, language, translate=not any("{" in option for option in self.options))
 
     def is_large_enough(self, slot: Slot) -> bool:
         """Return True unless the value of a number is below :attr:`least_margins` times its tolerance."""
@@ -132,7 +132,7 @@ class SlotDraft(FrozenModel):
         alias_names = [name for of, names in self.aliases.items() if filled(of, words) == value for name in names]
         candidates = [
             *(one for name in alias_names for one in _several(filled(name, words))),
-            said_in(language, value),
+            translated(language, value),
             *english_names(value),
         ]
         return tuple(dict.fromkeys(name for name in candidates if name != value))

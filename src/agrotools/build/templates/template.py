@@ -58,7 +58,7 @@ from agrotools.build.templates.thing import (
     filled,
     filled_arguments,
 )
-from agrotools.build.templates.wording import Language, expanded, said_in
+from agrotools.build.templates.wording import Language, expanded, translated
 from agrotools.core import (
     AnswerType,
     Arguments,
@@ -213,7 +213,7 @@ class Template(FrozenModel):
                 would count.
         """
         spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
-        words = {name: said_in(self.language, word) for name, word in spoken.items()}
+        words = {name: translated(self.language, word) for name, word in spoken.items()}
         measured = calls_on(things)
         read = product(*(thing.readings for thing in things))
         every = read if things[0].readings else [[call.truth for call in measured]]

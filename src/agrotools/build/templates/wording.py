@@ -57,7 +57,7 @@ def _chinese() -> dict[str, str]:
     return words
 
 
-def said_in(language: Language, word: str) -> str:
+def translated(language: Language, word: str) -> str:
     """Return ``word`` in that language if a translation is known; file names and numbers are returned unchanged."""
     return _chinese().get(word, word) if language == "zh" else word
 

@@ -100,21 +100,21 @@ def built_change(
         first, second = (
             np.asarray(cv2.resize(picture, size, interpolation=cv2.INTER_AREA), np.uint8) for picture in (before, after)
         )
-        there = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.5
+        resized_valid = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.5
     else:
-        first, second, there = before, after, valid
+        first, second, resized_valid = before, after, valid
     if fine and gsd_m is not None:
-        masks, note = _roof_change(first, second, there, gsd_m / shrink, roofs or RoofRule())
+        masks, note = _roof_change(first, second, resized_valid, gsd_m / shrink, roofs or RoofRule())
     else:
-        masks, note = _texture_change(first, second, there, gsd_m, texture or TextureRule(), gains_only)
+        masks, note = _texture_change(first, second, resized_valid, gsd_m, texture or TextureRule(), gains_only)
     if size != (width, height):
         masks = tuple(
             cv2.resize(mask.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST) > 0 for mask in masks
         )
-    was, is_, gained, lost = (np.asarray(mask) & valid for mask in masks)
+    built_before, built_after, gained, lost = (np.asarray(mask) & valid for mask in masks)
     if gains_only:
         lost = np.zeros_like(lost)
-    return BuiltChange(was, is_, gained, lost, "roofs" if fine else "texture", note)
+    return BuiltChange(built_before, built_after, gained, lost, "roofs" if fine else "texture", note)
 
 
 def settlement_texture(
@@ -127,18 +127,18 @@ def settlement_texture(
     contrast of the co-occurrence matrix without quantisation.
     """
     filled = np.where(valid, lightness, 0).astype(np.float32)
-    there = valid.astype(np.float32)
+    weight = valid.astype(np.float32)
     height, width = valid.shape
     reach = 2
     padded = cv2.copyMakeBorder(filled, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    padded_valid = cv2.copyMakeBorder(there, reach, reach, reach, reach, cv2.BORDER_REFLECT)
+    padded_valid = cv2.copyMakeBorder(weight, reach, reach, reach, reach, cv2.BORDER_REFLECT)
     least: NDArray[np.float32] | None = None
     # The windows are wide, so half the resolution is enough.
     half = ((width + 1) // 2, (height + 1) // 2) if sigma_px >= 4 else (width, height)
     sigma = sigma_px * half[0] / width
     for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1), (2, 0), (0, 2), (2, 1), (1, 2), (2, -1), (1, -2)):
         rows, columns = slice(reach + dy, reach + dy + height), slice(reach + dx, reach + dx + width)
-        both = there * padded_valid[rows, columns]
+        both = weight * padded_valid[rows, columns]
         squared = (filled - padded[rows, columns]) ** 2 * both
         small = (cv2.resize(part, half, interpolation=cv2.INTER_AREA) for part in (squared, both))
         sums, weights = (cv2.GaussianBlur(part, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) for part in small)
@@ -165,27 +165,27 @@ def _texture_change(
         blue = tuple(settlement_texture(lab[..., 2], valid, sigma) for lab in labs)
         rise = rise + np.log1p(blue[1]) - np.log1p(blue[0])
         least, of_what = rule.rise_both, "contrast of lightness and of yellow-blue together"
-    was, is_ = first > rule.contrast, second > rule.contrast
+    built_before, built_after = first > rule.contrast, second > rule.contrast
     note = (
         f"built-up: contrast in all directions over {rule.contrast:g} L* in a window of {sigma:.3g} px (PanTex); "
         f"change where {of_what} differs by over {100 * (np.exp(least) - 1):.0f} %"
     )
-    return (was, is_, is_ & (rise > least), was & (rise < -least)), note
+    return (built_before, built_after, built_after & (rise > least), built_before & (rise < -least)), note
 
 
 def _roof_change(
     before: NDArray[np.uint8], after: NDArray[np.uint8], valid: NDArray[np.bool_], gsd_m: float, rule: RoofRule
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
-    (first, was), (second, is_) = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
+    (first, built_before), (second, built_after) = (roofs(picture, valid, gsd_m, rule) for picture in (before, after))
     light = tuple(_smooth(lab_of(picture)[..., 0], valid, rule.sigma_m / gsd_m / 4) for picture in (before, after))
     # Persistence is judged on the untrimmed patches, because they include the surroundings.
-    gained = is_ & _without_lasting(second, light, valid, gsd_m, rule)
-    lost = was & _without_lasting(first, light, valid, gsd_m, rule)
+    gained = built_after & _without_lasting(second, light, valid, gsd_m, rule)
+    lost = built_before & _without_lasting(first, light, valid, gsd_m, rule)
     note = (
         f"roofs: patches less yellow than the scene, not green, in which a disc of {2 * rule.half_width_m:g} m fits; "
         f"gained or lost where the two dates correlate by less than {rule.lasting:g} around one"
     )
-    return (was, is_, gained, lost), note
+    return (built_before, built_after, gained, lost), note
 
 
 def _without_lasting(

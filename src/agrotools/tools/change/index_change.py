@@ -242,25 +242,28 @@ def land_class_change(
         first = pair.first
         refuse_too_large(first.width, first.height, names[0], "classifying land")
         frame = frame_of(request, (first.width, first.height), names[0], (before, after), first.sampling.gsd_m)
-        was, seen = _classify(first, before, bands)
-        is_, seen_after = _classify(pair.second, after, bands)
-    valid = (was >= 0) & (is_ >= 0)
+        classes_before, picture_before = _classify(first, before, bands)
+        classes_after, picture_after = _classify(pair.second, after, bands)
+    valid = (classes_before >= 0) & (classes_after >= 0)
     check_common(valid, names)
     if water_only:
-        was, is_ = (np.where(classes == 2, 1, np.minimum(classes, 0)) for classes in (was, is_))
+        classes_before, classes_after = (
+            np.where(part == 2, 1, np.minimum(part, 0)) for part in (classes_before, classes_after)
+        )
     changes = np.full(valid.shape, SAME, np.uint8)
     if water_only:
-        changes[is_ > was], changes[is_ < was] = GAINED, LOST
+        changes[classes_after > classes_before], changes[classes_after < classes_before] = GAINED, LOST
     else:
-        changes[is_ != was] = CHANGED
+        changes[classes_after != classes_before] = CHANGED
     changes[~valid] = NO_DATA
     changes = without_specks(changes, frame.least_px)
     box = frame.box
     inside = slice(box[1], box[3]), slice(box[0], box[2])
-    final_classes = np.where(changes == SAME, was, is_)[inside][valid[inside]]
+    final_classes = np.where(changes == SAME, classes_before, classes_after)[inside][valid[inside]]
     titles = ("no water", "water") if water_only else CLASSES
     size = len(titles)
-    cells = np.bincount(was[inside][valid[inside]] * size + final_classes, minlength=size * size).reshape(size, size)
+    transitions = classes_before[inside][valid[inside]] * size + final_classes
+    cells = np.bincount(transitions, minlength=size * size).reshape(size, size)
     counts = ChangeCounts(titles, cells)
     moved = int(cells.sum() - np.trace(cells))
     pond = pond_of_masks(counts) if water_only else None
@@ -268,8 +271,8 @@ def land_class_change(
     why = "season moves these classes too, so whether land use changed is not said" if moved else ""
     return ChangeInputs(
         changes=changes,
-        before=seen,
-        after=seen_after,
+        before=picture_before,
+        after=picture_after,
         box=box,
         method="water_masks" if water_only else "post_class",
         changed=None if moved else False,
@@ -288,10 +291,10 @@ def _classify(
     """Return the index in :data:`CLASSES` of each pixel, -1 without data, and a picture."""
     roles = band_roles(source, path, bands)
     green, red, infrared = source.read([roles[role] for role in _NEEDED])
-    there = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
-    classes = np.zeros(there.shape, np.int64)
+    valid = np.isfinite(green) & np.isfinite(red) & np.isfinite(infrared)
+    classes = np.zeros(valid.shape, np.int64)
     bands_of: dict[Role, NDArray[np.float32]] = {"G": green, "R": red, "NIR": infrared}
     classes[index_values("ndvi", bands_of) > PLANTS_FROM] = 1
     classes[index_values("gndvi", bands_of) < 0] = 2  # GNDVI is NDWI with the opposite sign
-    classes[~there] = -1
+    classes[~valid] = -1
     return classes, stretched_picture(bands_of)

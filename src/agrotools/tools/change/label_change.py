@@ -234,18 +234,18 @@ def _compare(
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
     size = len(table.names)
     first, second, valid = block
-    was, is_ = table.places_of(first), table.places_of(second)
-    valid = valid & (was >= 0) & (is_ >= 0)
+    before, after = table.places_of(first), table.places_of(second)
+    valid = valid & (before >= 0) & (after >= 0)
     kinds = np.full(valid.shape, SAME, np.uint8)
     if table.is_marked and size == 2:
-        kinds[is_ > was] = GAINED
-        kinds[is_ < was] = LOST
+        kinds[after > before] = GAINED
+        kinds[after < before] = LOST
     else:
-        kinds[is_ != was] = CHANGED
+        kinds[after != before] = CHANGED
     kinds[~valid] = NO_DATA
     kinds = without_specks(kinds, least)
-    is_ = np.where(kinds == SAME, was, is_)
-    cells = np.bincount((was * size + is_)[valid], minlength=size * size).reshape(size, size)
+    after = np.where(kinds == SAME, before, after)
+    cells = np.bincount((before * size + after)[valid], minlength=size * size).reshape(size, size)
     return kinds, cells
 
 
@@ -327,8 +327,8 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
 
 def _to_class_numbers(values: NDArray[np.float32], valid: NDArray[np.bool_], name: str) -> Classes:
     # Pixels without data get an arbitrary valid class number; the mask excludes them later.
-    there = values[valid]
-    classes = np.where(valid, values, there[0] if there.size else 0)
+    numbers = values[valid]
+    classes = np.where(valid, values, numbers[0] if numbers.size else 0)
     if not np.array_equal(classes, np.rint(classes)):
         raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument="before")
     return classes.astype(np.int32)

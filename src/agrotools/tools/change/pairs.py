@@ -292,8 +292,8 @@ def shift_between(before: NDArray[np.uint8], after: NDArray[np.uint8], valid: ND
         return Shift(0.0, 0.0, 0.0, is_clear=False)
     shrink = min(1.0, _LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    there = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
-    first, second = (_edges(picture, there, size) for picture in (before, after))
+    small_valid = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.99
+    first, second = (_edges(picture, small_valid, size) for picture in (before, after))
     if not first.any() or not second.any():
         return Shift(0.0, 0.0, 0.0, is_clear=False)
     window = np.asarray(cv2.createHanningWindow(size, cv2.CV_32F), np.float32)
@@ -317,8 +317,10 @@ def shift_back(
     height, width = valid.shape
     matrix = np.array([[1, 0, -round(shift.dx)], [0, 1, -round(shift.dy)]], np.float32)
     flat = cv2.warpAffine(picture, matrix, (width, height), flags=cv2.INTER_NEAREST, borderMode=cv2.BORDER_REPLICATE)
-    there = cv2.warpAffine(valid.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST, borderValue=0)
-    return np.asarray(flat, np.uint8), np.asarray(there > 0)
+    shifted_valid = cv2.warpAffine(
+        valid.astype(np.uint8), matrix, (width, height), flags=cv2.INTER_NEAREST, borderValue=0
+    )
+    return np.asarray(flat, np.uint8), np.asarray(shifted_valid > 0)
 
 
 def _edges(picture: NDArray[np.uint8], valid: NDArray[np.bool_], size: tuple[int, int]) -> NDArray[np.float32]:
@@ -430,19 +432,19 @@ def read_pictures(
             flags.append("registration_uncertain")
             notes.append("too few outlines are alike to tell whether the two are shifted; taken as they are")
         elif shift.is_worth_moving:
-            second, there = shift_back(second, valid, shift)
-            valid = there & valid
+            second, shifted_valid = shift_back(second, valid, shift)
+            valid = shifted_valid & valid
             notes.append(f"{names[1]} moved back by {round(shift.dx)}, {round(shift.dy)} px (phase correlation)")
             raw = infrared = None
     step = max(1, valid.size // _SAMPLE_PX)
-    there = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
+    sampled_valid = np.ascontiguousarray(valid.ravel()[::step]).view(np.uint8)[None]
     for picture, name in ((first, names[0]), (second, names[1])):
         sample = np.ascontiguousarray(picture.reshape(1, -1, 3)[:, ::step])
-        mean, spread = cv2.meanStdDev(sample, mask=there)
-        if there.any() and float(mean.mean()) < _DARK:
+        mean, spread = cv2.meanStdDev(sample, mask=sampled_valid)
+        if sampled_valid.any() and float(mean.mean()) < _DARK:
             flags.append("too_dark")
             notes.append(f"{name} is almost black")
-        if there.any() and float(spread.max()) < _FLAT:
+        if sampled_valid.any() and float(spread.max()) < _FLAT:
             flags.append("featureless_image")
             notes.append(f"{name} is one colour everywhere")
     return Pictures(
@@ -483,8 +485,10 @@ def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | Non
     }
     if not valid.any() or not by_role:
         picture = picture_of(source, argument=source.argument)
-        there = valid if picture.valid is None else valid & picture.valid
-        return _View(values, picture.pixels, there, None, tuple(f"{source.name}: {note}" for note in picture.notes))
+        common_valid = valid if picture.valid is None else valid & picture.valid
+        return _View(
+            values, picture.pixels, common_valid, None, tuple(f"{source.name}: {note}" for note in picture.notes)
+        )
     if not {"R", "G", "B"} <= by_role.keys():
         note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
         return _View(values, stretched_picture(by_role), valid, None, (note,))

@@ -356,7 +356,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     before, after = ponds.water_before, ponds.water_after
     changes = _change_map(pictures, _drop_overlapping(after, before), _drop_overlapping(before, after), 1)
     inside = _slices(pictures.box)
-    was, is_ = int(before[inside].sum()), int(after[inside].sum())
+    area_before, area_after = int(before[inside].sum()), int(after[inside].sum())
     # The search for a dry basin at the place of the water requires two registered pictures.
     weak = {"too_dark", "featureless_image", "registration_uncertain"} & set(pictures.flags)
     event = None if weak else ponds.event
@@ -369,21 +369,21 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
         counts=two_classes(("no water", "water"), before[inside], changes[inside]),
         pond=PondChange(
             event=event,
-            area_before_px=was,
-            area_after_px=is_,
-            delta_pct=100 * (is_ - was) / was if was else None,
+            area_before_px=area_before,
+            area_after_px=area_after,
+            delta_pct=100 * (area_after - area_before) / area_before if area_before else None,
         ),
         notes=(*ponds.notes, "change is counted of ponds that are water on one date only, not along shifting shores"),
         flags=ponds.flags,
     )
 
 
-def _drop_overlapping(here: NDArray[np.bool_], there: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Return the components of ``here`` that hardly overlap ``there``."""
-    count, labels = cv2.connectedComponents(here.astype(np.uint8), connectivity=8)
+def _drop_overlapping(mask: NDArray[np.bool_], other: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Return the components of ``mask`` that hardly overlap ``other``."""
+    count, labels = cv2.connectedComponents(mask.astype(np.uint8), connectivity=8)
     places = np.asarray(labels, np.int32)
     area = np.bincount(places.ravel(), minlength=count)
-    shared = np.bincount(places[there], minlength=count)
+    shared = np.bincount(places[other], minlength=count)
     alone = shared < _SAME_POND * area
     alone[0] = False
     return np.asarray(alone[places])
@@ -445,8 +445,8 @@ def _speck_note(least: int) -> str:
 
 def _share(pictures: Pictures, changes: NDArray[np.uint8], kinds: tuple[int, ...]) -> float:
     inside = changes[_slices(pictures.box)]
-    there = int(np.count_nonzero(inside != NO_DATA))
-    return float(np.isin(inside, kinds).sum()) / max(1, there)
+    valid_px = int(np.count_nonzero(inside != NO_DATA))
+    return float(np.isin(inside, kinds).sum()) / max(1, valid_px)
 
 
 def _slices(box: Box) -> tuple[slice, slice]:

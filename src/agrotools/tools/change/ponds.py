@@ -116,14 +116,14 @@ def _compare(
         find_water(rgb, valid, nir=nir, gsd_m=gsd_m, min_area_px=min_area_px)
         for rgb, nir in zip(pictures, infrared, strict=True)
     ]
-    looks = [channels_of(rgb, valid) for rgb in pictures]
+    channels = [channels_of(rgb, valid) for rgb in pictures]
     masks = [water.mask.copy() for water in waters]
-    lost = _regions_without_match(waters[0], waters[1], looks[1], infrared[1], masks[1])
-    gained = _regions_without_match(waters[1], waters[0], looks[0], infrared[0], masks[0])
+    lost = _regions_without_match(waters[0], waters[1], channels[1], infrared[1], masks[1])
+    gained = _regions_without_match(waters[1], waters[0], channels[0], infrared[0], masks[0])
     masks = [mask & valid for mask in masks]
     notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
     flags = [*waters[0].flags, *waters[1].flags]
-    event, changed, probability = _event(lost, gained, looks, valid.shape)
+    event, changed, probability = _event(lost, gained, channels, valid.shape)
     if event == "none" and (_maybe_water(waters[0], masks[1]) or _maybe_water(waters[1], masks[0])):
         event = None
     if event is None:
@@ -231,46 +231,46 @@ def _alignment(light: Plane, depth: Plane, valid: Mask) -> float:
 
 
 def _regions_without_match(
-    here: Water, there: Water, look: Channels, nir: NDArray[np.floating] | None, mask_there: Mask
+    water: Water, other_water: Water, channels: Channels, nir: NDArray[np.floating] | None, other_mask: Mask
 ) -> list[Region]:
-    """Return the regions of water in ``here`` that are not water on the other date.
+    """Return the regions of water in ``water`` that are not water on the other date.
 
     If the ring test accepts water in the same outline that the search on the other date missed, the region is added to
-    ``mask_there`` instead.
+    ``other_mask`` instead.
     """
     only: list[Region] = []
-    for region in here.regions:
+    for region in water.regions:
         area = int(region.mask.sum())
         shared = max((int((other.mask & region.mask).sum()) / min(area, max(1, int(other.mask.sum())))
-                      for other in there.regions), default=0.0)  # fmt: skip
+                      for other in other_water.regions), default=0.0)  # fmt: skip
         if shared >= _LEAST_OVERLAP:
             continue
         if nir is None:
             again = max(
-                (other for other in there.doubtful if (other.mask & region.mask).sum() > 0.4 * area),
+                (other for other in other_water.doubtful if (other.mask & region.mask).sum() > 0.4 * area),
                 key=lambda other: other.probability,
                 default=None,
             )
             if again is not None and again.probability >= STILL_WATER:
-                mask_there |= again.mask
+                other_mask |= again.mask
                 continue
-            if water_probability(look, region.mask) >= STILL_WATER:
-                mask_there |= region.mask
+            if water_probability(channels, region.mask) >= STILL_WATER:
+                other_mask |= region.mask
                 continue
         only.append(region)
     return only
 
 
-def _maybe_water(here: Water, mask_there: Mask) -> bool:
+def _maybe_water(water: Water, other_mask: Mask) -> bool:
     """Return True if a doubtful region may be water and is not water on the other date."""
     return any(
-        region.probability >= MAYBE_WATER and not (region.mask & (mask_there | here.mask)).any()
-        for region in here.doubtful
+        region.probability >= MAYBE_WATER and not (region.mask & (other_mask | water.mask)).any()
+        for region in water.doubtful
     )
 
 
 def _event(
-    lost: list[Region], gained: list[Region], looks: list[Channels], shape: tuple[int, ...]
+    lost: list[Region], gained: list[Region], channels: list[Channels], shape: tuple[int, ...]
 ) -> tuple[PondEvent | None, Mask, float | None]:
     """Return the event of the side (lost or gained) with more water, the water concerned, and the basin probability."""
     weights = [sum(float(region.mask.sum()) * region.probability for region in part) for part in (lost, gained)]
@@ -278,7 +278,7 @@ def _event(
         return "none", np.zeros(shape, bool), None
     gone = weights[0] >= weights[1]
     regions = lost if gone else gained
-    dry = looks[1] if gone else looks[0]
+    dry = channels[1] if gone else channels[0]
     largest = max(regions, key=lambda region: float(region.mask.sum()) * region.probability)
     probability = basin_probability(dry, largest.mask)
     if UNCLEAR[0] < probability < UNCLEAR[1]:

@@ -243,18 +243,18 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
     )
 
 
-def two_classes(names: tuple[str, str], was: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
+def two_classes(names: tuple[str, str], before: NDArray[np.bool_], changes: NDArray[np.uint8]) -> ChangeCounts:
     """Build the transition matrix of one thing and its absence from a map of change.
 
-    ``was`` marks the thing on the first date. If it disagrees with the map, the map takes precedence: lost pixels were
-    the thing before, gained pixels were not.
+    ``before`` marks the thing on the first date. If it disagrees with the map, the map takes precedence: lost pixels
+    were the thing before, gained pixels were not.
     """
     gained, lost = changes == GAINED, changes == LOST
     stayed = (changes != NO_DATA) & ~gained & ~lost
-    there = int(np.count_nonzero(stayed & was))
+    present = int(np.count_nonzero(stayed & before))
     px = [
-        [int(np.count_nonzero(stayed)) - there, int(np.count_nonzero(gained))],
-        [int(np.count_nonzero(lost)), there],
+        [int(np.count_nonzero(stayed)) - present, int(np.count_nonzero(gained))],
+        [int(np.count_nonzero(lost)), present],
     ]
     return ChangeCounts(names, np.array(px, np.int64))
 

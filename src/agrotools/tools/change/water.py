@@ -421,10 +421,10 @@ def _by_ring_test(channels: Channels, least_px: int) -> Water:
 
 def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int) -> Water:
     green = cv2.GaussianBlur(rgb[..., 1].astype(np.float32), (0, 0), 0.8)
-    there = valid & np.isfinite(nir)
-    infrared = cv2.GaussianBlur(np.where(there, nir, 0).astype(np.float32), (0, 0), 0.8)
+    usable = valid & np.isfinite(nir)
+    infrared = cv2.GaussianBlur(np.where(usable, nir, 0).astype(np.float32), (0, 0), 0.8)
     total = green + infrared
-    ndwi = np.where(there & (total > 0), (green - infrared) / np.where(total > 0, total, 1), np.float32(-1))
+    ndwi = np.where(usable & (total > 0), (green - infrared) / np.where(total > 0, total, 1), np.float32(-1))
     wet = cv2.morphologyEx((ndwi > 0).astype(np.uint8), cv2.MORPH_OPEN, _SQUARE)
     count, labels, stats, _ = cv2.connectedComponentsWithStats(wet, connectivity=4)
     regions: list[Region] = []

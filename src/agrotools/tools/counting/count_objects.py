@@ -174,7 +174,7 @@ def count_objects(
         index = choose_index("auto", picture.bands)
         plants = segment(index, colour_bands(picture)[0], picture.valid)
         objects = plants_on_soil(plants.mask, expected_size_px)
-        display, valid = picture.shown, picture.valid
+        display, valid = picture.display, picture.valid
         scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
         flags = (*picture.flags, *plants.flags)

@@ -16,7 +16,7 @@ from agrotools.core import ToolError
 from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
 from agrotools.tools.counting.methods import CountedObjects
 from agrotools.vision import Box
-from agrotools.vision.blocks import SmallPicture, block_boxes, tile_shape
+from agrotools.vision.blocks import RasterThumbnail, block_boxes, tile_shape
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
 from agrotools.vision.rasters import RasterSource
 
@@ -268,7 +268,7 @@ def crowns_of_raster(
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
     parts: list[Crowns] = []
-    picture = SmallPicture((0, 0, source.width, source.height), LONGEST_SIDE)
+    picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     measured = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
         # Merged squares of pixels must be the same in every tile.

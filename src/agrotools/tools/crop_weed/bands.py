@@ -151,26 +151,26 @@ def rank_triplets(
 class CorrectCounts:
     """Correctly classified pixels.
 
-    ``right``: correct pixels (triplets, blocks, classes). ``there``: all pixels (blocks, classes).
+    ``correct``: correct pixels (triplets, blocks, classes). ``total``: all pixels (blocks, classes).
     """
 
-    right: NDArray[np.float64]
-    there: NDArray[np.float64]
+    correct: NDArray[np.float64]
+    total: NDArray[np.float64]
 
     def accuracy(self) -> NDArray[np.float64]:
         """Return the mean over classes of the share of correct pixels, (triplets,)."""
-        return (self.right.sum(axis=1) / self.there.sum(axis=0)).mean(axis=1)
+        return (self.correct.sum(axis=1) / self.total.sum(axis=0)).mean(axis=1)
 
     def behind(self, first: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Return the loss of accuracy of each triplet against the ``first``, and its standard error over blocks.
 
         The error is linearised for a ratio of sums over blocks (Cochran 1977, Sampling Techniques, chapter 6).
         """
-        total = self.there.sum(axis=0)
-        apart = self.right[first] - self.right
-        by_class = apart.sum(axis=1) / total
-        stray = ((apart - self.there * by_class[:, None]) / total).mean(axis=2)
-        blocks = np.count_nonzero(self.there.sum(axis=1))
+        class_totals = self.total.sum(axis=0)
+        apart = self.correct[first] - self.correct
+        by_class = apart.sum(axis=1) / class_totals
+        stray = ((apart - self.total * by_class[:, None]) / class_totals).mean(axis=2)
+        blocks = np.count_nonzero(self.total.sum(axis=1))
         error = np.sqrt((stray**2).sum(axis=1) * blocks / max(blocks - 1, 1))
         return by_class.mean(axis=1), error
 
@@ -190,11 +190,11 @@ def _count_correct(
     """
     parts = [part.thinned(CLASSIFIER_PIXELS) for part in samples]
     blocks = 1 + max(int(part.blocks.max()) for part in parts)
-    there = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
-    right = np.zeros((2, len(triplets), *there.shape))
+    total = np.stack([np.bincount(part.blocks, minlength=blocks) for part in parts], axis=1)
+    correct = np.zeros((2, len(triplets), *total.shape))
     values, labels = (
         np.concatenate([part.values for part in parts]),
-        np.repeat(np.arange(len(parts)), there.sum(axis=0)),
+        np.repeat(np.arange(len(parts)), total.sum(axis=0)),
     )
     block_of = np.concatenate([part.blocks for part in parts])
     for fold in range(4):
@@ -203,7 +203,7 @@ def _count_correct(
         if min(len(one) for one in training) < LEAST_PIXELS:
             return None
         gaussians = [_gaussian(one, ridge) for one in training]
-        histograms = _Cells.of(training)
+        histograms = _BandBins.of(training)
         numbered = histograms.numbered(values)
         for place, chosen in enumerate(triplets):
             guesses = (
@@ -212,15 +212,15 @@ def _count_correct(
             )
             for number, guess in enumerate(guesses):
                 hit = guess == labels[held_out]
-                count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=there.size)
-                right[number, place] += count.reshape(there.shape)
-    either = [CorrectCounts(one, there.astype(np.float64)) for one in right]
+                count = np.bincount((block_of * len(parts) + labels)[held_out][hit], minlength=total.size)
+                correct[number, place] += count.reshape(total.shape)
+    either = [CorrectCounts(one, total.astype(np.float64)) for one in correct]
     better = np.argmax([one.accuracy() for one in either], axis=0)
-    return CorrectCounts(right[better, np.arange(len(triplets))], either[0].there)
+    return CorrectCounts(correct[better, np.arange(len(triplets))], either[0].total)
 
 
 @dataclass(frozen=True, eq=False)
-class _Cells:
+class _BandBins:
     """Division of each band into cells that hold equal shares of all classes together, each class weighted equally.
 
     ``cuts``: (cuts, bands).
@@ -229,7 +229,7 @@ class _Cells:
     cuts: Matrix
 
     @classmethod
-    def of(cls, training: Sequence[Matrix]) -> "_Cells":
+    def of(cls, training: Sequence[Matrix]) -> "_BandBins":
         each = min(len(one) for one in training)
         evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
         return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
@@ -304,8 +304,8 @@ def _sample(bands: Mapping[str, NDArray[np.generic]], mask: NDArray[np.bool_]) -
     places = np.flatnonzero(mask)
     places = places[:: max(1, -(-len(places) // MOST_PIXELS))]
     values = np.stack([np.asarray(band).reshape(-1)[places].astype(np.float64) for band in bands.values()], axis=1)
-    there = np.isfinite(values).all(axis=1)
-    return _Sample(values[there], _blocks(places[there], *mask.shape))
+    valid = np.isfinite(values).all(axis=1)
+    return _Sample(values[valid], _blocks(places[valid], *mask.shape))
 
 
 def _blocks(places: NDArray[np.int64], rows: int, columns: int) -> NDArray[np.int64]:

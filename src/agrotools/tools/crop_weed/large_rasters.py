@@ -19,7 +19,7 @@ from agrotools.tools.crop_weed.result import NO_DATA, PLANTS, SOIL, AreaInputs
 from agrotools.tools.crop_weed.separation import NOT_SEPARATED
 from agrotools.tools.pictures import WHOLE_PX, choose_scale, raster_roles
 from agrotools.vision import Box, Index, Role
-from agrotools.vision.blocks import SmallPicture, block_boxes, raster_blocks, tile_shape
+from agrotools.vision.blocks import RasterThumbnail, block_boxes, raster_blocks, tile_shape
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.overlay import LONGEST_SIDE
 from agrotools.vision.rasters import RasterSource, open_raster
@@ -74,7 +74,7 @@ def segment_raster(
     used: dict[Role, int] = {role: roles[role] for role in INDICES[index].bands}
     sample, factor, dark = _sample(source, used, index, region)
     cut = choose_threshold(index, sample)
-    cover = SmallPicture(region, longest_side)
+    cover = RasterThumbnail(region, longest_side)
     shape = cover.means.shape
     thumbnails: dict[Role, NDArray[np.float32]] = {role: np.full(shape, np.nan, np.float32) for role in used}
     measured = plants = 0

@@ -175,10 +175,10 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 def _automatic_choice(call: Arguments, known: ReferenceCall) -> Arguments:
     """Replace ``auto`` by the method that the reference call used; no separation equals ``none``."""
     index, method = known.result.get("index"), known.result.get("method")
-    if call["index"] == "auto" and known.left_open("index", "auto") and isinstance(index, str):
+    if call["index"] == "auto" and known.has_value("index", "auto") and isinstance(index, str):
         call = {**call, "index": index}
     separated = method in ("row", "model") or known.result.get("crop_px") is None
-    if call["separation"] == "auto" and known.left_open("separation", "auto") and separated:
+    if call["separation"] == "auto" and known.has_value("separation", "auto") and separated:
         call = {**call, "separation": method}
     return call
 
@@ -280,7 +280,7 @@ def _from_picture(
         ranking = ranked_bands(picture.bands, classes, picture.box, _CLASSES_FROM[separated.method])
     return area_result(
         AreaInputs(
-            shown=picture.shown,
+            shown=picture.display,
             classes=classes,
             box=picture.box,
             gsd_m=scale.gsd_m,

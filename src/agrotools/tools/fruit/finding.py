@@ -161,7 +161,9 @@ def fruit_in_box(
         part = _main_piece(_graph_cut(pixels, view, (x0, y0, x1, y1)), ellipse)
     if part is None:
         return None, enough
-    return measure(view, Segment(part, (x0, y0), box), near=_allowed_middle(view, box), sides_px=_sides(box)), enough
+    return measure(
+        view, Segment(part, (x0, y0), box), near=_allowed_middle(view, box), radius_limits_px=_radius_limits(box)
+    ), enough
 
 
 def _allowed_middle(view: View, box: Box) -> Cone:
@@ -171,7 +173,7 @@ def _allowed_middle(view: View, box: Box) -> Cone:
     return Cone(axis, float(np.arctan(_OFF_MIDDLE * max(x1 - x0, y1 - y0) / view.camera.focal_px)))
 
 
-def _sides(box: Box) -> tuple[float, float]:
+def _radius_limits(box: Box) -> tuple[float, float]:
     """Return the smallest and largest radius, pixels, of a fruit that the box may show only in part."""
     longest = max(box[2] - box[0], box[3] - box[1])
     return _RADIUS_OF_BOX[0] * longest, _RADIUS_OF_BOX[1] * longest

@@ -335,21 +335,21 @@ def measure(
     segment: Segment,
     *,
     near: Cone | None = None,
-    sides_px: tuple[float, float] | None = None,
+    radius_limits_px: tuple[float, float] | None = None,
 ) -> FruitMeasurement | None:
     """Fit a sphere to a segment; None if it has no depth, no round outline, or no plausible size.
 
     Args:
         near: cone that contains the centre of the fruit.
-        sides_px: smallest and largest radius, pixels, in addition to the limits from the sizes of fruits.
+        radius_limits_px: smallest and largest radius, pixels, in addition to the limits from the sizes of fruits.
     """
     surface = surface_depth(view, segment)
     if surface is None or segment.area_px < 4:
         return None
     smallest, largest = _half_angles(view, surface)
-    if sides_px is not None:
-        smallest = max(smallest, float(np.arctan(sides_px[0] / view.camera.focal_px)))
-        largest = min(largest, float(np.arctan(sides_px[1] / view.camera.focal_px)))
+    if radius_limits_px is not None:
+        smallest = max(smallest, float(np.arctan(radius_limits_px[0] / view.camera.focal_px)))
+        largest = min(largest, float(np.arctan(radius_limits_px[1] / view.camera.focal_px)))
     fit = fit_round(_evidence(view, segment, surface), (smallest, largest), near)
     if fit is None:
         return None

@@ -124,7 +124,7 @@ class TextDrawing(ToolResult):
 
 
 def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
-    return {**call, "position": place(str(call["position"]))}
+    return {**call, "position": normalise_position(str(call["position"]))}
 
 
 @tool(category="general", version="1", resolves=_resolve)
@@ -175,7 +175,7 @@ def add_text(
     )
 
 
-def place(position: str) -> str:
+def normalise_position(position: str) -> str:
     """Normalise a position to two letters, horizontal before vertical, or to ``(x, y)``.
 
     Return invalid positions unchanged.
@@ -196,7 +196,7 @@ def _corner(position: str, size: tuple[int, int], width: float, height: float) -
         ToolError: ``invalid_argument``: the position is not valid or outside the picture.
     """
     across, down = size
-    letters = place(position)
+    letters = normalise_position(position)
     if len(letters) == 2 and letters[0] in _ACROSS and letters[1] in _DOWN:
         margin = _MARGIN * max(size)
         free = (across - width - 2 * margin, down - height - 2 * margin)

@@ -87,7 +87,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the leaf: by mask, or in the field if the reference call found no board."""
     if call["leaf_mask"] is not None:
         call = drop_arguments(call, "mode")
-    elif call["mode"] == "leaf" and known.left_open("mode", "leaf") and IN_FIELD in known.listed("flags"):
+    elif call["mode"] == "leaf" and known.has_value("mode", "leaf") and IN_FIELD in known.list_field("flags"):
         call = {**call, "mode": "field"}
     file = known.file(call["image"])
     if call["scale_mm_px"] is None and file and file.gsd_m:

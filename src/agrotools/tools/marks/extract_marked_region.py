@@ -60,8 +60,8 @@ class MarkedRegions(ToolResult):
 def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     """Resolve the index to 1 if none is given, and the colour and shape if all marks of the reference share one."""
     for argument, open_to_all, mark_key in (("mark_color", "auto", "color"), ("shape", "any", "shape")):
-        marks = [mark.get(mark_key) for mark in known.listed("regions") if isinstance(mark, dict)]
-        if call[argument] == open_to_all and known.left_open(argument, open_to_all) and len(set(map(str, marks))) == 1:
+        marks = [mark.get(mark_key) for mark in known.list_field("regions") if isinstance(mark, dict)]
+        if call[argument] == open_to_all and known.has_value(argument, open_to_all) and len(set(map(str, marks))) == 1:
             call = {**call, argument: marks[0]}
     return {**call, "index": call["index"] or 1}
 

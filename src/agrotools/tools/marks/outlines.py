@@ -422,9 +422,9 @@ def _shares(
 def _crossing(profile: NDArray[np.float32], peak: int, step: int, level: float) -> float:
     k = peak
     while 0 <= k + step < len(profile):
-        here, there = float(profile[k]), float(profile[k + step])
-        if there < level:
-            return k + step * (here - level) / max(here - there, 1e-6)
+        level_here, level_next = float(profile[k]), float(profile[k + step])
+        if level_next < level:
+            return k + step * (level_here - level) / max(level_here - level_next, 1e-6)
         k += step
     return float(k)
 

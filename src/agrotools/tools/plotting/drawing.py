@@ -27,11 +27,11 @@ from agrotools.tools.plotting.sheet import (
     category_positions,
     figure_size,
     finish,
+    fit_labels,
     font_families,
+    is_horizontal,
     label_with_unit,
-    lies_down,
     number_format,
-    settle_labels,
     short_text,
     superscript,
     wrap_text,
@@ -136,7 +136,7 @@ def draw(
         if spec.title:
             title = wrap_text(superscript(spec.title), int(8.2 * figure.get_figwidth()))
             figure.suptitle(title, x=0.02, ha="left", fontsize=13, fontweight="bold")
-        settle_labels(sheet)
+        fit_labels(sheet)
         buffer = io.BytesIO()
         metadata = {"Software": None} if fmt == "png" else {"Date": None, "Creator": None}
         figure.savefig(buffer, format=fmt, metadata=metadata)
@@ -195,7 +195,7 @@ def _draw_scatter(sheet: Sheet) -> None:
 
 def _draw_bars(sheet: Sheet) -> None:
     axes, spec = sheet.axes, sheet.spec
-    sheet.horizontal = lies_down(spec)
+    sheet.horizontal = is_horizontal(spec)
     positions, labels = category_positions(spec, always=True)
     count = len(spec.series)
     thickness = 0.8 / count
@@ -297,7 +297,7 @@ def _draw_pie(sheet: Sheet) -> None:
 
 def _draw_boxes(sheet: Sheet) -> None:
     axes, spec = sheet.axes, sheet.spec
-    sheet.horizontal = lies_down(spec)
+    sheet.horizontal = is_horizontal(spec)
     parts = ("whislo", "q1", "med", "q3", "whishi")
     stats = [
         {**dict(zip(parts, series.y, strict=True)), "fliers": sheet.data.outliers.get(series.name, ())}

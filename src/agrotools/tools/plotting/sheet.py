@@ -220,7 +220,7 @@ def figure_size(spec: PlotSpec) -> tuple[float, float]:
     if spec.kind == "heatmap":
         columns, rows = len(spec.series[0].x), len(spec.series)
         return min(14.0, max(6.5, 2.5 + 0.55 * columns)), min(14.0, max(4.0, 1.6 + 0.42 * rows))
-    if lies_down(spec):
+    if is_horizontal(spec):
         bars = len(categories(spec)) * (len(spec.series) if spec.kind == "grouped_bar" else 1)
         if spec.kind == "box":
             bars = len(spec.series)
@@ -235,7 +235,7 @@ def categories(spec: PlotSpec) -> list[str | float]:
     return list(dict.fromkeys(x for series in spec.series for x in series.x))
 
 
-def lies_down(spec: PlotSpec) -> bool:
+def is_horizontal(spec: PlotSpec) -> bool:
     """True if bars are drawn horizontally, because vertical ones would need slanted labels.
 
     Bars over numeric categories are always vertical.
@@ -311,7 +311,7 @@ def _legend(sheet: Sheet) -> None:
     )
 
 
-def settle_labels(sheet: Sheet) -> None:
+def fit_labels(sheet: Sheet) -> None:
     """Rotate overlapping names of the x axis, and thin them out if they still overlap."""
     if sheet.spec.kind == "pie" or sheet.horizontal:
         return

@@ -69,7 +69,7 @@ class Evidence(ResultPart):
     lesion_shape: LesionShape | None
     """spots: small and round; streaks: long; blotches: large; diffuse: over half of the leaf"""
 
-    def in_words(self) -> str:
+    def describe(self) -> str:
         """Return the evidence as a clause without a full stop, empty if no leaf was found."""
         if self.lesion_pct is None:
             return ""
@@ -102,7 +102,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     from agrotools.knowledge.kb_names import shipped_names
     from agrotools.tools.recognition.net import read_info
 
-    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.listed("notes"))
+    names, by_net = shipped_names(), any(str(note).startswith(BY_NET) for note in known.list_field("notes"))
     if isinstance(crop := call["crop"], str):
         crops = read_info(shipped_files("leaves")[0]).crops
         call = {**call, "crop": _name_of_crop(crops, crop, names) or names.key_of_crop(crop)}
@@ -196,7 +196,7 @@ def _by_recogniser(
             argument="kind",
             hint=_TRAIN,
         )
-    words = evidence.in_words()
+    words = evidence.describe()
     if crop is not None and backend in (None, "offline"):
         info = read_info(shipped_files("leaves")[0])
         if _of_crop(info.crops, crop, names) is None:

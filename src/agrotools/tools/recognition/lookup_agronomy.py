@@ -166,8 +166,8 @@ def lookup_agronomy(
     if section is not None and hits and not any(hit.document.section == section for hit in hits):
         flags.append("topic_not_covered")
         notes.append(f"the base holds the entry but nothing on {section.replace('_', ' ')}")
-    if not hits and (alike := index.alike(query, kind=None if kind == "any" else kind, crop=crop)):
-        others = ", ".join(f"{entry.title}, {entry.id}" for entry in alike)
+    if not hits and (similar := index.similarly_named(query, kind=None if kind == "any" else kind, crop=crop)):
+        others = ", ".join(f"{entry.title}, {entry.id}" for entry in similar)
         notes.append(f"the base does not hold {query!r}; of like name, but other things: {others}")
         flags.append("others_of_like_name")
     if hits and hits[0].score < 1 and is_group(hits[0].entry):

@@ -284,11 +284,11 @@ class Net:
 
     def judge(self, pixels: NDArray[np.uint8]) -> Judgement:
         """Classify one picture, uint8 (rows, columns, 3)."""
-        seen, rule = self.look(pixels), self.info.abstention
+        seen, rule = self.predict(pixels), self.info.abstention
         score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
 
-    def look(self, pixels: NDArray[np.uint8]) -> Prediction:
+    def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
         what = f"the net {self.info.name}"
         try:
@@ -347,7 +347,7 @@ _A_RANGE, _B_RANGE, _BINS, _LIGHTNESS_BINS = (-48.0, 48.0), (-32.0, 64.0), 8, 8
 
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:
     """Return feature blocks of a picture, uint8 (rows, columns, 3): embeddings of each net, then hand features."""
-    return [*(net.look(pixels).embedding[0] for net in nets), hand_features(pixels)]
+    return [*(net.predict(pixels).embedding[0] for net in nets), hand_features(pixels)]
 
 
 def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:

@@ -102,7 +102,7 @@ def _load_blip(weights: Weights) -> tuple[Any, Any, Any, bool]:
 _MAX_FORMULA_TOKENS = 512
 
 
-def write_down(pixels: NDArray[np.uint8], weights: Weights) -> str:
+def transcribe(pixels: NDArray[np.uint8], weights: Weights) -> str:
     """Transcribe a picture, uint8 (rows, columns, 3), with greedy decoding."""
     torch = library("torch")
     from PIL import Image
@@ -134,7 +134,7 @@ SIMILARITY_KINDS = ("open_clip", "clip")
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
-def likeness(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
+def similarity_shares(pixels: NDArray[np.uint8], names: Sequence[str], weights: Weights) -> NDArray[np.float64]:
     """Return a share (n,) for each name, summing to 1: softmax over the cosines times the learned scale of the model.
 
     Each name is put into three sentences, whose directions are averaged. Shares are relative to the given names: even

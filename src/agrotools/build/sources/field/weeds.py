@@ -20,7 +20,7 @@ from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
-from agrotools.build.sources.reading import TRUTH_FILE, read_items, refuse_missing
+from agrotools.build.sources.reading import TRUTH_FILE, read_items, require_files
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
@@ -70,7 +70,7 @@ def read_cwfid(folder: Path) -> list[FieldImage]:
             f"{folder} holds no CWFID images",
             hint="expected truth.json, or images/, annotations/ and masks/, there or in a folder cwfid",
         )
-    refuse_missing(folder, (str(path.relative_to(folder)) for entry in entries for path in entry[1:]))
+    require_files(folder, (str(path.relative_to(folder)) for entry in entries for path in entry[1:]))
     return [_read(*entry) for entry in entries]
 
 

@@ -25,7 +25,7 @@ from agrotools.build.sources.reading import (
     photo_file,
     read_json,
     read_lines,
-    refuse_missing,
+    require_files,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -75,7 +75,7 @@ def agromind(data: DataSet) -> Part:
     counted = _counted_answers(root, _items(questions), data)
     if not counted:
         raise BenchmarkError(f"{questions} has no question that counts: {', '.join(_TARGETS)}")
-    refuse_missing(root, (str(one.path.relative_to(root)) for one in counted))
+    require_files(root, (str(one.path.relative_to(root)) for one in counted))
     palms = [one for one in counted if one.target == PALM]
     others = [one for one in counted if one.target != PALM]
     some = spread(others, lambda one: one.target, data.wanted - min(len(palms), data.wanted // 2), _AGROMIND_SEED)

@@ -146,7 +146,7 @@ def picture_file(path: Path, pixels: NDArray[np.uint8], data: DataSet, note: str
     """Return the authors' file if models can read its format, otherwise its pixels as a PNG."""
     if path.suffix.lower() in (".png", *JPEG):
         return data.originals.file(path, note=note)
-    return data.originals.made(png_of(pixels), ".png", note=note)
+    return data.originals.add_content(png_of(pixels), ".png", note=note)
 
 
 def dated(file: SampleFile, date: str) -> SampleFile:
@@ -203,7 +203,7 @@ def hi_cna(data: DataSet) -> Part:
         files: list[SampleFile] = []
         for pixels, date, when in zip(pictures, DATES, ("first", "second"), strict=True):
             note = f"Satellite picture, {when} date: red, green and blue of four bands, {how}."
-            files.append(dated(data.originals.made(png_of(pixels), ".png", gsd_m=_GSD_M, note=note), date))
+            files.append(dated(data.originals.add_content(png_of(pixels), ".png", gsd_m=_GSD_M, note=note), date))
         return files[0], files[1]
 
     ordered = by_size_of_change(pairs, _hi_cna_mask, seed=6)

@@ -186,7 +186,7 @@ def _pair_files(place: Place, data: DataSet) -> tuple[Files, PondEvents] | str:
             file = picture_file(path, pixels, data, f"{note}.")
         else:
             content = png_of(np.ascontiguousarray(pixels[:rows, :columns]))
-            file = data.originals.made(content, ".png", note=f"{note}, cut to what both pictures show.")
+            file = data.originals.add_content(content, ".png", note=f"{note}, cut to what both pictures show.")
         files.append(dated(file, date))
     return (files[0], files[1]), _events_in(np.ascontiguousarray(codes[:rows, :columns]))
 

@@ -40,7 +40,7 @@ from agrotools.build.sources.public.ip102_pests import (
     trait_of,
     words_of,
 )
-from agrotools.build.sources.reading import SUFFIXES, find_root, png_of, read_lines, refuse_missing, spread
+from agrotools.build.sources.reading import SUFFIXES, find_root, png_of, read_lines, require_files, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import Subject
@@ -76,7 +76,7 @@ def ip102(data: DataSet) -> Part:
     dropped["of a class that cannot be told"] += len(listed) - len(known)
     fresh = [(name, label) for name, label in known if name not in REPEATED]
     dropped["also in the train split"] += len(known) - len(fresh)
-    refuse_missing(root / "images", (name for name, _ in fresh))
+    require_files(root / "images", (name for name, _ in fresh))
     photos: dict[str, Photo] = {}
     for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
         if len(photos) >= data.wanted:
@@ -130,7 +130,7 @@ def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
         return None
     if path.read_bytes()[:2] == _JPEG:
         return Photo(data.originals.file(path, note=NOTE), pest)
-    return Photo(data.originals.made(png_of(picture.pixels), ".png", note=NOTE), pest)
+    return Photo(data.originals.add_content(png_of(picture.pixels), ".png", note=NOTE), pest)
 
 
 def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
@@ -377,7 +377,7 @@ def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
         outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
         fits = min(outer[:2]) >= 1 and outer[2] < picture.width and outer[3] < picture.height
         if fits and _LEAST_SHARE <= share <= _MOST_SHARE:
-            file = data.originals.made(
+            file = data.originals.add_content(
                 _outlined_jpeg(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it."
             )
             return _Outlined(file, one.pest, outer, inner)

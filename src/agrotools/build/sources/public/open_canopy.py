@@ -72,7 +72,7 @@ def open_canopy(data: DataSet) -> Part:
     for number, window in enumerate(_windows(root, tiles, data)):
         rows, columns = window.heights.shape
         size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
-        file = data.originals.made(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
+        file = data.originals.add_content(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
         rng = np.random.default_rng([_SEED, number])
         subjects += canopy_subjects(f"open-canopy-{number}", file, window.heights, rng)
     if data.wanted and not subjects:

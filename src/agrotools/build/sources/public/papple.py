@@ -18,7 +18,7 @@ from agrotools.build.sources.reading import (
     read_json,
     read_lines,
     read_photo,
-    refuse_missing,
+    require_files,
     spread,
 )
 from agrotools.build.templates.thing import Subject
@@ -81,7 +81,7 @@ def papple(data: DataSet) -> Part:
     depths = first_of(root, _DEPTH_FOLDERS)
     diameters, focals = _diameters(first_of(root, _DIAMETER_FILES)), _focals(root / _FOCAL_FILE)
     pictures = list(_pictures(root, depths, diameters, data.dropped))
-    refuse_missing(root, (str(path.relative_to(root)) for one in pictures for path in (one.path, one.depth)))
+    require_files(root, (str(path.relative_to(root)) for one in pictures for path in (one.path, one.depth)))
     in_turn = spread(pictures, lambda one: (one.year, min(len(one.apples), TOGETHER)), len(pictures), _SEED)
     subjects: list[Subject] = []
     shown_keys: set[tuple[int, int]] = set()
@@ -199,7 +199,7 @@ def _subjects(
     size = {"width_px": width, "height_px": height}
     note = "Part of a photograph of apple trees."
     image = data.originals.file(picture.path, **size, intrinsics=camera, note=note)
-    depth = data.originals.made(
+    depth = data.originals.add_content(
         cv2.imencode(".png", steps)[1].tobytes(),
         ".png",
         kind="depth",

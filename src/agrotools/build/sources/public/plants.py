@@ -21,7 +21,7 @@ from agrotools.build.sources.reading import (
     first_of,
     read_photo,
     read_table,
-    refuse_missing,
+    require_files,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -296,6 +296,6 @@ def deepweeds(data: DataSet) -> Part:
     if strange:
         raise BenchmarkError(f"{root / _WEED_TABLE} has labels that are not 0 to 8: {', '.join(strange[:5])}")
     pictures = [(root / "images" / PurePath(row["Filename"]).name, WEED_CLASSES[int(row["Label"])]) for row in rows]
-    refuse_missing(root / "images", (path.name for path, _ in pictures))
+    require_files(root / "images", (path.name for path, _ in pictures))
     some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
     return data.part(weed_subjects("deepweeds", some, data), ["weed"])

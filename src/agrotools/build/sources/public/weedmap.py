@@ -193,7 +193,7 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
         # 0 marks missing data, so the darkest valid value becomes 1.
         stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
         content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
-        file = data.originals.made(content, ".tif", kind="raster", bands=names, **facts)
+        file = data.originals.add_content(content, ".tif", kind="raster", bands=names, **facts)
         by_map[tile.map][str(file.sha256)] = (file, TileTruth(tile.classes, valid))
     return {name: [*some.values()] for name, some in by_map.items()}
 
