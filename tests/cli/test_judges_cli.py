@@ -151,7 +151,7 @@ def test_a_judge_is_checked_on_answers_with_known_grades(fresh: Path, tmp_path: 
     with serving(Judges()) as endpoint:
         judge = ("--judge", "strict", "--judge-base-url", endpoint.base_url)
         shipped = agrotools("score", fresh, *judge, "--judge-calibration", "shipped").stdout
-        assert "strict on 30 answers with known grades: 33.3 % graded just so, +1.00 grades on average" in shipped
+        assert "strict on 30 answers with known grades: 33.3 % graded exactly, +1.00 grades on average" in shipped
         mine = agrotools("score", fresh, *judge, "--judge-calibration", own).stdout
         assert "strict on 31 answers with known grades" in mine
     own.write_text('{"question": "q"}\n', encoding="utf-8")

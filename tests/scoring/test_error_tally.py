@@ -37,7 +37,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, OF_KEYWORDS, error_sources
+from agrotools.scoring.error_classes import CLASSES, KEYWORD_CLASSES, error_sources
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 
@@ -145,11 +145,11 @@ async def test_any_lagent_run_agrees_with_its_prediction_file(mode: Mode, script
     theirs = errors_of_dialogues([dialogue_of(record, "lagent") for record in records])
     for error, row in counts.items():
         # Prediction files hold no thoughts and no right texts that keywords could be taken of; records do.
-        if error not in OF_KEYWORDS and not row.not_looked_for:
+        if error not in KEYWORD_CLASSES and not row.not_looked_for:
             assert (row.count, row.samples) == (theirs.counts[error], len(theirs.samples.get(error, []))), error
     if mode == "end-to-end":
-        assert [error for error, row in counts.items() if row.not_looked_for and error not in OF_KEYWORDS] == [
-            error for error in theirs.not_looked_for if error not in OF_KEYWORDS
+        assert [error for error, row in counts.items() if row.not_looked_for and error not in KEYWORD_CLASSES] == [
+            error for error in theirs.not_looked_for if error not in KEYWORD_CLASSES
         ]
 
 

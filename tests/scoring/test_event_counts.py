@@ -89,7 +89,7 @@ def test_records_that_are_missing_are_counted_even_where_a_mode_has_none() -> No
     missing = missing_of(modes, {"no-tool": 60, "end-to-end": 8, "step-by-step": 0})
     assert missing == {"no-tool": 30, "end-to-end": 8}
     short, gone = warnings_of(modes, missing)
-    assert short.startswith("no-tool: 30 of 60 planned records are missing; the figures are of the other 30.")
+    assert short.startswith("no-tool: 30 of 60 planned records are missing; the scores cover the other 30.")
     assert gone.startswith("end-to-end: 8 of 8 planned records are missing")
     assert missing_of(modes, {"no-tool": 30}) == {}
 

@@ -146,7 +146,7 @@ def test_what_lies_behind_the_first_64_kb_is_not_read_and_the_reading_says_so(sl
     assert "unread" not in score_slot(slot, [slot], right).reading
     behind = score_slot(slot, [slot], "." * LONGEST_ANSWER + "\n" + right)
     assert behind.value == 0
-    assert behind.reading["unread"] == f"{len(right) + 1} characters behind the first 65536 are not read"
+    assert behind.reading["unread"] == f"{len(right) + 1} characters after the first 65536 are not read"
     assert score_slot(slot, [slot], "." * LONGEST_ANSWER + "\nFinal Answer: " + right).value == 1
 
 

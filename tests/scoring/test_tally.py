@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import RunAggregator, summarise
 from agrotools.scoring.metrics import SampleTable
-from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _Other, _selected_samples  # pyright: ignore[reportPrivateUsage]
+from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _OtherSample, _selected_samples  # pyright: ignore[reportPrivateUsage]
 from support.plain_sample import plain_sample
 
 FAS = "agrotools.fas"
@@ -77,8 +77,8 @@ def test_means_and_bounds_are_those_of_the_plain_formula(samples, random):
 @given(st.lists(st.tuples(st.integers(0, 30), st.text("0123456789abcdef", min_size=6, max_size=6)), unique_by=lambda
                 pair: pair[1], max_size=90))  # fmt: skip
 def test_drawing_one_by_one_is_drawing_from_all(pairs):
-    others = [_Other(digest, cluster, []) for cluster, digest in pairs]
-    selected: list[_Other] = []
+    others = [_OtherSample(digest, cluster, []) for cluster, digest in pairs]
+    selected: list[_OtherSample] = []
     for other in others:
         selected = _selected_samples([*selected, other])
     assert selected == _selected_samples(others)

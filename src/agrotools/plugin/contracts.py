@@ -51,7 +51,7 @@ if TYPE_CHECKING:
     from agrotools.scoring.embedders import Embedder
     from agrotools.scoring.error_classes import Errors
     from agrotools.scoring.judging import JudgedRows, JudgeQuestion, Rubrics
-    from agrotools.scoring.predictions import Compared
+    from agrotools.scoring.predictions import ScoredFile
     from agrotools.scoring.slots import SlotScore
     from agrotools.scoring.summary import ModeSummary, PublishedFigures, Summary
 
@@ -276,7 +276,7 @@ class PredictionFormat:
     """Name of the benchmark in a heading."""
     family: str
     """Prefix of its metric ids."""
-    compare: "Callable[[PredictionInput], Compared]"
+    compare: "Callable[[PredictionInput], ScoredFile]"
     differences: Mapping[str, str] = field(default_factory=dict)
     """Metrics as published, in the order of tables, each with a description of how the corrected metric differs."""
     published_suffix: str = ""

@@ -133,20 +133,20 @@ def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType
         plotted = [
             each for each in across_runs.correlations if not each.step.endswith(_VARIANTS) and each.pearson is not None
         ]
-        for whose in dict.fromkeys(_whose(each) for each in plotted):
-            yield _correlation_table(across_runs, whose, [each for each in plotted if _whose(each) == whose])
+        for source in dict.fromkeys(_metric_source(each) for each in plotted):
+            yield _correlation_table(across_runs, source, [each for each in plotted if _metric_source(each) == source])
         yield Text("\n".join(_lines(across_runs, any(plotted))), style="dim")
 
 
-def _whose(correlation: RunCorrelation) -> str:
+def _metric_source(correlation: RunCorrelation) -> str:
     family = correlation.step.partition(".")[0]
     if family == "agrotools":
-        return "our metrics"
+        return "agrotools metrics"
     return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
 
 
-def _correlation_table(summary: AcrossRuns, whose: str, correlations: Sequence[RunCorrelation]) -> "Table":
-    table = new_table(f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{whose}")
+def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> "Table":
+    table = new_table(f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{source}")
     table.add_column("", overflow="fold", min_width=14)
     outcomes = list(dict.fromkeys(each.outcome for each in correlations))
     for outcome in outcomes:
@@ -193,13 +193,13 @@ def _lines(summary: AcrossRuns, any_shown: bool) -> Iterator[str]:
     n_runs = len(summary.runs)
     if any_shown:
         yield (
-            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {n_runs} runs in which the two have "
-            f"nothing to do with each other, r lies beyond ±{summary.least_r:.3f} once in twenty times."
+            f"r: Pearson's, rho: Spearman's, over runs, not samples. With {n_runs} runs and unrelated "
+            f"metrics, r lies beyond ±{summary.least_r:.3f} in 5 % of cases."
         )
     else:
         yield f"Over the {n_runs} runs on {harmless(summary.benchmark)} no step metric and outcome both vary."
     if any_shown and n_runs < MIN_CLUSTERS:
-        yield f"No interval is given with fewer than {MIN_CLUSTERS} runs ({MIN_RUNS} are the least to be shown at all)."
+        yield f"No interval is given with fewer than {MIN_CLUSTERS} runs (correlations need at least {MIN_RUNS} runs)."
     for reason, models in summary.left_out.items():
         yield f"Left out ({reason}): {', '.join(map(harmless, models))}."
 
@@ -324,7 +324,7 @@ def paper_names(error: str, columns: Sequence[ErrorColumn]) -> str:
     """Return the name of the class in each paper, ``PAPER: words; PAPER: words``; empty without papers."""
     sources = _sources(columns)
     names = "; ".join(f"{each.name}: {each.words[error]}" for each in sources if error in each.words)
-    return names or ("Ours" if sources else "")
+    return names or ("agrotools only" if sources else "")
 
 
 def paper_lines(columns: Sequence[ErrorColumn]) -> Iterator[str]:

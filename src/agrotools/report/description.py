@@ -176,9 +176,9 @@ def _sheet(described: Description, panels: Sequence[_Panel]) -> "Figure":
         most = max(panel.rows for panel in row)
         for panel, axes in zip(row, every, strict=False):
             if panel.title in _UPRIGHT:
-                _upright(axes, panel)
+                _vertical_bars(axes, panel)
             else:
-                _lying(axes, panel, most)
+                _horizontal_bars(axes, panel, most)
         for axes in every[len(row) :]:
             axes.set_axis_off()
     return figure
@@ -204,7 +204,7 @@ def _height(row: Sequence[_Panel]) -> float:
     return _PANEL_IN + _ROW_IN * max(panel.rows for panel in row)
 
 
-def _upright(axes: "Axes", panel: _Panel) -> None:
+def _vertical_bars(axes: "Axes", panel: _Panel) -> None:
     """Draw vertical bars over whole numbers; numbers without a count are left out only if the range is long."""
     numbers = sorted(map(int, panel.counts))
     span = range(numbers[0], numbers[-1] + 1)
@@ -225,7 +225,7 @@ def _upright(axes: "Axes", panel: _Panel) -> None:
     axes.set_title(panel.title, loc="left", fontsize=11.5, fontweight="bold")
 
 
-def _lying(axes: "Axes", panel: _Panel, rows: int) -> None:
+def _horizontal_bars(axes: "Axes", panel: _Panel, rows: int) -> None:
     """Draw horizontal bars from the top, as thick as in a panel of ``rows``; further categories become one line of
     text."""
     bars = list(panel.counts.items())[:_MOST_BARS]

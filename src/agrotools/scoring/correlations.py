@@ -140,7 +140,7 @@ def across_runs(summaries: Sequence[Summary]) -> AcrossRuns | None:
             value
             for step in _names(steps)
             for outcome in _names(outcomes)
-            if _whose(step) == _whose(outcome)
+            if _metric_source(step) == _metric_source(outcome)
             and (value := _run_correlation(step, outcome, steps, outcomes)) is not None
         ),
     )
@@ -185,7 +185,7 @@ def _values(part: ModeSummary, ours: Sequence[str], papers: Sequence[str]) -> di
     return values
 
 
-def _whose(metric: str) -> tuple[str, bool]:
+def _metric_source(metric: str) -> tuple[str, bool]:
     """Return the source of a metric and True if it is corrected; only metrics with the same values are correlated."""
     return metric.partition(".")[0], metric.endswith("_corrected")
 

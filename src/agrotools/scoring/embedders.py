@@ -71,7 +71,7 @@ def open_embedder(name: str, folder: Path | None = None) -> Embedder:
     except ToolError as error:
         raise UsageError(error.message, hint=error.hint) from error
     raise UsageError(
-        f"the embedder {name} needs its files", hint="give their folder by --embedder-path; nothing is downloaded"
+        f"the embedder {name} needs its files", hint="give their folder with --embedder-path; nothing is downloaded"
     )
 
 
@@ -88,12 +88,13 @@ def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
         raise UsageError(
-            f"{folder} holds no tokenizer.json", hint="give the folder of a sentence-transformers model, with all files"
+            f"{folder} contains no tokenizer.json",
+            hint="give the folder of a sentence-transformers model, with all files",
         )
     pooling = _read(folder / "1_Pooling" / "config.json")
     modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
-        raise UsageError(f"{folder} uses another pooling than the mean over word pieces, which is not supported")
+        raise UsageError(f"{folder} uses a pooling other than the mean over word pieces, which is not supported")
     from agrotools.vision.learned.weights import library
 
     tokenizers: Any = library("tokenizers")
@@ -163,7 +164,7 @@ def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]"
         ).eval()
     except (OSError, ValueError, KeyError) as error:
         raise UsageError(
-            f"{folder} holds no model that can be loaded: {str(error)[:200]}",
+            f"{folder} contains no model that can be loaded: {str(error)[:200]}",
             hint="it needs config.json and model.safetensors",
         ) from error
 

@@ -43,9 +43,9 @@ Unit = Literal["step", "sample"]
 
 
 IN_HEAD = "calculated_in_head"
-OF_SCORES = "told of runs step by step alone, by the scores of their calls"
+IN_HEAD_REASON = "told of runs step by step alone, by the scores of their calls"
 """Reason why the class is counted in step-by-step runs only: elsewhere, calls have no reference call."""
-OF_KEYWORDS = ("no_answer_keyword", "no_step_keyword")
+KEYWORD_CLASSES = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
 """Classes of predictions that contain steps and answer in one reply."""
 
@@ -63,7 +63,7 @@ CLASSES: Mapping[str, ErrorClass] = {
     each.id: each
     for each in (
         ErrorClass("format_error", "step", "output that is neither a call nor an answer"),
-        ErrorClass("invalid_json", "step", "a call whose arguments are no JSON object"),
+        ErrorClass("invalid_json", "step", "a call whose arguments are not a JSON object"),
         ErrorClass(
             "invalid_arguments",
             "step",
@@ -76,10 +76,12 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "tool_error",
             "step",
-            "any other error of a call, mostly inside of the tool: in the right form, but not executed to its end",
+            "any other error of a well-formed call, mostly an error inside the tool",
         ),
         ErrorClass(
-            "call_without_output", "step", "a step that names a tool but no output, where the model writes both"
+            "call_without_output",
+            "step",
+            "a step that names a tool but no output, in formats where the model writes both",
         ),
         ErrorClass(
             "repeated_tool",
@@ -91,23 +93,23 @@ CLASSES: Mapping[str, ErrorClass] = {
         ErrorClass(
             "single_step_answer",
             "sample",
-            "an answer without any call where the reference has calls; step by step: an answer where a call was due",
+            "an answer without any call where the reference has calls; step by step: an answer where a call is due",
         ),
         ErrorClass("no_response", "sample", "neither steps nor an answer"),
         ErrorClass(
             "only_thought", "sample", "an answer without steps, or text alone that is neither a call nor an answer"
         ),
         ErrorClass("invalid_format", "sample", "a prediction that lacks a field, or has a step that does"),
-        ErrorClass("answer_in_invalid_format", "sample", "the same, though with an answer"),
+        ErrorClass("answer_in_invalid_format", "sample", "as invalid_format, but the prediction contains an answer"),
         ErrorClass(
             "no_answer_keyword",
             "sample",
-            "an answer with no keyword of the gold answer (keywords by a rule of ours, not by spaCy)",
+            "an answer with no keyword of the gold answer (keywords extracted by agrotools, not by spaCy)",
         ),
         ErrorClass(
             "no_step_keyword",
             "sample",
-            "steps with no keyword of the gold steps (keywords by a rule of ours, not by spaCy)",
+            "steps with no keyword of the gold steps (keywords extracted by agrotools, not by spaCy)",
         ),
     )
 }
@@ -150,9 +152,9 @@ class Errors:
     def skip(self, errors: Iterable[str], reason: str) -> None:
         self.not_looked_for |= dict.fromkeys(errors, reason)
 
-    def looked_at(self, error: str, unit: Unit) -> int:
+    def examined(self, error: str, unit: Unit) -> int:
         """Return the number of steps or samples that were searched for a class."""
-        if error in OF_KEYWORDS:
+        if error in KEYWORD_CLASSES:
             return self.keyed.get(error, 0)
         return self.steps if unit == "step" else self.total
 
@@ -187,7 +189,7 @@ NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
 )
 """Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
-    ("repeated_tool", "redundant_call", "no_response", "only_thought", *OF_KEYWORDS),
+    ("repeated_tool", "redundant_call", "no_response", "only_thought", *KEYWORD_CLASSES),
     "every step starts from the reference, whatever was said before",
 )
 """Reasons why classes cannot be counted in step-by-step records of any protocol, by class."""
@@ -234,7 +236,7 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
     ``errors`` holds the counts of the records."""
     reasons: dict[str, str] = {}
     if mode != "step-by-step":
-        reasons[IN_HEAD] = OF_SCORES
+        reasons[IN_HEAD] = IN_HEAD_REASON
     if special := _errors_of_plugin(protocol, mode):
         reasons |= special.undetectable
     elif mode == "no-tool":
@@ -244,7 +246,7 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
         if mode == "step-by-step":
             reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
     missing = {
-        each: "no sample has English text to take keywords of" for each in OF_KEYWORDS if not errors.keyed.get(each)
+        each: "no sample has English text to take keywords of" for each in KEYWORD_CLASSES if not errors.keyed.get(each)
     }
     return {**missing, **reasons}
 
@@ -405,7 +407,7 @@ class ErrorTally:
     def _count(self, error: str) -> ErrorCount:
         # Step-by-step records have one prediction for each step and at most one error of a class in it.
         unit = "step" if self._mode == "step-by-step" else CLASSES[error].unit
-        count, of = self._errors.counts[error], self._errors.looked_at(error, unit)
+        count, of = self._errors.counts[error], self._errors.examined(error, unit)
         return ErrorCount(
             error=error,
             unit=unit,

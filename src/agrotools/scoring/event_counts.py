@@ -210,14 +210,14 @@ def _mean(amounts: list[tuple[float, int]]) -> Seconds:
 
 
 INVALID = "infrastructure"
-WORTH_A_WORD = 0.05
+REPORTED_SHARE = 0.05
 """Share of the records of a mode above which a cause of termination is reported."""
-NOT_OF_THE_ANSWERS = ("timeout", INVALID, "length", "context", "filtered")
+UNRELATED_CAUSES = ("timeout", INVALID, "length", "context", "filtered")
 """Causes of termination that say nothing about the answer the model would have given."""
 
 _CAUSES = {
     "timeout": (
-        "ended by timeout: no complete reply in time, although sent alone",
+        "ended by timeout: no complete reply in time, even when sent alone",
         "try a larger --timeout or a smaller --max-output-tokens",
     ),
     "length": (
@@ -231,7 +231,7 @@ _CAUSES = {
     ),
     "filtered": (
         "were stopped by a content filter",
-        "see what it said with agrotools explain, and try other settings of the filter or another endpoint",
+        "see its output with agrotools explain, and try other settings of the filter or another endpoint",
     ),
     "unparseable": (
         "ended with output that is neither a call nor an answer",
@@ -240,7 +240,7 @@ _CAUSES = {
     "max_steps": ("ended without an answer after --max-steps turns", "try a larger --max-steps"),
     INVALID: (
         "are invalid, without a reply that could be scored",
-        "give the same command again, if need be with a smaller --concurrency or a larger --timeout",
+        "run the same command again, if necessary with a smaller --concurrency or a larger --timeout",
     ),
 }
 
@@ -260,7 +260,7 @@ def ending_of(record: Record) -> str | None:
 
 def mostly_lost(part: ModeSummary) -> bool:
     """Return True if more than half of the records ended for reasons unrelated to the model's answers."""
-    return 2 * sum(part.endings.get(cause, 0) for cause in NOT_OF_THE_ANSWERS) > part.n_records
+    return 2 * sum(part.endings.get(cause, 0) for cause in UNRELATED_CAUSES) > part.n_records
 
 
 def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -> dict[Mode, int]:
@@ -275,13 +275,13 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
     for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0
         lines.append(
-            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the figures are of the other {n}. "
-            "The same agrotools eval command runs what is missing."
+            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the scores cover the other {n}. "
+            "Run the same agrotools eval command again to complete the run."
         )
     for mode, part in modes.items():
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
-            if n <= WORTH_A_WORD * part.n_records:
+            if n <= REPORTED_SHARE * part.n_records:
                 continue
             what, advice = _CAUSES[cause]
             most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
@@ -290,10 +290,10 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             of_records = f"{n} of {plural(part.n_records, 'sample')}"
             lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}. {advice}.")
         failures = part.counts.form_failures
-        if sum(failures.values()) > WORTH_A_WORD * part.n_records:
+        if sum(failures.values()) > REPORTED_SHARE * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())
             lines.append(
-                f"{mode}: the request for the answer form failed {sum(failures.values())} times ({listed}); what was "
-                "answered before it was read alone. See one with agrotools explain."
+                f"{mode}: the request for the answer form failed {sum(failures.values())} times ({listed}); only the "
+                "answer before it was scored. See one with agrotools explain."
             )
     return tuple(lines)

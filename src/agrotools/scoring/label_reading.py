@@ -7,7 +7,7 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.scoring.slot_subject import YEAR, of_other_thing, spoken, subject
+from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations, beside, further_claims
 from agrotools.text.labels import LabelMatch, claims, find_labels
@@ -187,7 +187,7 @@ def read_labels(
         matches,
         text,
         several=several,
-        fits=lambda part: 0 if of is None or not closed else spoken(part, of.words - _ASKING),
+        fits=lambda part: 0 if of is None or not closed else count_words_of(part, of.words - _ASKING),
         sense=lambda part: sense_of(part, slot_senses) or -(leaves_out and _FINE.search(part) is not None),
         elsewhere=lambda part: None if of is None or not closed else of_other_thing(part, of, years),
     )

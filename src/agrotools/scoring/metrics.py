@@ -68,7 +68,7 @@ _ENGINE_METRICS = {
     ),
     GUESS_METRIC: MetricInfo(
         "Guess",
-        "FAS of the answer that the prompt alone suggests, seeing no file",
+        "FAS of the answer that the prompt alone suggests, without the files",
         slots=lambda slot: guessable(slot) and counts_in_headline(slot),
     ),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
@@ -88,7 +88,7 @@ _ENGINE_METRICS = {
     ),
     "agrotools.ots_judge": MetricInfo(
         "OTS judge",
-        "grade of a model that looks for the key facts in the answer",
+        "grade by a model that checks the answer for the key facts",
         slots=lambda slot: slot.type == "open_text",
         on_request=True,
         by_judge=True,

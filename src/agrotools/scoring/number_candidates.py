@@ -16,7 +16,7 @@ from agrotools.scoring.keyed_values import is_number, mentions
 from agrotools.scoring.slot_subject import (
     Phrase,
     Subject,
-    bound_elsewhere,
+    is_other_kind,
     kinds,
     kinds_of,
     last_place_named,
@@ -265,7 +265,7 @@ def _of_words(target: Subject, rivals: Sequence[Subject], phrase: Phrase, lead: 
         "other value near": max(0.0, other - exclusive),
         "own words near": exclusive,
         "kind asked": 3.0 * bool(phrase_kinds & target.kinds),
-        "other kind": 3.0 * bound_elsewhere(phrase, target),
+        "other kind": 3.0 * is_other_kind(phrase, target),
         "other thing": 3.0 * of_another(phrase.before, target),
         "is named": cues.is_named(phrase.behind, target),
         "kind missing": 2.0 * (bool(target.kinds - {"place"}) and not phrase_kinds & target.kinds),

@@ -202,7 +202,7 @@ def _merged(readings: Sequence[_ScopeReading]) -> _ScopeReading:
     if total is not None:
         return next(each for each in readings if each.candidates[0] == total)._replace(rule="total of the other values")
     written = tuple(dict.fromkeys(text for each in readings for text in each.written))
-    return readings[-1]._replace(candidates=candidates, written=written, rule="the key stands more than once")
+    return readings[-1]._replace(candidates=candidates, written=written, rule="the key is given more than once")
 
 
 def _distinct(candidates: Sequence[tuple[float, float]]) -> tuple[tuple[float, float], ...]:

@@ -75,7 +75,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
     read = read_facts(slot, reply, plain=stance.plain)
     foreign = foreign_facts(slot, reply, read)
     if stance.denies:
-        read = [one._replace(state="named, not claimed") if one.stated else one for one in read]
+        read = [one._replace(state="named but not asserted") if one.stated else one for one in read]
     stated = frozenset(number for number, one in enumerate(read) if one.stated)
     against = frozenset(number for number, one in enumerate(read) if one.contradicted)
     value, share, precision = facts_score(slot, stated, against, len(foreign))
@@ -216,7 +216,7 @@ MAX_OTHERS = 20
 """Maximum number of other samples whose facts each answer is scored against."""
 
 
-class _Other(NamedTuple):
+class _OtherSample(NamedTuple):
     """Sample whose facts the answers of other samples are scored against. ``hash`` is the hash of its id."""
 
     hash: str
@@ -234,7 +234,7 @@ class OpenTextChance:
         self._table = table
         self._seen = bytearray()  # by number of the sample
         self._clusters: set[int] = set()  # at most two are stored
-        self._others: list[_Other] = []
+        self._others: list[_OtherSample] = []
         self._samples = array("l")
         self._values = array("d")
 
@@ -252,7 +252,7 @@ class OpenTextChance:
         if len(self._clusters) < 2:
             self._clusters.add(cluster)
         digest = hashlib.sha256(record.sample.id.encode()).hexdigest()
-        self._others = _selected_samples([*self._others, _Other(digest, cluster, slots)])
+        self._others = _selected_samples([*self._others, _OtherSample(digest, cluster, slots)])
 
     @property
     def wants_answers(self) -> bool:
@@ -280,7 +280,7 @@ class OpenTextChance:
         return estimate_mean((totals / counts)[in_order], clusters[in_order])
 
 
-def _against(record: Record, others: Sequence[_Other]) -> float:
+def _against(record: Record, others: Sequence[_OtherSample]) -> float:
     answer = record.trajectory.answer if record.trajectory else None
     if answer is None:
         return 0.0
@@ -288,14 +288,14 @@ def _against(record: Record, others: Sequence[_Other]) -> float:
     return sum(sum(scores) / len(scores) for scores in values) / len(values)
 
 
-def _selected_samples(candidates: Sequence[_Other]) -> list[_Other]:
+def _selected_samples(candidates: Sequence[_OtherSample]) -> list[_OtherSample]:
     """Select at most ``MAX_OTHERS`` samples in an order fixed by hash: one of each cluster, then a second of each, etc.
 
     A sample that was not selected once is never selected later, because further candidates can only lower its rank. It
     is therefore enough to select from the last selection and the new sample.
     """
     clusters: dict[int, int] = {}
-    ranked: list[tuple[int, _Other]] = []
+    ranked: list[tuple[int, _OtherSample]] = []
     for other in sorted(candidates, key=lambda other: other.hash):
         rank = clusters.get(other.cluster, 0)
         ranked.append((rank, other))
@@ -328,7 +328,7 @@ MOST_PLACES = 60
 """Maximum number of places of one keyword that are examined from either end."""
 
 
-class Stacks:
+class KeywordLists:
     """Detector of keyword lists in one normalised text; ``keywords`` are the right ones."""
 
     def __init__(self, text: str, keywords: Collection[str]) -> None:
@@ -387,8 +387,11 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     groups = [group for group in slot.whitelist if any(alias.strip() for alias in group)]
     right = [alias for group in groups for alias in group]
     replies = {answered for answered, _ in plain_answers(answer.plain)}
-    heaps = {text: Stacks(text, right) for text in texts}
-    stated = [None if _undecided(group, groups, replies) else _stated(texts, group, heaps=heaps) for group in groups]
+    keyword_lists = {text: KeywordLists(text, right) for text in texts}
+    stated = [
+        None if _undecided(group, groups, replies) else _stated(texts, group, keyword_lists=keyword_lists)
+        for group in groups
+    ]
     wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
     reading: dict[str, JsonValue] = {
         "value": [alias for alias in stated if alias],
@@ -414,7 +417,7 @@ def _stated(
     texts: Iterable[str],
     aliases: Iterable[str],
     beside: Iterable[str] = (),
-    heaps: Mapping[str, Stacks] | None = None,
+    keyword_lists: Mapping[str, KeywordLists] | None = None,
 ) -> str | None:
     """Return the first of ``aliases`` that one of ``texts`` asserts outside keyword lists and outside ``beside``."""
     names_by_alias = {alias: {alias, _joined(normalise(alias))} for alias in aliases if alias.strip()}
@@ -425,9 +428,11 @@ def _stated(
             matches = [match for match in find_labels(text, {alias: names, **others}) if match.label == alias]
             asserted = [match for match in matches if match.asserted]
             places = asserted[:MOST_PLACES] + asserted[MOST_PLACES:][-MOST_PLACES:]
-            if heaps is None and asserted:
+            if keyword_lists is None and asserted:
                 return alias
-            if heaps is not None and any(not heaps[text].holds(match.start, match.end) for match in places):
+            if keyword_lists is not None and any(
+                not keyword_lists[text].holds(match.start, match.end) for match in places
+            ):
                 return alias
     return None
 

@@ -108,7 +108,7 @@ def summed(
     return sums
 
 
-_ENDS = (
+_FAILURES = (
     ArithmeticError,
     AttributeError,
     LookupError,
@@ -140,7 +140,7 @@ def published(where: str) -> Generator[None]:
     """
     try:
         yield
-    except _ENDS as error:
+    except _FAILURES as error:
         raise PublishedScorerStops(type(error).__name__, where, str(error)[:200] or "no reason given") from error
 
 
@@ -153,7 +153,7 @@ FORMATS: WithPlugins[str] = WithPlugins("prediction format", {}, lambda plugin: 
 
 
 @dataclass(frozen=True)
-class Compared:
+class ScoredFile:
     """Scores of a prediction file, as published and corrected.
 
     ``published`` is None if the published scorer fails or counts nothing; ``stop`` is the reason. ``extra`` holds
@@ -192,7 +192,7 @@ def compare_file(
     data: Path | None = None,
     judgements: Path | None = None,
     embedder: "Embedder | None" = None,
-) -> Compared:
+) -> ScoredFile:
     """Score a prediction file as published and corrected. Without an ``embedder`` metrics that need one are left out.
 
     Raises:
@@ -238,11 +238,11 @@ def read_text(path: Path) -> str:
     if not path.is_file():
         raise NoFileError(f"{path}: no such file", hint="give the path of a prediction file")
     if path.stat().st_size > _LARGEST:
-        raise BenchmarkError(f"{path} is larger than 2 GB", hint="score a part of it")
+        raise BenchmarkError(f"{path} is larger than 2 GB", hint="split it and score the parts")
     try:
         return path.read_text("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise BenchmarkError(f"{path} is no UTF-8 text: {error.reason} at byte {error.start}") from error
+        raise BenchmarkError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
 
 
 def read_named_json(name: object, text: str) -> Any:
@@ -255,11 +255,12 @@ def read_named_json(name: object, text: str) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) or "Unterminated" in error.msg
+        problem = "is cut off" if cut else "is not valid JSON"
         raise BenchmarkError(
-            f"{name} {'is cut off' if cut else 'is no JSON'}: {error.msg} at line {error.lineno}, column {error.colno}",
-            hint="the evaluation was stopped while it wrote; run it again" if cut else None,
+            f"{name} {problem}: {error.msg} at line {error.lineno}, column {error.colno}",
+            hint="the evaluation was stopped while writing; run it again" if cut else None,
         ) from error
     except RecursionError as error:
         raise BenchmarkError(f"{name} is nested too deeply to be read") from error
     except ValueError as error:
-        raise BenchmarkError(f"{name} holds a number that cannot be read: {error}") from error
+        raise BenchmarkError(f"{name} contains a number that cannot be read: {error}") from error

@@ -224,7 +224,7 @@ def speaks_of(text: str, words: Collection[str]) -> bool:
     return True
 
 
-def spoken(text: str, words: Collection[str]) -> int:
+def count_words_of(text: str, words: Collection[str]) -> int:
     """Return the number of ``words`` that ``text`` has, in the sense of :func:`speaks_of`."""
     return sum(speaks_of(text, (word,)) for word in words)
 
@@ -341,7 +341,7 @@ def of_another(before: str, target: Subject) -> bool:
     return False
 
 
-def bound_elsewhere(phrase: Phrase, target: Subject) -> bool:
+def is_other_kind(phrase: Phrase, target: Subject) -> bool:
     """Return True if a number is of another kind than the slot asks for: the largest instead of the mean."""
     phrase_kinds = kinds_of(phrase)
     if phrase_kinds & target.kinds or phrase_kinds <= {"change"}:

@@ -173,7 +173,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     read = read_answer(answer)
     score = _score(slot, slots, read)
     if read.unread:
-        score.reading["unread"] = f"{read.unread} characters behind the first {LONGEST_ANSWER} are not read"
+        score.reading["unread"] = f"{read.unread} characters after the first {LONGEST_ANSWER} are not read"
     return score
 
 
@@ -182,7 +182,7 @@ def _score(slot: Slot, slots: Sequence[Slot], read: AnswerText) -> SlotScore:
         return SlotScore(0.0, {"scope": "nothing", "rule": "the answer is empty"}, False)
     if not isinstance(slot, _IN_WORDS) and _only_asks(read.plain):
         return SlotScore(
-            0.0, {"scope": "nothing", "text": read.plain[:_MAX_EXCERPT], "rule": "the answer only asks"}, False
+            0.0, {"scope": "nothing", "text": read.plain[:_MAX_EXCERPT], "rule": "the answer is only a question"}, False
         )
     if not isinstance(slot, _IN_WORDS) and (undecided := _UNDECIDED.search(read.plain)):
         return SlotScore(0.0, {"scope": "whole text", "text": undecided[0], "rule": "declared undecided"}, False)
@@ -247,7 +247,7 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
     verdicts = {each.value for each in answers}
     scope = scopes[-1]
     words = list(dict.fromkeys(word for each in answers for word in each.words))
-    rule = answers[-1].rule if len(verdicts) == 1 else "the key stands more than once, with yes and no"
+    rule = answers[-1].rule if len(verdicts) == 1 else "the key is given more than once, with yes and no"
     reading: dict[str, JsonValue] = {"scope": scope.kind, "text": scope.text[:_MAX_EXCERPT], "rule": rule}
     if words:
         reading["candidate"] = list(words)
@@ -293,7 +293,7 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         "text": scopes[-1].text[:_MAX_EXCERPT],
         "candidate": [*(_as_written(match) for match in last.matches[:20]), *further[:20]],
         "value": list(asserted),
-        "rule": "other names stand beside it" if further else "labels that the text asserts",
+        "rule": "other names are listed with it" if further else "labels that the text asserts",
     }
     keyed = scopes[-1].keyed
     if isinstance(slot, ChoiceSetSlot):

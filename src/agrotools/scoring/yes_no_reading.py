@@ -250,7 +250,7 @@ def _decided(votes: Sequence[_Vote]) -> YesNo:
         return YesNo(None, words, "undecided")
     if best - other < _ALIKE:
         return YesNo(None, words, "both yes and no")
-    return YesNo(side, words, "yes or no" if best >= _PLAIN - 1 else "what is said of the subject")
+    return YesNo(side, words, "yes or no" if best >= _PLAIN - 1 else "statement about the subject")
 
 
 def plain_answers(text: str) -> list[tuple[bool, str]]:

@@ -47,7 +47,7 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
     [
         ("", "is cut off"),
         (json.dumps(STEP_FILE)[:200], "is cut off"),
-        ("{'0': 1}", "is no JSON"),
+        ("{'0': 1}", "is not valid JSON"),
         ("[" * 200_000, "nested too deeply"),
         ([], "no object of samples"),
         ({}, "holds no prediction"),
@@ -94,7 +94,7 @@ def test_a_sample_that_is_missing_between_others_is_named(tmp_path):
 
 def test_files_that_are_no_text_are_named(tmp_path):
     (tmp_path / "p.json").write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(BenchmarkError, match=r"p\.json is no UTF-8"):
+    with pytest.raises(BenchmarkError, match=r"p\.json is not UTF-8"):
         read_json(tmp_path / "p.json")
     with pytest.raises(BenchmarkError, match="no such file"):
         read_json(tmp_path)

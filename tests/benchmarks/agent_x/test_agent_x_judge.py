@@ -176,7 +176,7 @@ def written(folder: Path, text: str) -> Path:
 def test_the_shipped_file_has_every_criterion_and_no_digest():
     assert set(shipped_rubrics().criteria) == set(COLUMNS)
     assert shipped_rubrics().digest == ""
-    assert shipped_rubrics().label == "rubrics of ours"
+    assert shipped_rubrics().label == "built-in rubrics"
 
 
 def test_a_file_need_hold_no_more_than_a_rubric(tmp_path: Path):

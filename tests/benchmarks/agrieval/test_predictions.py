@@ -11,7 +11,7 @@ from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
-from agrotools.scoring.predictions import Compared, compare_file
+from agrotools.scoring.predictions import ScoredFile, compare_file
 
 OPTIONS = {"A": "叶绿体", "B": "线粒体", "C": "内质网", "D": " "}
 CHOICE = {"id": 1, "question_type": "单选", "question": "？", "options": OPTIONS, "answer": "B"}
@@ -19,13 +19,13 @@ SEVERAL = CHOICE | {"question_type": "多选", "answer": "AC"}
 OPEN = {"id": 2, "question": "？", "answer": "全池泼洒法：对病原杀灭彻底。"}
 
 
-def scored(tmp_path: Path, *entries: Any) -> Compared:
+def scored(tmp_path: Path, *entries: Any) -> ScoredFile:
     path = tmp_path / "r.json"
     path.write_text(json.dumps(entries), encoding="utf-8")
     return compare_file("agrieval", path)
 
 
-def values(found: Compared) -> dict[str, float | None]:
+def values(found: ScoredFile) -> dict[str, float | None]:
     published = found.published.metrics if found.published else {}
     return {name: figure.value for name, figure in {**found.corrected.metrics, **published}.items()}
 

@@ -205,9 +205,9 @@ def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
     [
         (b"", "is empty"),
         (b'{"0": {"tools": [', "is cut off"),
-        (b'{"0": oops}', "is no JSON"),
-        (b'{"0": {}}x', "is no JSON"),
-        (b'{"0": "\\ud800"}', "is no JSON"),
+        (b'{"0": oops}', "is not valid JSON"),
+        (b'{"0": {}}x', "is not valid JSON"),
+        (b'{"0": "\\ud800"}', "is not valid JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
         (b"{}", "holds no entry"),

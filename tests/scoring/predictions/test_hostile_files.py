@@ -17,7 +17,7 @@ from agrotools.core import BenchmarkError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.predictions import Compared, compare_file
+from agrotools.scoring.predictions import ScoredFile, compare_file
 from support.gta_files import overlap
 from support.made_predictions import made_files
 from support.spoilt import spoilt
@@ -55,7 +55,7 @@ def sound(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, Any]]
     return {name: {kind: json.loads(path.read_text()) for kind, path in files[name].items()} for name in NAMES}
 
 
-def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> Compared | str:
+def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> ScoredFile | str:
     paths: dict[str, Path] = {}
     for kind, content in files.items():
         paths[kind] = folder / f"{kind}.json"
@@ -68,7 +68,7 @@ def scored(name: str, folder: Path, files: dict[str, Any], embeds: bool) -> Comp
         return error.message
 
 
-def checked(found: Compared | str) -> None:
+def checked(found: ScoredFile | str) -> None:
     if isinstance(found, str):
         assert found.strip()
         return

@@ -11,7 +11,7 @@ import pytest
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import as_data, compared_tables
 from agrotools.scoring.embedders import Embedder
-from agrotools.scoring.predictions import Compared, compare_file
+from agrotools.scoring.predictions import ScoredFile, compare_file
 from support.gta_files import CAT, END_GOLD, GOLD_STEPS, SIX, answer, call, overlap, returned
 
 USER = {"role": "user", "content": "?"}
@@ -45,7 +45,7 @@ FILES: dict[str, tuple[str, Any, Any]] = {
 }
 
 
-def scored(tmp_path: Path, format_: str, predictions: Any, data: Any = None) -> Compared:
+def scored(tmp_path: Path, format_: str, predictions: Any, data: Any = None) -> ScoredFile:
     (tmp_path / "p.json").write_text(json.dumps(predictions), encoding="utf-8")
     if data is not None:
         (tmp_path / "d.json").write_text(json.dumps(data), encoding="utf-8")
@@ -75,7 +75,7 @@ def replaced(value: Any, path: tuple[Any, ...], other: Any) -> Any:
     return changed
 
 
-def points(found: Compared) -> dict[str, float]:
+def points(found: ScoredFile) -> dict[str, float]:
     """What all samples add to each metric."""
     totals: dict[str, float] = {}
     for sample in found.corrected.samples:
@@ -137,7 +137,7 @@ def test_a_call_without_a_name_or_arguments_is_wrong_for_its_step(tmp_path: Path
     assert values["gta.tool_acc_corrected"] == values["gta.arg_acc_corrected"] == 50
     assert values["gta.summ_acc_corrected"] == 100
     assert result.malformed[0].startswith('p.json, key "0": prediction[0]')
-    assert "malformed, wrong where it counts: p.json" in rendered(compared_tables(result, "p.json"), 200)
+    assert "malformed, scored as wrong: p.json" in rendered(compared_tables(result, "p.json"), 200)
 
 
 def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):

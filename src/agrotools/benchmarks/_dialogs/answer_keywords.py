@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.answer_text import LONGEST_ANSWER
-from agrotools.scoring.open_text import MOST_PLACES, Stacks, asks_yes_or_no
+from agrotools.scoring.open_text import MOST_PLACES, KeywordLists, asks_yes_or_no
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.normalise import WORD, normalise, unit_pattern
@@ -88,13 +88,13 @@ def matches_keywords(answer: str, reference: Any) -> bool:
     text = normalise(answer[:LONGEST_ANSWER])
     numbers = _numbers(text)
     whitelist = _groups(reference, "whitelist")
-    stacks = Stacks(text, [alias for group in whitelist for alias in group])
+    keyword_lists = KeywordLists(text, [alias for group in whitelist for alias in group])
     polarities = {answered for answered, _ in plain_answers(text)}
     both = {asks_yes_or_no(group) for group in whitelist} >= {True, False}
     for group in whitelist:
         if asks_yes_or_no(group) is not None and len(polarities) > 1 and not both:
             return False
-        if not any(states_alias(alias, text, numbers, stacks) for alias in group):
+        if not any(states_alias(alias, text, numbers, keyword_lists) for alias in group):
             return False
     return not any(_states_any(group, text, numbers) for group in _groups(reference, "blacklist"))
 
@@ -109,10 +109,10 @@ def _states_any(aliases: list[str], text: str, numbers: list[StatedNumber]) -> b
     return any(True for alias in aliases for _ in _find_alias(alias, text, numbers))
 
 
-def states_alias(alias: str, text: str, numbers: list[StatedNumber], stacks: Stacks) -> bool:
+def states_alias(alias: str, text: str, numbers: list[StatedNumber], keyword_lists: KeywordLists) -> bool:
     places = list(_find_alias(alias, text, numbers))
     places = places[:MOST_PLACES] + places[MOST_PLACES:][-MOST_PLACES:]
-    return any(not stacks.holds(start, end) for start, end in places)
+    return any(not keyword_lists.holds(start, end) for start, end in places)
 
 
 def _find_alias(alias: str, text: str, numbers: list[StatedNumber]) -> Iterator[tuple[int, int]]:

@@ -192,7 +192,7 @@ def read_json(path: Path) -> Any:
         return orjson.loads(content)
     except orjson.JSONDecodeError as error:
         ends = error.pos >= len(error.doc.rstrip())
-        what = "is cut off" if ends else "is no JSON"
+        what = "is cut off" if ends else "is not valid JSON"
         raise BenchmarkError(
             f"{path} {what}: line {error.lineno}, column {error.colno}: {error.msg}", hint="download it again"
         ) from error

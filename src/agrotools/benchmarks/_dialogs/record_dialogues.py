@@ -44,10 +44,10 @@ from agrotools.core.record import literal_value, renamed
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import (
     IN_HEAD,
+    IN_HEAD_REASON,
+    KEYWORD_CLASSES,
     NOT_IN_CALLS,
     NOT_IN_STEPS,
-    OF_KEYWORDS,
-    OF_SCORES,
     OF_SINGLE_SHOT,
     Errors,
     add_missed_keywords,
@@ -229,9 +229,9 @@ def _published_paths(sample: Sample) -> dict[str, str]:
 def errors_of_dialogues(samples: Sequence[Dialogue]) -> Errors:
     """Count the errors in prediction files of GTA and ThinkGeo, of either mode."""
     errors = Errors()
-    errors.skip((IN_HEAD,), OF_SCORES)
+    errors.skip((IN_HEAD,), IN_HEAD_REASON)
     errors.skip(OF_SINGLE_SHOT, "these predictions are made call by call")
-    errors.skip(OF_KEYWORDS, "counted where answers are written with their steps (Agent-X) and in records")
+    errors.skip(KEYWORD_CLASSES, "counted where answers are written with their steps (Agent-X) and in records")
     for sample in samples:
         add_dialogue(sample, errors)
     return errors

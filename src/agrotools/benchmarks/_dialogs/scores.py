@@ -32,7 +32,7 @@ from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, Similarity
+from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, Similarity
 from agrotools.scoring.slots import SlotScore
 from agrotools.scoring.steps import agrees
 from agrotools.scoring.summary import PublishedFigures
@@ -76,7 +76,7 @@ class JudgeScorer(NamedTuple):
     corrected: Callable[[Scores, Any, Mapping[str, Any]], Scores]
 
 
-def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> Compared:
+def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer | None = None) -> ScoredFile:
     """Score a prediction file as published and corrected, with the scorer that has these ``rules``.
 
     Raises:
@@ -117,7 +117,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
         published = published and _without_answers(published, rules)
         corrected = _without_answers(corrected, rules)
     errors = errors_of_dialogues(joined.scored)
-    return Compared(
+    return ScoredFile(
         rules.name,
         predictions.mode,
         len(joined.scored),

@@ -22,8 +22,8 @@ from agrotools.benchmarks.agent_x.replies import prediction_of, raw_object, with
 from agrotools.core import BenchmarkError, Mode, Record
 from agrotools.plugin import PredictionContent, PredictionFormat, PredictionInput, RecordErrors
 from agrotools.runner.manifest import Manifest
-from agrotools.scoring.error_classes import IN_HEAD, OF_SCORES, Errors, keywords
-from agrotools.scoring.predictions import Compared, PublishedScorerStops, Scores, read_json
+from agrotools.scoring.error_classes import IN_HEAD, IN_HEAD_REASON, Errors, keywords
+from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 
 _FORM = 'predictions look like [{"0": {"query": ..., "reasoning_steps": [...], "final_answer": {...}}}, ...]'
@@ -111,7 +111,7 @@ _DIFFERENCES = {
 """Short descriptions of how each corrected metric differs; docs/reference-scorers.md explains them."""
 
 
-def _compare(inputs: PredictionInput) -> Compared:
+def _compare(inputs: PredictionInput) -> ScoredFile:
     path, data, judgements = inputs.file, inputs.data, inputs.judgements
     is_table = path.suffix.lower() == ".csv"
     predictions, malformed = ([], []) if is_table else read_predictions(path)
@@ -132,7 +132,7 @@ def _compare(inputs: PredictionInput) -> Compared:
     errors = errors_of_agent_x(predictions, entries)
     samples = corrected.counts["samples"]
     malformed += table.malformed if table is not None else ()
-    return Compared(
+    return ScoredFile(
         "agentx", "single-shot", samples, published, corrected, errors, stop, extra, count_stops, tuple(malformed)
     )
 
@@ -198,7 +198,7 @@ def errors_of_agent_x(
     """
     errors = Errors(total=len(predictions))
     errors.skip(OF_CALLS, "no tool is run, and predictions hold no arguments")
-    errors.skip((IN_HEAD,), OF_SCORES)
+    errors.skip((IN_HEAD,), IN_HEAD_REASON)
     if data is None:
         errors.skip(("no_answer_keyword", "no_step_keyword", "single_step_answer"), "needs the data set")
     for position, item in enumerate(predictions):

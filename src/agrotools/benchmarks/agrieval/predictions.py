@@ -18,7 +18,7 @@ from agrotools.benchmarks.agrieval.published_scorer import KINDS, score_choices,
 from agrotools.benchmarks.agrieval.score import read_options, text_values
 from agrotools.core import BenchmarkError
 from agrotools.plugin import PredictionFormat, PredictionInput
-from agrotools.scoring.predictions import Compared, Part, PublishedScorerStops, SampleParts, Scores, read_json, summed
+from agrotools.scoring.predictions import Part, PublishedScorerStops, SampleParts, ScoredFile, Scores, read_json, summed
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _FORM = 'results look like [{"question": ..., "options": {...}, "answer": "A", "generated_answer": ...}, ...]'
@@ -98,7 +98,7 @@ def _options_slot(entry: Mapping[str, Any], answer: str) -> OptionsSlot | None:
     return OptionsSlot(name="answer", label="the right options", kind=kind, value=right, options=options)
 
 
-def compare_results(inputs: PredictionInput) -> Compared:
+def compare_results(inputs: PredictionInput) -> ScoredFile:
     """Score the file as AgriEval's own code does, and as runs are scored in this package."""
     results = read_results(inputs.file)
     published = Scores("", {}, {})
@@ -124,7 +124,7 @@ def compare_results(inputs: PredictionInput) -> Compared:
     ours = Scores("", summed(samples, metrics), counts, {}, samples)
     mode = " and ".join(name.replace("_", " ") for name in ("choices", "open_questions") if counts[name])
     stop = "; ".join(stops) or None
-    return Compared("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
+    return ScoredFile("agrieval", mode, len(samples), published, ours, None, stop, malformed=results.malformed)
 
 
 def _parts(each: Answered) -> SampleParts:

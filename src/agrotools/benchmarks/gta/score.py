@@ -20,7 +20,7 @@ from agrotools.benchmarks._dialogs.scores import (
 from agrotools.benchmarks.gta.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
 from agrotools.core import Mode
 from agrotools.plugin import PredictionFormat, PredictionInput, Reporting, deferred
-from agrotools.scoring.predictions import Compared
+from agrotools.scoring.predictions import ScoredFile
 
 RULES = Rules(
     name="gta",
@@ -33,7 +33,7 @@ RULES = Rules(
 SCORING = scoring_by(RULES, PAPER_RUN)
 
 
-def _compare(inputs: PredictionInput) -> Compared:
+def _compare(inputs: PredictionInput) -> ScoredFile:
     return compare_dialogues(inputs, RULES)
 
 

@@ -28,10 +28,10 @@ from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Prediction
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.predictions import (
-    Compared,
     Figure,
     Part,
     SampleParts,
+    ScoredFile,
     Scores,
     Similarity,
     published,
@@ -195,7 +195,7 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
     return replace(scores, metrics=metrics, samples=tuple(samples))
 
 
-def _compare(inputs: PredictionInput) -> Compared:
+def _compare(inputs: PredictionInput) -> ScoredFile:
     return compare_dialogues(inputs, RULES, JudgeScorer(read_log, score_end, with_llm_score))
 
 

@@ -99,7 +99,7 @@ class Detail:
     facets: list[str]
 
 
-class Showing(Protocol):
+class PictureSource(Protocol):
     """Source of the page's pictures of files and artifacts."""
 
     def file(self, file: SampleFile) -> EmbeddedPicture | Absent: ...
@@ -109,7 +109,7 @@ class Showing(Protocol):
         ...
 
 
-def detail_of(record: Record, scores: Sequence[Score], showing: Showing) -> Detail:
+def detail_of(record: Record, scores: Sequence[Score], showing: PictureSource) -> Detail:
     """Return the data of ``record`` for the page; ``scores`` are its score rows."""
     sample = record.sample
     calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
@@ -165,7 +165,7 @@ def _spent(record: Record) -> str:
 
 
 def _taken_steps(
-    steps: Sequence[Step], matches: Sequence[int | None], compared: Sample | None, showing: Showing
+    steps: Sequence[Step], matches: Sequence[int | None], compared: Sample | None, showing: PictureSource
 ) -> Iterator[StepPart]:
     match_of = iter(matches)
     for number, step in enumerate(steps[:MOST_STEPS], 1):
@@ -194,7 +194,7 @@ def _form_reply(answer: Step | Answer) -> list[LabelledText]:
 
 
 def _call(
-    number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None, showing: Showing
+    number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None, showing: PictureSource
 ) -> StepPart:
     part = StepPart(number, call.tool, time_text(step), thought=_cut(step.thought))
     reference = sample.reference.steps if sample is not None and sample.reference else ()
@@ -215,7 +215,7 @@ def _call(
 
 
 def _add_observation(
-    part: StepPart, observation: Observation | None, label: str, showing: Showing, *, made_here: bool = True
+    part: StepPart, observation: Observation | None, label: str, showing: PictureSource, *, made_here: bool = True
 ) -> None:
     if observation is None:
         return
@@ -250,7 +250,7 @@ def _add_observation(
 
 
 def _predicted_steps(
-    record: Record, actions: Sequence[Action], scores: Sequence[Score], showing: Showing
+    record: Record, actions: Sequence[Action], scores: Sequence[Score], showing: PictureSource
 ) -> Iterator[StepPart]:
     reference = record.sample.reference.steps if record.sample.reference else ()
     for index, action in enumerate(actions):

@@ -44,7 +44,7 @@ _HERE = Path(__file__).parent
 
 
 @dataclass(frozen=True)
-class Written:
+class ReportResult:
     """Result of writing a report."""
 
     path: Path
@@ -70,7 +70,7 @@ def build_report(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
-) -> Written:
+) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
 
     Args:
@@ -114,7 +114,7 @@ def build_report(
         raise RunStoreError(
             f"cannot write the report {out}: {error.strerror or error}", hint="choose another place with --out"
         ) from error
-    return Written(
+    return ReportResult(
         path=out,
         bytes=size,
         runs=len(opened),

@@ -109,7 +109,7 @@ class EmbeddedPicture:
     id: str
     width_px: int
     height_px: int
-    how: str = ""
+    description: str = ""
     colours: dict[str, str] = field(default_factory=dict)
 
 
@@ -118,7 +118,7 @@ class _Encoded:
     url: str
     width_px: int
     height_px: int
-    how: str = ""
+    description: str = ""
     colours: dict[str, str] = field(default_factory=dict)
 
 
@@ -179,7 +179,9 @@ class Pictures:
         encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
         if isinstance(encoded, Absent):
             return encoded
-        picture = EmbeddedPicture(f"p{self.n}", encoded.width_px, encoded.height_px, encoded.how, encoded.colours)
+        picture = EmbeddedPicture(
+            f"p{self.n}", encoded.width_px, encoded.height_px, encoded.description, encoded.colours
+        )
         self.n += 1
         self.bytes += len(encoded.url)
         self._fresh.append((picture.id, encoded.url))
@@ -195,7 +197,7 @@ class Pictures:
             url, size = _encoded(picture.image, side, exact=picture.exact)
             if len(url) <= share:
                 self.shrunk += side < SIDES_PX[0]
-                return _Encoded(url, *size, how=_SIZE.sub("", picture.changes), colours=picture.colours)
+                return _Encoded(url, *size, description=_SIZE.sub("", picture.changes), colours=picture.colours)
         self.shrunk += 1
         return Absent("omitted to keep the page small")
 

@@ -289,9 +289,9 @@ def opened_runs(
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
-    shelves = [RecordIndex(folder).drained() for folder in folders]
-    for folder, shelf in zip(folders, shelves, strict=True):
-        if not len(shelf):
+    record_indexes = [RecordIndex(folder).drained() for folder in folders]
+    for folder, index in zip(folders, record_indexes, strict=True):
+        if not len(index):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
@@ -300,25 +300,25 @@ def opened_runs(
     for manifest in manifests:
         check_comparisons(manifest, comparisons)
     places: Sequence[Sequence[int]]
-    if summaries is not None and max(map(len, shelves)) <= samples:
+    if summaries is not None and max(map(len, record_indexes)) <= samples:
         resolved = list(summaries)
-        places = [range(len(shelf)) for shelf in shelves]
+        places = [range(len(index)) for index in record_indexes]
     else:
         resolved = list(summaries or ())
-        tallies: list[RunAggregator] = []
+        aggregators: list[RunAggregator] = []
         if summaries is None or outcomes is None:
             outcomes = Outcomes()
-            for folder, shelf, manifest in zip(folders, shelves, manifests, strict=True):
+            for folder, index, manifest in zip(folders, record_indexes, manifests, strict=True):
                 tally, judges = None if summaries else RunAggregator(protocol=manifest.protocol), judged_rows(folder)
-                _score(shelf, outcomes, tally, judges, comparisons)
+                _score(index, outcomes, tally, judges, comparisons)
                 if tally is not None:
                     summary = summary_of(
                         folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=comparisons.embedder
                     )
                     resolved.append(summary)
-                    tallies.append(tally)
-            if tallies:
-                resolved = side_by_side(resolved, tallies)
+                    aggregators.append(tally)
+            if aggregators:
+                resolved = side_by_side(resolved, aggregators)
         privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
         places = outcomes.chosen(samples, privileged=privileged)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
@@ -327,14 +327,14 @@ def opened_runs(
             folder,
             name,
             manifest,
-            shelf,
+            index,
             benchmark_roots(manifest, folder, data_root),
             summary,
             comparisons,
             shown_places,
         )
-        for folder, name, manifest, shelf, summary, shown_places in zip(
-            folders, names, manifests, shelves, resolved, places, strict=True
+        for folder, name, manifest, index, summary, shown_places in zip(
+            folders, names, manifests, record_indexes, resolved, places, strict=True
         )
     ]
 

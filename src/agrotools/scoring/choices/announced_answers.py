@@ -135,7 +135,7 @@ def patterns() -> _Patterns:
     )
 
 
-def beside(strong: list[Claim], more: list[Claim], claims: list[Claim]) -> list[Claim]:
+def with_clear_claims(strong: list[Claim], more: list[Claim], claims: list[Claim]) -> list[Claim]:
     """Return ``claims`` and the claims of ``more`` that overlap no claim of ``strong``, in text order."""
     clear = [claim for claim in more if not any(one.start < claim.end and claim.start < one.end for one in strong)]
     return sorted([*claims, *clear], key=lambda claim: claim.start)
@@ -150,10 +150,10 @@ def announced_claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     refused: set[int] = set()
     cues = list(patterns().cue.finditer(reply.low))
     for cue in cues if len(cues) <= MOST_CLAIMS else cues[: MOST_CLAIMS // 4] + cues[-3 * MOST_CLAIMS // 4 :]:
-        claim = _behind(reply, item, cue)
+        claim = _announced_claim(reply, item, cue)
         if claim is None or claim.start in refused:
             continue
-        if _refused(reply, cue, claim):
+        if _is_denied(reply, cue, claim):
             refused.add(claim.start)
             continue
         if announced and claim.start < announced[-1].end:
@@ -170,7 +170,7 @@ _FORCE_OF: dict[str, Force] = {"final": "final", "answer": "stated", "choice": "
 MARKED = "marked as the answer"
 
 
-def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | None:
+def _announced_claim(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | None:
     """Return the claim after an announcing word; None if it announces no option."""
     word = cue[0]
     marked = word[0] in f"{BOXED}\"'"
@@ -182,12 +182,12 @@ def _behind(reply: ReplyText, item: ChoiceItem, cue: re.Match[str]) -> Claim | N
     listing = _first_listing(reply, item, cue.end(), small=force != "weak")
     if listing is None:
         return None
-    if force == "weak" and ((listing.worded and not item.truth) or not _ends(reply, word, listing.end)):
+    if force == "weak" and ((listing.worded and not item.truth) or not _clause_ends(reply, word, listing.end)):
         return None
     return Claim(listing, force, MARKED if marked else f"behind {word}")
 
 
-def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
+def _is_denied(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
     """Return True if the surrounding words deny the announced options or only suppose them."""
     if is_denied_after(reply, claim.end):
         return True
@@ -197,7 +197,7 @@ def _refused(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
     return before is not None or is_conditional(reply, cue.start())
 
 
-def _ends(reply: ReplyText, word: str, position: int) -> bool:
+def _clause_ends(reply: ReplyText, word: str, position: int) -> bool:
     """Return True if the clause of a weak word ends with its options or continues in a permitted way: 只有C是."""
     if word in ("只有", "仅有", "only") and _ONLY_END.match(reply.low, position):
         return True

@@ -10,13 +10,13 @@ from agrotools.scoring.choices.announced_answers import (
     Claim,
     affirmed_claims,
     announced_claims,
-    beside,
     closing_claim,
     filled_blank_claim,
     is_conditional,
     judgement_claims,
     opening_claim,
     sentence_start,
+    with_clear_claims,
 )
 from agrotools.scoring.choices.named_options import (
     ChoiceItem,
@@ -81,7 +81,7 @@ def _read(reply: ReplyText, item: ChoiceItem) -> ChoiceReading:
     claims = _before_further_questions(reply, _claims(reply, item))
     strong = [claim for claim in claims if claim.force != "weak"]
     if not strong and (together := exception_claim(reply, item) or all_options_claim(reply, item)):
-        claims = beside([], [together], claims)
+        claims = with_clear_claims([], [together], claims)
     if reading := _settled(reply, item, claims):
         return reading
     if item.truth is None and (reading := _by_verdicts(reply, item)):
@@ -97,7 +97,9 @@ def _claims(reply: ReplyText, item: ChoiceItem) -> list[Claim]:
     """Return all claims of the reply in text order."""
     claims = announced_claims(reply, item)
     strong = [claim for claim in claims if claim.force != "weak"]
-    claims = beside(strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), claims)
+    claims = with_clear_claims(
+        strong, judgement_claims(reply, item) if item.truth else affirmed_claims(reply, item), claims
+    )
     if first := opening_claim(reply, item):
         claims = [first, *(claim for claim in claims if claim.start >= first.end)]
     if last := closing_claim(reply, item):
@@ -144,9 +146,9 @@ def _settled(reply: ReplyText, item: ChoiceItem, claims: list[Claim]) -> ChoiceR
     if listing.outside:
         return ChoiceReading((), "no such option", candidate)
     if listing.conflict:
-        return ChoiceReading((), "letter beside the text of another option", candidate, True)
+        return ChoiceReading((), "letter contradicts the option text", candidate, True)
     if listing.either:
-        return ChoiceReading((), "one or another", candidate, True)
+        return ChoiceReading((), "undecided between options", candidate, True)
     return _reading(reply, item, listing.keys, current.rule, listing.start, listing.end)
 
 
@@ -202,7 +204,7 @@ def _reading(
 ) -> ChoiceReading:
     candidate = _cut(reply, start, end)
     if item.kind != "multiple" and len(keys) > 1:
-        return ChoiceReading((), "several options of one", candidate, True)
+        return ChoiceReading((), "several options in a single-choice answer", candidate, True)
     return ChoiceReading(item.ordered(frozenset(keys)), rule, candidate)
 
 

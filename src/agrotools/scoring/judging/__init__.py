@@ -1,7 +1,7 @@
 """Questions to judges (models that grade answers) and scores from their replies. This package calls no model."""
 
 from agrotools.scoring.judging.judgements import (
-    Judged,
+    GradedQuestion,
     JudgedRows,
     Judgement,
     Judgements,
@@ -27,8 +27,8 @@ from agrotools.scoring.judging.questions import (
 __all__ = [
     "JUDGED_METRICS",
     "SHIPPED",
+    "GradedQuestion",
     "JudgeQuestion",
-    "Judged",
     "JudgedRows",
     "Judgement",
     "Judgements",

@@ -72,7 +72,7 @@ Judgements = Mapping[str, Sequence[Judgement]]
 """Judgements by the question that they reply to (``JudgeQuestion.asked``)."""
 
 
-class Judged(NamedTuple):
+class GradedQuestion(NamedTuple):
     """Grades of one answer by judge, one for each vote; None for a reply without a grade."""
 
     question: JudgeQuestion
@@ -98,18 +98,18 @@ def by_question(judgements: Iterable[Judgement]) -> dict[str, list[Judgement]]:
     return groups
 
 
-def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[Judged]:
+def judged(record: Record, judgements: Judgements, rubrics: Rubrics | None = None) -> list[GradedQuestion]:
     """Return all questions to judges about ``record`` with their grades so far, which may be none."""
-    results: list[Judged] = []
+    results: list[GradedQuestion] = []
     for question in judge_questions(record, rubrics):
         grades: dict[str, list[float | None]] = {}
         for judgement in judgements.get(question.asked, ()):
             grades.setdefault(judgement.judge, []).append(question.read(judgement.reply))
-        results.append(Judged(question, grades))
+        results.append(GradedQuestion(question, grades))
     return results
 
 
-def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[str]) -> list[Score]:
+def judged_scores(record: Record, graded: Sequence[GradedQuestion], metrics: Iterable[str]) -> list[Score]:
     """Return one row for each of ``metrics`` (metrics that any judge was asked for) that has slots in the sample.
 
     The value combines all questions of the metric; a record without an answer scores 0, as with every other metric. A
@@ -212,9 +212,9 @@ class PanelTally:
     """Collector of the judges' grades of all answers."""
 
     def __init__(self) -> None:
-        self._judged: defaultdict[str, list[Judged]] = defaultdict(list)
+        self._judged: defaultdict[str, list[GradedQuestion]] = defaultdict(list)
 
-    def add(self, graded: Iterable[Judged]) -> None:
+    def add(self, graded: Iterable[GradedQuestion]) -> None:
         """Add the judged answers of one record."""
         for each in graded:
             self._judged[each.question.metric].append(each)
@@ -291,7 +291,7 @@ class JudgedRows:
         return panel.model_copy(update={"rubrics": self.rubrics_label})
 
 
-def _judge_summary(metric: str, name: str, results: Sequence[Judged]) -> JudgeSummary:
+def _judge_summary(metric: str, name: str, results: Sequence[GradedQuestion]) -> JudgeSummary:
     of_judge = [(each, each.grades[name]) for each in results if name in each.grades]
     replies = [grade for _, votes in of_judge for grade in votes]
     graded = [(each, read) for each, votes in of_judge if (read := [vote for vote in votes if vote is not None])]

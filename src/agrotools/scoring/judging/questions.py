@@ -159,7 +159,7 @@ def is_image(artifact: Artifact) -> bool:
     return artifact.media_type.startswith("image/") and not is_text(artifact)
 
 
-SHIPPED_RUBRICS = "rubrics of ours"
+SHIPPED_RUBRICS = "built-in rubrics"
 
 
 @dataclass(frozen=True)
