@@ -14,7 +14,7 @@ NOT_DONE = 3
 STOPPED = 130
 """The command was interrupted (Ctrl-C, SIGTERM)."""
 
-_OF_THE_CALLER = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
+_CALLER_ERRORS = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
 
 
 def code_of(error: Exception) -> int | None:
@@ -23,7 +23,7 @@ def code_of(error: Exception) -> int | None:
     from agrotools.core.base import AgrotoolsError, ToolError, UsageError
 
     if isinstance(error, ToolError):
-        return BAD_USAGE if error.kind in _OF_THE_CALLER else NOT_DONE
+        return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
     if isinstance(error, UsageError):
         return BAD_USAGE
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None

@@ -49,7 +49,7 @@ EmbedderPath = Annotated[
 ]
 
 
-def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
+def text_comparisons(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
     """Return the text comparisons selected by ``--with``, ``--embedder`` and ``--embedder-path``.
 
     Raises:

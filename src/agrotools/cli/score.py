@@ -22,7 +22,7 @@ from agrotools.cli.results import (
     Judges,
     JudgeVotes,
     ask_judges,
-    comparing,
+    text_comparisons,
 )
 
 
@@ -85,7 +85,7 @@ def score(
             "embedder_path": embedder_path,
         }
         raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
-    compared = comparing(extra, embedder, embedder_path)
+    compared = text_comparisons(extra, embedder, embedder_path)
     options = JudgeOptions(
         tuple(judge or ()),
         base_url=judge_base_url,

@@ -63,7 +63,7 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. ``agrotools tools describe TOOL`` lists the arguments.
     """
-    from agrotools.cli.tool_text import given_arguments, result_text
+    from agrotools.cli.tool_text import parse_arguments, result_text
     from agrotools.core import ToolError, UsageError
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
@@ -72,7 +72,7 @@ def run(
     implementation = _find(tool, as_json)
     vision = None
     try:
-        call = given_arguments(implementation.spec, arguments, context.args)
+        call = parse_arguments(implementation.spec, arguments, context.args)
         if backend is not None:
             check_backend(implementation, backend)
         vision = _vision(implementation, backend, vlm_model, vlm_base_url, vlm_api_key_env)
