@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, code_of, count_text, print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, count_text, print_json
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -130,8 +130,9 @@ def _find(name: str, as_json: bool) -> Any:
 
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
-    if as_json:
-        print_json({"error": {**info, "message": message, "hint": hint}})
+    with allow_closed_pipe():
+        if as_json:
+            print_json({"error": {**info, "message": message, "hint": hint}})
     lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
     for line in lines:
         typer.echo(" ".join(line.split()), err=True)
@@ -206,7 +207,8 @@ def bench(
         typer.echo("Interrupted. Measured so far:", err=True)
         _show(rows, as_json)
         raise typer.Exit(STOPPED) from None
-    _show(rows, as_json)
+    with allow_closed_pipe():
+        _show(rows, as_json)
     if out is not None:
         from agrotools.build.accuracy.table import markdown
 
@@ -251,7 +253,8 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
         print_json([{"benchmark": name, **asdict(row)} for name, rows in columns.items() for row in rows.values()])
         return
     typer.echo(
-        f"median difference, or share that is right; n calls; without: left open or failed. {' | '.join(columns)}"
+        "median difference or share of correct values (n: calls with a value; without: calls without one): "
+        + " | ".join(columns)
     )
     for key in keys:
         texts = [_nearness_text(rows.get(key)) for rows in columns.values()]
