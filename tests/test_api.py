@@ -97,7 +97,7 @@ def test_public_names_for_plugins():
         *("SampleView", "Score", "Scoring", "Setting", "Slot", "SlotScore", "SourceNote", "Step", "Study"),
         *("Summary", "TextComparisons", "ToolCall", "ToolError", "ToolSpec", "Trajectory", "WithPlugins"),
         *("assembled", "benchmark_id", "deferred", "fruit_subjects", "load_templates", "mean_of", "no_progress"),
-        *("paper", "plugin_of", "plugins", "plugins_about", "plugins_of_metrics", "plugins_of_slots"),
+        *("paper", "plugin_of", "plugins", "plugins_for_slot_types", "plugins_of_metrics", "plugins_of_slots"),
         *("published_rows", "published_set", "rows_of_model", "rows_of_table", "with_clusters"),
     ]
     assert all(getattr(plugin, name) is not None for name in plugin.__all__)

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_step_by_step
-from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, read_apart
+from agrotools.agents.modes import LONG_TEXT, MOST_KEPT, kept_call, kept_text, parse_in_thread
 from agrotools.core import (
     CallTools,
     Observation,
@@ -79,10 +79,10 @@ def test_a_long_text_is_read_while_the_loop_goes_on() -> None:
 
     async def main() -> bool:
         asyncio.get_running_loop().call_soon(turned.set)
-        return await read_apart(read, LONG_TEXT + 1)
+        return await parse_in_thread(read, LONG_TEXT + 1)
 
     assert asyncio.run(main()), "the loop stood still while the text was read"
-    assert asyncio.run(read_apart(threading.current_thread, LONG_TEXT)) is threading.main_thread()
+    assert asyncio.run(parse_in_thread(threading.current_thread, LONG_TEXT)) is threading.main_thread()
 
 
 def test_what_goes_wrong_in_reading_a_long_text_is_told() -> None:
@@ -90,14 +90,14 @@ def test_what_goes_wrong_in_reading_a_long_text_is_told() -> None:
         raise ValueError("no")
 
     with pytest.raises(ValueError, match="no"):
-        asyncio.run(read_apart(read, LONG_TEXT + 1))
+        asyncio.run(parse_in_thread(read, LONG_TEXT + 1))
 
 
 def test_who_stops_a_run_does_not_wait_for_a_text_that_is_being_read() -> None:
     ended = threading.Event()
 
     async def main() -> None:
-        reading = asyncio.create_task(read_apart(lambda: ended.wait(30), LONG_TEXT + 1))
+        reading = asyncio.create_task(parse_in_thread(lambda: ended.wait(30), LONG_TEXT + 1))
         await asyncio.sleep(0)
         reading.cancel()
         with pytest.raises(asyncio.CancelledError):
@@ -114,7 +114,7 @@ def test_a_second_interrupt_is_obeyed_while_a_text_is_being_read() -> None:
     async def main() -> None:
         with interrupts(lambda: os.kill(os.getpid(), signal.SIGINT)):
             asyncio.get_running_loop().call_soon(os.kill, os.getpid(), signal.SIGINT)
-            await read_apart(lambda: ended.wait(30), LONG_TEXT + 1)
+            await parse_in_thread(lambda: ended.wait(30), LONG_TEXT + 1)
 
     with pytest.raises(KeyboardInterrupt):
         asyncio.run(main())

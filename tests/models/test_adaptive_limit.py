@@ -242,14 +242,14 @@ async def test_all_slots_are_taken_only_when_nobody_wanted_one_for_a_while_and_t
 def test_a_time_out_lowers_a_chosen_limit_to_what_was_answered_meanwhile() -> None:
     now = 100.0
     limit = AdaptiveLimit(32, 32, clock=lambda: now)
-    limit.overloaded(5.0, bears=5)
+    limit.overloaded(5.0, most=5)
     assert limit.current == 5
 
 
 def test_no_more_are_let_through_while_replies_take_half_of_the_time_out() -> None:
     async def run(timeout_s: float) -> int:
         limit = AdaptiveLimit(32, 32, clock=asyncio.get_running_loop().time, timeout_s=timeout_s)
-        limit.overloaded(bears=4)
+        limit.overloaded(most=4)
         await load(limit, queue(1, 0.5), 200)
         return limit.current
 

@@ -162,11 +162,11 @@ def test_a_message_is_written_once_and_a_changed_one_anew() -> None:
     encoder = RequestEncoder("m", {})
     message = Message(role="user", content=(ImagePart(url="data:image/png;base64," + "A" * 2**16),))
     first = encoder.encode([message], (), ModelSettings())
-    written = message.written
-    assert written is not None
-    assert written in first
+    cached = message.cached_json
+    assert cached is not None
+    assert cached in first
     assert encoder.encode([message], (), ModelSettings()) == first
-    assert message.written is written
+    assert message.cached_json is cached
     assert message == Message(role="user", content=message.content)
     other = replace(message, content=(TextPart(text="another"),))
     assert json.loads(encoder.encode([other], (), ModelSettings()))["messages"][0]["content"] == "another"

@@ -22,7 +22,7 @@ async def test_a_growing_limit_lets_more_in_and_a_falling_one_lets_nobody_in() -
     await asyncio.sleep(0)
     assert entered == [0, 1]
     stats.limit = 4
-    pace.look_again()
+    pace.admit_waiting()
     await asyncio.sleep(0)
     assert entered == [0, 1, 2, 3]
     stats.limit = 1
@@ -54,7 +54,7 @@ async def test_samples_that_wait_between_attempts_make_room_but_not_without_end(
     await pace.enter()
     waiting = asyncio.create_task(pace.enter())
     stats.retry_waits = 1
-    pace.look_again()
+    pace.admit_waiting()
     await asyncio.wait_for(waiting, 5)
     stats.retry_waits = 1000
     assert pace.allowed == 9
@@ -79,7 +79,7 @@ def test_everybody_enters_in_the_end(events: list[str]) -> None:
                 pace.leave()
             elif event == "up":
                 stats.limit += 1
-                pace.look_again()
+                pace.admit_waiting()
             elif event == "down":
                 stats.limit = max(1, stats.limit - 1)
             elif event == "tool" and tools < pace.in_flight:

@@ -156,7 +156,7 @@ def run_bare(code: str, runner: str, limits: Limits = DEFAULT_LIMITS) -> Sandbox
     try:
         return run_in(worker, code, "solution", {}, limits)
     finally:
-        pool.throw_away(worker)
+        pool.discard(worker)
 
 
 def run_attack(attack: Attack, runner: str, host: Host) -> SandboxResult:

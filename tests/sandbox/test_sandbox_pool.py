@@ -288,6 +288,6 @@ def test_what_is_readable_without_what_is_hidden(tmp_path: Path) -> None:
     (tmp_path / "b/link").symlink_to(tmp_path / "b/site/other")
     root = str(tmp_path)
     places = Readable((f"{root}/a", f"{root}/b"), (f"{root}/b/site",), (f"{root}/b/site/ours",))
-    read, listed = places.pieces()
+    read, listed = places.expand()
     assert sorted(read) == [f"{root}/{name}" for name in ("a", "b/c", "b/site/ours", "b/y")]
     assert sorted(listed) == [f"{root}/b", f"{root}/b/site"]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import TypeAdapter
 
-from agrotools.benchmarks._dialogs.answer_keywords import states
+from agrotools.benchmarks._dialogs.answer_keywords import matches_keywords
 from agrotools.core import Slot
 from agrotools.scoring.slots import score_slot
 
@@ -41,4 +41,4 @@ def test_a_reply_scores_what_a_careful_reader_would_give(slot: Any, beside: list
 def test_the_corrected_scores_of_keywords_read_the_same(slot: str, beside: list[Any], reply: str, score: int):
     lists = SLOTS[slot]
     if "not" not in reply:  # what is denied counts there, as published
-        assert states(reply, {"whitelist": [list(group) for group in lists.whitelist]}) == bool(score)
+        assert matches_keywords(reply, {"whitelist": [list(group) for group in lists.whitelist]}) == bool(score)

@@ -47,7 +47,7 @@ class Preview:
     width_px: int
     height_px: int
     bands: int
-    how: str = ""
+    changes: str = ""
     """Description of how the preview differs from the file: size, bands, stretch."""
     colours: dict[str, str] = field(default_factory=dict)
     """For masks: names of colours by pixel value."""
@@ -61,7 +61,7 @@ class Picture:
     width_px: int
     height_px: int
     bands: int
-    how: str = ""
+    changes: str = ""
     colours: dict[str, str] = field(default_factory=dict)
     exact: bool = False
 
@@ -159,12 +159,12 @@ def _of_raster(path: Path, name: str, names: tuple[str, ...] | None, longest_px:
             return _scaled(Image.fromarray(picture_of(source).pixels), longest_px, size, source.count)
         numbers = _shown_bands(source, names)
         bands = _overview(source, numbers, longest_px)
-        how = "stretched from dark to bright"
+        changes = "stretched from dark to bright"
         if source.count > 1:
             labels = [names[number - 1] if names else f"band {number}" for number in numbers]
-            how = f"as {', '.join(labels)}, each band stretched from dark to bright"
+            changes = f"as {', '.join(labels)}, each band stretched from dark to bright"
         picture = stretched_picture(dict(zip(("R", "G", "B"), bands, strict=False)))
-        return _scaled(Image.fromarray(picture), longest_px, size, source.count, how)
+        return _scaled(Image.fromarray(picture), longest_px, size, source.count, changes)
 
 
 def _shown_bands(source: "RasterSource", names: Sequence[str] | None) -> list[int]:
@@ -203,7 +203,7 @@ def _scaled(
     longest_px: int,
     size: tuple[int, int],
     bands: int,
-    how: str = "",
+    changes: str = "",
     *,
     exact: bool = False,
     colours: dict[str, str] | None = None,
@@ -212,8 +212,8 @@ def _scaled(
 
     image.thumbnail((longest_px, longest_px), Image.Resampling.NEAREST if exact else Image.Resampling.LANCZOS)
     if image.size != size:
-        how = f"{how}, at {image.width} x {image.height} px".removeprefix(", ")
-    return Picture(image, *size, bands, how, colours or {}, exact)
+        changes = f"{changes}, at {image.width} x {image.height} px".removeprefix(", ")
+    return Picture(image, *size, bands, changes, colours or {}, exact)
 
 
 def _encoded(picture: Picture) -> Preview:
@@ -226,7 +226,7 @@ def _encoded(picture: Picture) -> Preview:
         picture.image.save(buffer, "JPEG", quality=90)
     kind = "png" if picture.exact else "jpeg"
     url = _data_url(kind, buffer.getvalue())
-    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.how, picture.colours)
+    return Preview(url, picture.width_px, picture.height_px, picture.bands, picture.changes, picture.colours)
 
 
 def _data_url(kind: str, content: bytes) -> str:
@@ -287,8 +287,8 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
         facts.append(f"classes: {', '.join(classes)}")
     elif colours:
         facts.append(f"values: {', '.join(f'{value} ({colour})' for value, colour in colours.items())}")
-    if isinstance(preview, Preview) and is_shown and preview.how:
-        facts.append(f"shown {preview.how}")
+    if isinstance(preview, Preview) and is_shown and preview.changes:
+        facts.append(f"shown {preview.changes}")
     if isinstance(preview, Unreadable):
         facts.append(f"cannot be shown: {preview.reason}")
     if file.note:

@@ -20,7 +20,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.images import file_parts, is_prepared
-from agrotools.agents.modes import kept_text, read_apart, written
+from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
 from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, RequestedCall, TextPart
@@ -125,18 +125,18 @@ def _pieces(name: str) -> tuple[tuple[str, bool], ...]:
 
 
 @cache
-def prompt_hash(templates: PromptTemplates | None = None, beside: str = "") -> str:
+def prompt_hash(templates: PromptTemplates | None = None, extra_text: str = "") -> str:
     """Return the SHA-256 of names and texts of a protocol's templates, 16 hexadecimal digits.
 
     Runs are comparable only if their hashes are equal.
 
     Args:
         templates: templates of the protocol itself, hashed after the common ones.
-        beside: further prompt text that is not in a template.
+        extra_text: further prompt text that is not in a template.
     """
     used = {name: text for name, text in _sources().items() if "/" not in name}
     used |= protocol_sources(templates) if templates else {}
-    return _hash({**used, **({"": beside} if beside else {})})
+    return _hash({**used, **({"": extra_text} if extra_text else {})})
 
 
 @cache
@@ -208,7 +208,7 @@ _LONGEST_THOUGHT = 4000
 
 
 @dataclass(frozen=True)
-class Conversation:
+class MessageFormat:
     """Message format of a protocol. ``system`` writes the instructions, ``turn`` the messages of one turn of calls."""
 
     native: bool
@@ -257,7 +257,7 @@ def _react_turn(thought: str, steps: Sequence[tuple[int, Step]]) -> list[Message
     ]
 
 
-REACT = Conversation(native=False, system=_react_system, turn=_react_turn)
+REACT = MessageFormat(native=False, system=_react_system, turn=_react_turn)
 """Thought, action and action input as text in one message, the observation in the next (Yao et al., 2023)."""
 
 
@@ -288,10 +288,10 @@ def _call_id(number: int) -> str:
     return f"call{number:05d}"
 
 
-TOOL_CALLING = Conversation(native=True, system=_native_system, turn=_native_turn)
+TOOL_CALLING = MessageFormat(native=True, system=_native_system, turn=_native_turn)
 """Native tool calls: tools are offered as functions, calls are fields of a message, observations are tool messages."""
 
-PROTOCOLS: dict[Protocol, Conversation] = {"react": REACT, "tool-calling": TOOL_CALLING}
+PROTOCOLS: dict[Protocol, MessageFormat] = {"react": REACT, "tool-calling": TOOL_CALLING}
 
 
 _LONGEST_ANSWER_TOLD = 8000
@@ -359,7 +359,7 @@ class LLMAgent:
         completion = await self.model.generate(messages, tools, self.settings)
         if view.bare:
             return _bare_action(completion)
-        action = await read_apart(lambda: self._action(completion), written(completion))
+        action = await parse_in_thread(lambda: self._action(completion), output_length(completion))
         if isinstance(action, Answer) and self._form_is_due(view) and lacks_form(action.text, view.form_lines):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
@@ -373,7 +373,7 @@ class LLMAgent:
         protocol = PROTOCOLS[self.protocol]
         system, specs = self._instructions(() if self.mode == "no-tool" else view.toolset)
         conversation = self._conversations.get(id(view)) or await self._begin(system, view)
-        if not _continues(conversation, history):
+        if not _extends(history, conversation):
             conversation.messages, conversation.steps, conversation.last = conversation.messages[:2], 0, None
         if len(history) > conversation.steps:
             conversation.messages += protocol.history(history, conversation.steps)
@@ -414,9 +414,9 @@ class LLMAgent:
         lines = None
         if halt_of(completion, reply) is None:
             # Parsed as in a protocol that accepts plain text as an answer.
-            lines = await read_apart(
+            lines = await parse_in_thread(
                 lambda: parse_output(completion.text, completion.tool_calls, protocol="tool-calling"),
-                written(completion),
+                output_length(completion),
             )
         text = with_form(answer.text, lines.text, view.form_lines) if isinstance(lines, Answer) else answer.text
         return answer.model_copy(update={"text": text, "form_reply": reply})
@@ -471,7 +471,7 @@ def reply_of(completion: Completion, text: str) -> Reply:
     )
 
 
-def _continues(conversation: _Conversation, history: Sequence[Step]) -> bool:
+def _extends(history: Sequence[Step], conversation: _Conversation) -> bool:
     """True if ``history`` extends the recorded conversation by whole turns."""
     if conversation.last is None:
         return True

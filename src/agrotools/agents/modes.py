@@ -318,7 +318,7 @@ LONG_TEXT = 100_000
 _SHORTEST_CUT = 1_000
 
 
-async def read_apart(read: Callable[[], T], length: int) -> T:
+async def parse_in_thread(read: Callable[[], T], length: int) -> T:
     """Return ``read()``, executed in a thread if it parses more than :data:`LONG_TEXT` characters.
 
     The thread is a daemon, so that stopping a run does not wait for it.
@@ -349,7 +349,7 @@ async def read_apart(read: Callable[[], T], length: int) -> T:
     return await future
 
 
-def written(completion: Completion) -> int:
+def output_length(completion: Completion) -> int:
     """Return the number of characters that the model wrote: text, thought and arguments of calls."""
     return len(completion.text) + len(completion.thought) + sum(len(call.arguments) for call in completion.tool_calls)
 

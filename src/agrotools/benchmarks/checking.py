@@ -17,7 +17,7 @@ class EntryFault(NamedTuple):
     message: str
 
     def __str__(self) -> str:
-        return f"entry {shortened(self.entry, 40)}: {self.message}"
+        return f"entry {shorten(self.entry, 40)}: {self.message}"
 
 
 class FileCheck(NamedTuple):
@@ -80,10 +80,10 @@ class Checkup(NamedTuple):
         return not self.missing and not self.faults and all(count.agrees for count in self.counts if count.decides)
 
 
-def shortened(text: str, most: int = 80) -> str:
-    """Return ``text`` on one line, cut to at most ``most`` characters."""
+def shorten(text: str, limit: int = 80) -> str:
+    """Return ``text`` on one line, cut to at most ``limit`` characters."""
     plain = "".join(letter if letter.isprintable() else " " for letter in text)
-    return plain if len(plain) <= most else f"{plain[: most - 1]}…"
+    return plain if len(plain) <= limit else f"{plain[: limit - 1]}…"
 
 
 def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:

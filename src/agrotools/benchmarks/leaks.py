@@ -4,12 +4,12 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 
-from agrotools.benchmarks.sample_checks import Checked, Remark
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck
 from agrotools.core import ChoiceSetSlot, ExactSlot, FileSlot, ToleranceSlot
 from agrotools.text.normalise import WORD
 
 
-def check_leaks(at: Checked) -> Iterator[Remark]:
+def check_leaks(at: SampleUnderCheck) -> Iterator[Remark]:
     """Check the query, notes, labels and file names of a sample for leaks.
 
     Codes: tool_in_query, argument_in_query, steps_in_query, gold_in_query, gold_in_note, gold_in_label,
@@ -30,7 +30,7 @@ def check_leaks(at: Checked) -> Iterator[Remark]:
         yield "steps_in_query", "query", f"the query names steps or tools: {words!r}", hint
     texts = [("query", query, "gold_in_query")]
     texts += [(f"files[{i}].note", file.note, "gold_in_note") for i, file in enumerate(at.sample.files) if file.note]
-    labels = " | ".join(f"{slot.label} {spaced(slot.name)}" for slot in at.sample.answer)
+    labels = " | ".join(f"{slot.label} {normalise_words(slot.name)}" for slot in at.sample.answer)
     texts.append(("answer", labels, "gold_in_label"))
     for slot in at.sample.answer:
         for where, text, code in texts:
@@ -40,12 +40,12 @@ def check_leaks(at: Checked) -> Iterator[Remark]:
     right = [label for slot in at.sample.answer for label in labels_of(slot)]
     hint = "use neutral names such as image_1.jpg"
     for index, file in enumerate(at.sample.files):
-        where, words = f"files[{index}].name", spaced(file.name)
+        where, words = f"files[{index}].name", normalise_words(file.name)
         for label in right:
-            if has_word(words, spaced(label)):
+            if has_word(words, normalise_words(label)):
                 yield "gold_in_file_name", where, f"{file.name} tells the answer {label!r}", hint
         for name in known:
-            if has_word(words, spaced(name)):
+            if has_word(words, normalise_words(name)):
                 yield "tool_in_file_name", where, f"{file.name} names the tool {name}", hint
 
 
@@ -88,7 +88,7 @@ def has_word(text: str, words: str) -> bool:
     )
 
 
-def spaced(text: str) -> str:
+def normalise_words(text: str) -> str:
     """Return ``text`` in lower case with single spaces in place of punctuation: ``image_1.jpg`` becomes ``image 1
     jpg``."""
     return re.sub(r"[\W_]+", " ", text).strip().casefold()
@@ -128,9 +128,9 @@ def names_tool(query: str, tool: str) -> bool:
     (``plot``, ``calculate``) counts only as an order (``plot the``, ``calculate how``) or next to ``use``, ``call`` or
     ``tool``, so that a plot of land is not a match.
     """
-    words = spaced(tool)
+    words = normalise_words(tool)
     if " " in words:
-        return has_word(spaced(query), words)
+        return has_word(normalise_words(query), words)
     order = rf"{_AS_ORDER}{words}\s+{_OBJECT}\b"
     used = rf"\b(?:use|using|call|calling|run|invoke|with)\s+(?:the\s+)?`?{words}\b"
     beside = rf"\b{words}`?\s+(?:tool|function)\b|`{words}`|(?<!{WORD}){words}(?:工具|函数)|用{words}(?!{WORD})"

@@ -47,7 +47,7 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
         raise UsageError(f"--option {name}={options.get(name, '')}: {first['msg'].lower()}") from error
 
 
-def no_options(benchmark: str, loading: Loading) -> None:
+def reject_options(benchmark: str, loading: Loading) -> None:
     """Check that no options were given.
 
     Raises:
@@ -80,7 +80,7 @@ def load_benchmark(
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
         return _loaded_by_plugin(benchmark, Loading(data_root, options, progress))
-    no_options(text, Loading(options=options))
+    reject_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path
     for folder in (beside, path):
@@ -96,7 +96,7 @@ def load_benchmark(
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
     plugin = BENCHMARKS.get(name)
     if not plugin.takes_options:
-        no_options(name, loading)
+        reject_options(name, loading)
     try:
         benchmark = plugin.load(loading)
     except (AgrotoolsError, OSError):

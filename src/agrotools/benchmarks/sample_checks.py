@@ -63,7 +63,7 @@ class Tools:
         return self._known[name]
 
 
-class Checked:
+class SampleUnderCheck:
     """Sample under check, with the root folder, the tools and the header of its benchmark."""
 
     def __init__(self, sample: Sample, root: Path, tools: Tools, header: BenchmarkHeader | None) -> None:
@@ -89,7 +89,7 @@ def _plain_results(steps: Iterable[Mapping[str, JsonValue] | None]) -> Results:
     return [dict(step) if step is not None else None for step in steps]
 
 
-def check_reference(at: Checked) -> Iterator[Remark]:
+def check_reference(at: SampleUnderCheck) -> Iterator[Remark]:
     """Check that the tools exist and accept the arguments, and that references resolve to the recorded values.
 
     Codes: no_reference, unknown_tool, toolset_lacks_tool, bad_arguments, file_not_in_sample, unresolved_ref,
@@ -118,7 +118,7 @@ def check_reference(at: Checked) -> Iterator[Remark]:
         yield from _check_group(at, index, step)
 
 
-def _check_refs(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark]:
+def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterator[Remark]:
     for inside, ref, literal in iter_refs(dict(step.arguments)):
         where = f"reference.steps[{index}].arguments.{inside}"
         match = REF_PATTERN.fullmatch(ref.strip())
@@ -140,14 +140,14 @@ def _check_refs(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark
             yield "ref_differs", where, message, "write the recorded value beside the reference"
 
 
-def _in_truth(at: Checked, ref: str) -> bool:
+def _in_truth(at: SampleUnderCheck, ref: str) -> bool:
     try:
         return resolve_ref(ref, at.truths) is not None
     except UnresolvedRef:
         return False
 
 
-def _check_arguments(at: Checked, where: str, step: ReferenceStep) -> Iterator[Remark]:
+def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> Iterator[Remark]:
     tool = at.tools.get(step.tool)
     if tool is None:
         return
@@ -165,7 +165,7 @@ def _check_arguments(at: Checked, where: str, step: ReferenceStep) -> Iterator[R
             yield "file_not_in_sample", place, f"the sample has no file {name!r}", hint
 
 
-def _check_group(at: Checked, index: int, step: ReferenceStep) -> Iterator[Remark]:
+def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterator[Remark]:
     if step.group is None:
         return
     for _, ref, _ in iter_refs(dict(step.arguments)):
@@ -191,7 +191,7 @@ def _same(value: JsonValue, literal: JsonValue) -> bool:
     return value == literal
 
 
-def check_answer(at: Checked) -> Iterator[Remark]:
+def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
     """Check that slot values follow from the truth, that units exist, and that types match.
 
     Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
@@ -241,7 +241,7 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
         yield "answer_type_mismatch", "answer_type", message, "name the type of the leading slot"
 
 
-def _check_value(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
+def _check_value(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:
     unit = slot.unit if isinstance(slot, (ToleranceSlot, ExactSlot)) else None
     if unit is not None and canonical_unit(unit) is None:
         hint = "use a unit of the table, e.g. %, ha, m^2, mm"
@@ -304,7 +304,7 @@ def dotted(parts: Sequence[int | str]) -> str:
     return text
 
 
-def _check_from(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
+def _check_from(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:
     if slot.from_ is None or at.sample.reference is None:
         if slot.from_ is None and slot.type in ENGINE_TYPES and not slot.free_text:
             hint = "say how the value follows from the observations, e.g. steps[0].observation.weed_pct"
@@ -323,13 +323,13 @@ def _check_from(at: Checked, where: str, slot: Slot) -> Iterator[Remark]:
         hint = "refer to fields that the truth of the step has"
         yield "from_unresolved", f"{where}.from", f"{slot.from_}: {error}", hint
         return
-    if not yields(slot, value):
+    if not matches_slot(slot, value):
         expected = getattr(slot, "value", None)
         message = f"{slot.from_} gives {_short(value)} from the truth, but the value is {_short(expected)}"
         yield "from_differs", f"{where}.value", message, "correct the value or the expression"
 
 
-def yields(slot: Slot, value: JsonValue) -> bool:
+def matches_slot(slot: Slot, value: JsonValue) -> bool:
     """Return True if ``value`` (the result of ``from``) equals the slot's value.
 
     Numbers may differ by 1 % of the slot's margin or by a relative 1e-5, because results are rounded to six digits.

@@ -12,7 +12,7 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agrotools.benchmarks.leaks import check_leaks
-from agrotools.benchmarks.sample_checks import Checked, Remark, Tools, check_answer, check_reference, dotted
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference, dotted
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
@@ -61,7 +61,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
     samples: list[tuple[int, Sample]] = []
     for line, sample in _checked_lines(root, faults):
         samples.append((line, sample))
-        at = Checked(sample, root, tools, header)
+        at = SampleUnderCheck(sample, root, tools, header)
         for check in (files.check, check_reference, check_answer, check_leaks):
             faults += [
                 _in_samples(code, message, hint, line, sample=sample.id, field=field)
@@ -188,7 +188,7 @@ class _Files:
     def _hash(self, real: Path) -> str:
         return self._hashes.get(real) or self._hashes.setdefault(real, sha256_of_file(real))
 
-    def check(self, at: Checked) -> Iterator[Remark]:
+    def check(self, at: SampleUnderCheck) -> Iterator[Remark]:
         """Check the files of a sample.
 
         Codes: duplicate_file_name, path_outside, missing_file, not_a_file, altered_file, no_hash, unreadable_file,

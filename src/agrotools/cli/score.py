@@ -69,7 +69,7 @@ def score(
     """
     from agrotools.cli.results import show_runs
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import shown_as_stored
+    from agrotools.runner.rescore import stored_summaries
 
     if format_ is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
@@ -106,7 +106,7 @@ def score(
             "--embedder-path": embedder_path,
         }
         requested_options |= {"--paper": paper, "--allow-invalid": allow_invalid}
-        shown_as_stored(runs, [name for name, value in requested_options.items() if value])
+        stored_summaries(runs, [name for name, value in requested_options.items() if value])
     missing = ask_judges(runs, options)
     code = show_runs(
         runs,

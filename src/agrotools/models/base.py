@@ -56,7 +56,7 @@ class Message:
     content: tuple[ContentPart, ...] = ()
     tool_calls: tuple[RequestedCall, ...] = ()
     tool_call_id: str | None = None
-    written: bytes | None = field(default=None, init=False, repr=False, compare=False)
+    cached_json: bytes | None = field(default=None, init=False, repr=False, compare=False)
     """Cached JSON of the message, set on first use because agents resend each message with every turn."""
 
     @classmethod
@@ -206,7 +206,7 @@ class Model(Protocol):
         ...
 
 
-class ModelAround:
+class ModelWrapper:
     """Base class of model wrappers; delegates everything except :meth:`Model.generate`."""
 
     def __init__(self, model: Model) -> None:
@@ -231,7 +231,7 @@ class ModelAround:
 
 
 _KEPT_FRAMES = 64
-_HERE = b"\0"
+_PLACEHOLDER = b"\0"
 """Placeholder for the messages while the rest of the body is serialised; cannot occur elsewhere in JSON."""
 
 
@@ -240,7 +240,7 @@ class _Frame(NamedTuple):
     looked up by object identity."""
 
     before: bytes
-    behind: bytes
+    after: bytes
     tools: tuple[ToolSpec, ...]
     settings: ModelSettings
 
@@ -348,24 +348,24 @@ class RequestEncoder:
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
         frame = self._frame(tools, settings)
-        if not frame.behind:
+        if not frame.after:
             return frame.before  # the extra settings replace the messages
         together = [frame.before]
         for message in messages:
             together += message_json(message), b","
         if messages:
             together.pop()
-        together.append(frame.behind)
+        together.append(frame.after)
         return b"".join(together)
 
     def _frame(self, tools: Sequence[ToolSpec], settings: ModelSettings) -> _Frame:
         key = (id(settings), *map(id, tools))
         known = self._frames.get(key)
         if known is None:
-            here = orjson.Fragment(_HERE)
+            here = orjson.Fragment(_PLACEHOLDER)
             body = request_body(self._model, (), tools, settings, self._spelling, more_messages=[here])
-            before, _, behind = json_bytes(body).partition(_HERE)
-            known = self._frames[key] = _Frame(before, behind, tuple(tools), settings)
+            before, _, after = json_bytes(body).partition(_PLACEHOLDER)
+            known = self._frames[key] = _Frame(before, after, tuple(tools), settings)
             if len(self._frames) > _KEPT_FRAMES:
                 self._frames.popitem(last=False)
         return known
@@ -373,10 +373,10 @@ class RequestEncoder:
 
 def message_json(message: Message) -> bytes:
     """Return the JSON of ``message`` in a request, cached on the message."""
-    if message.written is not None:
-        return message.written
+    if message.cached_json is not None:
+        return message.cached_json
     text = json_bytes(message_on_wire(message))
-    object.__setattr__(message, "written", text)
+    object.__setattr__(message, "cached_json", text)
     return text
 
 

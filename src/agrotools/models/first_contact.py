@@ -16,8 +16,8 @@ from agrotools.models.base import (
     ImagePart,
     Message,
     Model,
-    ModelAround,
     ModelSettings,
+    ModelWrapper,
     TextPart,
     image_urls,
 )
@@ -40,7 +40,7 @@ _Outcome = Completion | EndpointRefusal | InfrastructureError
 """Outcome of a tiny request."""
 
 
-class FirstContact(ModelAround):
+class FirstContact(ModelWrapper):
     """A model whose endpoint is probed with a tiny request before the first real one.
 
     The endpoint is probed again before the first request with images or tools if these were not expected. Conditions
@@ -58,7 +58,7 @@ class FirstContact(ModelAround):
         self._expected: frozenset[str] = frozenset()
         self._tools: Sequence[ToolSpec] = ()
         self._with_system = False
-        self._met: frozenset[str] | None = None
+        self._probed_kinds: frozenset[str] | None = None
         """Content kinds other than text of the last tiny request; None if none was sent."""
         self._refused: tuple[EndpointProblem, str] | None = None
         """First real request that was refused before any got a reply: the problem and the question."""
@@ -69,7 +69,7 @@ class FirstContact(ModelAround):
         self._tools = self._tools or tools[:1]
         self._with_system |= messages[0].role == "system"
 
-    async def meet(self, settings: ModelSettings) -> None:
+    async def probe_endpoint(self, settings: ModelSettings) -> None:
         """Send the tiny requests, unless earlier ones contained the expected content.
 
         Raises:
@@ -77,9 +77,9 @@ class FirstContact(ModelAround):
             EndpointUnreachable: no server answers at the address.
         """
         async with self._lock:
-            if self._probe and (self._met is None or not self._expected <= self._met):
+            if self._probe and (self._probed_kinds is None or not self._expected <= self._probed_kinds):
                 await self._ask(self._probe, settings)
-                self._met = self._expected
+                self._probed_kinds = self._expected
 
     async def generate(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings
@@ -91,9 +91,9 @@ class FirstContact(ModelAround):
             EndpointRefusal: two different requests were refused for the same reason, so all would be.
             EndpointUnreachable: no server answers at the address.
         """
-        if self._probe and (self._met is None or not _needs(messages, tools) <= self._met):
+        if self._probe and (self._probed_kinds is None or not _needs(messages, tools) <= self._probed_kinds):
             self.expect(messages, tools)
-            await self.meet(settings)
+            await self.probe_endpoint(settings)
         try:
             return await self.model.generate(messages, tools, settings)
         except EndpointRefusal as refusal:

@@ -169,8 +169,8 @@ _ROUNDS_OF_REST = 8
 """Rounds at the final limit before a higher one is tried again, because the load of an endpoint changes."""
 
 
-class _Knee(NamedTuple):
-    """A limit that raised the throughput, and its latency."""
+class _Measurement(NamedTuple):
+    """A limit and the median latency measured under it."""
 
     limit: int
     latency_s: float
@@ -210,9 +210,10 @@ class AdaptiveLimit:
         self._idle_since = clock()
         self._slow_s = timeout_s / 2
         self._step = max(1, ceiling // 32)
-        self._heeds_latency = start < ceiling
+        self._is_adaptive = start < ceiling
         self._doubling = True
-        self._knees: list[_Knee] = []
+        self._measurements: list[_Measurement] = []
+        """Limits that raised the throughput, in ascending order."""
         self._doubts = self._rest = 0
         self._cut_at = float("-inf")
         self._epochs: deque[_Epoch] = deque(maxlen=_EPOCHS)
@@ -265,28 +266,28 @@ class AdaptiveLimit:
         """Record a reply that arrived ``latency_s`` after its request was sent."""
         self._replies += 1
         self._slow = self._slow or latency_s > self._slow_s
-        if self._heeds_latency:
+        if self._is_adaptive:
             self._note(latency_s)
         if self._replies >= self.current:
             self._end_round()
             self._admit()
 
-    def overloaded(self, latency_s: float = 0.0, bears: int = MOST) -> None:
+    def overloaded(self, latency_s: float = 0.0, most: int = MOST) -> None:
         """Record that the endpoint refused a request because of overload, or let it time out, and lower the limit.
 
         Args:
             latency_s: time since the request was sent. Requests sent before the last cut do not cause another one.
-            bears: upper bound of the new limit.
+            most: upper bound of the new limit.
         """
         now = self._clock()
         if now - latency_s < self._cut_at:
             return
         self._cut_at = now
         self._doubling = False
-        self._knees.clear()
+        self._measurements.clear()
         self._doubts = self._rest = 0
         self._epochs.clear()
-        self._set(max(1, min(self.current // 2, bears)))
+        self._set(max(1, min(self.current // 2, most)))
 
     def _take(self) -> None:
         self.in_use += 1
@@ -330,22 +331,22 @@ class AdaptiveLimit:
 
     def _judge(self, limit: int, latency_s: float) -> None:
         """Keep ``limit`` if its throughput exceeds that of the next lower one, otherwise restore the lower one."""
-        knees = self._knees
-        if not knees:
-            knees.append(_Knee(limit, latency_s))
-        elif limit == knees[-1].limit:
+        measurements = self._measurements
+        if not measurements:
+            measurements.append(_Measurement(limit, latency_s))
+        elif limit == measurements[-1].limit:
             # Prompts and replies change during a run, so old measurements fade; an apparent gain may be luck.
-            knees[-1] = _Knee(limit, (knees[-1].latency_s + latency_s) / 2)
-            if len(knees) > 1 and _gain(knees[-2], knees[-1]) < _KEPT_GAIN:
-                knees.pop()
-                self._fall_back(knees[-1].limit)
-        elif limit >= _JUDGED_GROWTH * knees[-1].limit:
-            tried = _Knee(limit, latency_s)
-            if _gain(knees[-1], tried) >= _LEAST_GAIN:
-                knees.append(tried)
+            measurements[-1] = _Measurement(limit, (measurements[-1].latency_s + latency_s) / 2)
+            if len(measurements) > 1 and _gain(measurements[-2], measurements[-1]) < _KEPT_GAIN:
+                measurements.pop()
+                self._fall_back(measurements[-1].limit)
+        elif limit >= _JUDGED_GROWTH * measurements[-1].limit:
+            tried = _Measurement(limit, latency_s)
+            if _gain(measurements[-1], tried) >= _LEAST_GAIN:
+                measurements.append(tried)
                 self._doubts = 0
             elif self._doubts:
-                self._fall_back(knees[-1].limit)
+                self._fall_back(measurements[-1].limit)
             else:
                 self._doubts = 1
 
@@ -355,7 +356,7 @@ class AdaptiveLimit:
         self._set(limit)
 
 
-def _gain(below: _Knee, above: _Knee) -> float:
+def _gain(below: _Measurement, above: _Measurement) -> float:
     """Return the throughput growth relative to the limit growth: 1 at constant latency, 0 if requests queue."""
     growth = above.limit / below.limit
     return (growth * below.latency_s / above.latency_s - 1) / (growth - 1)

@@ -14,8 +14,8 @@ from agrotools.models.base import (
     Completion,
     Message,
     Model,
-    ModelAround,
     ModelSettings,
+    ModelWrapper,
     WireStats,
     image_urls,
     request_text,
@@ -89,9 +89,9 @@ class Budget:
                 self._reserved_usd += usd
                 self._in_flight += 1
                 return usd
-            await self._settled(stats)
+            await self._wait_for_release(stats)
 
-    async def _settled(self, stats: WireStats) -> None:
+    async def _wait_for_release(self, stats: WireStats) -> None:
         """Wait until a request in flight has succeeded or failed."""
         settled = asyncio.get_running_loop().create_future()
         self._waiting.append(settled)
@@ -120,7 +120,7 @@ class Budget:
             stats.spent_usd = self.ledger.total_usd
 
 
-class MeteredModel(ModelAround):
+class MeteredModel(ModelWrapper):
     """A model whose replies are paid from a budget.
 
     Args:

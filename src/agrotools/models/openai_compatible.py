@@ -5,7 +5,6 @@ refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not 
 """
 
 import asyncio
-import random
 import time
 from collections.abc import Collection, Sequence
 from typing import NoReturn
@@ -45,8 +44,9 @@ from agrotools.models.timeouts import (
     AnswerLog,
     Fault,
     GivenUp,
-    Late,
     Tries,
+    UnclearTimeout,
+    backoff_s,
     hint_after,
 )
 from agrotools.models.transport import NoResponse, Response, TimedOut, Transport, UntrustedServer
@@ -108,7 +108,7 @@ class OpenAICompatibleModel:
         self._log = AnswerLog(wire.timeout_s)
         self._probing = asyncio.Lock()
         self._probed_at = float("-inf")
-        self._late_apart = self._fruitless = 0
+        self._timeouts_alone = self._fruitless = 0
 
     @property
     def name(self) -> str:
@@ -139,12 +139,12 @@ class OpenAICompatibleModel:
                     return tries.ended("context", message)
                 outcome = Fault(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
-            if isinstance(outcome, Late):
-                self._count_late(outcome, tries)
+            if isinstance(outcome, UnclearTimeout):
+                self._count_timeout(outcome, tries)
                 self.stats.retries += 1
                 continue
             tries.faults += 1
-            wait_s = self._backoff(tries.faults) if outcome.wait_s is None else outcome.wait_s
+            wait_s = backoff_s(self._wire, tries.faults) if outcome.wait_s is None else outcome.wait_s
             if (
                 tries.faults >= self._wire.attempts
                 or tries.spent_s + wait_s > self._wire.retry_wall_s
@@ -157,15 +157,15 @@ class OpenAICompatibleModel:
 
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | Late | Rejection:
+    ) -> Completion | Fault | UnclearTimeout | Rejection:
         """Make one attempt when its turn has come; fail without an attempt while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
             asked_at = time.monotonic()
-            if self._log.silent and not await self._is_there(settings):
+            if self._log.silent and not await self._probe_endpoint(settings):
                 tries.spent_s += time.monotonic() - asked_at
                 return Fault(_SILENT, problem="unreachable")
-            held_back = await self._admission(guessed, tries.apart)
+            held_back = await self._admission(guessed, tries.next_alone)
             if not self._log.silent:
                 break
             self.limit.release()
@@ -173,7 +173,7 @@ class OpenAICompatibleModel:
         tries.first_at = tries.first_at or began
         try:
             self._refuse_fruitless(tries)
-            if tries.apart and not self._log.clear and not await self._is_there(settings):
+            if tries.next_alone and not self._log.clear and not await self._probe_endpoint(settings):
                 return Fault(_SILENT, problem="unreachable")
             tries.attempts += 1
             outcome = await self._attempt(messages, tools, settings, tries)
@@ -188,8 +188,8 @@ class OpenAICompatibleModel:
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
             # Time-outs have a separate budget, and waits caused by our own limits do not count.
             tries.spent_s -= self._wire.timeout_s
-        if tries.apart and (isinstance(outcome, Late) or getattr(outcome, "finish_reason", "") == "timeout"):
-            self._late_apart += 1
+        timed_out = isinstance(outcome, UnclearTimeout) or getattr(outcome, "finish_reason", "") == "timeout"
+        self._timeouts_alone += tries.next_alone and timed_out
         return outcome
 
     def _took_longer(self, messages: Sequence[Message], refusal: Rejection) -> bool:
@@ -209,36 +209,38 @@ class OpenAICompatibleModel:
             self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
-    def _count_late(self, late: Late, tries: Tries) -> None:
+    def _count_timeout(self, timeout: UnclearTimeout, tries: Tries) -> None:
         """Record a time-out and decide whether the next attempt is sent alone.
 
         Raises:
             InfrastructureError: the request has timed out alone too often.
         """
-        tries.in_company += not late.alone
-        tries.alone += late.alone
-        tries.exceptional |= late.alone or late.exceptional
-        self._fruitless += late.alone
+        tries.in_company += not timeout.alone
+        tries.alone += timeout.alone
+        tries.exceptional |= timeout.alone or timeout.exceptional
+        self._fruitless += timeout.alone
         if tries.alone >= TRIES_ALONE:
-            raise self._too_late(f"the last time alone, but {late.doubt}")
-        tries.apart = late.exceptional or late.alone or tries.in_company >= TRIES_IN_COMPANY
+            raise self._too_late(f"the last time alone, but {timeout.doubt}")
+        tries.next_alone = timeout.exceptional or timeout.alone or tries.in_company >= TRIES_IN_COMPANY
 
     def _refuse_fruitless(self, tries: Tries) -> None:
         """Raise :class:`InfrastructureError` once requests that time out have used up their total time."""
-        if self._fruitless >= min(MOST_FRUITLESS, self._most_late):
+        if self._fruitless >= min(MOST_FRUITLESS, self._most_timeouts_alone):
             raise self._too_late("nor to others that were asked alone")
-        if tries.apart and self._late_apart >= self._most_late:
+        if tries.next_alone and self._timeouts_alone >= self._most_timeouts_alone:
             raise self._too_late("and others that timed out alone have taken the time to try that again")
 
     @property
-    def _most_late(self) -> int:
+    def _most_timeouts_alone(self) -> int:
         return max(FEWEST_LATE, int(MOST_LATE_S / self._wire.timeout_s))
 
-    async def _admission(self, tokens: int, apart: bool) -> bool:
-        """Take one slot, or all if ``apart``, and wait for the rate limit; return True if it held the request back."""
+    async def _admission(self, tokens: int, alone: bool) -> bool:
+        """Take one slot, or all if ``alone``, and wait for the rate limit; return True if it held the request back."""
         stats = self.stats
-        if apart:
-            await self._turn_alone()
+        if alone:
+            # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
+            while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
+                await self._sleep(_LOOKS_AGAIN_S, False)
         elif not self.limit.try_acquire():
             stats.waiting += 1
             try:
@@ -259,11 +261,6 @@ class OpenAICompatibleModel:
             stats.rate_limit_waits -= 1
         return True
 
-    async def _turn_alone(self) -> None:
-        """Take all slots once no other request waits for one. Other samples may begin meanwhile."""
-        while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
-            await self._sleep(_LOOKS_AGAIN_S, False)
-
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
         self.stats.waiting += 1
         self.stats.retry_waits += 1
@@ -278,12 +275,8 @@ class OpenAICompatibleModel:
             self.stats.rate_limit_waits -= rate_limited
 
     async def _attempt(
-        self,
-        messages: Sequence[Message],
-        tools: Sequence[ToolSpec],
-        settings: ModelSettings,
-        tries: Tries,
-    ) -> Completion | Fault | Late | Rejection:
+        self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
+    ) -> Completion | Fault | UnclearTimeout | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
@@ -297,7 +290,7 @@ class OpenAICompatibleModel:
                 raise self._unreadable(str(error)) from error
             return Fault(self._redacted(str(error)), problem="unreachable" if error.unreachable else "reply")
         except TimedOut as error:
-            return await self._judged_late(self._log.given_up(sent), str(error), settings, tries)
+            return await self._classify_timeout(self._log.given_up(sent), str(error), settings, tries)
         except UntrustedServer as error:
             if self.stats.has_worked:
                 return Fault(f"the certificate is not trusted: {self._redacted(str(error))}")
@@ -325,33 +318,33 @@ class OpenAICompatibleModel:
             return read
         if read.verdict in ("context", "token_limit"):
             return read
-        if read.verdict == "rejected" and self._renames_token_limit(read.message, limit_key):
+        if read.verdict == "rejected" and self._adopts_new_limit_name(read.message, limit_key):
             return Fault(read.message, wait_s=0.0)
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(sent.at)
-        return self._judged(read, response, tries)
+        return self._fault_from_rejection(read, response, tries)
 
-    async def _judged_late(
+    async def _classify_timeout(
         self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | Late:
-        """Classify a time-out: caused by the model (completion), by the endpoint (fault), or not known yet (late)."""
+    ) -> Completion | Fault | UnclearTimeout:
+        """Classify a time-out: caused by the model (completion) or the endpoint (fault), or not clear yet."""
         if not given_up.alone:
-            self._overloaded(given_up.sent.at, bears=max(1, given_up.replies // 2))
-        if (given_up.alone or not given_up.replies) and not await self._is_there(settings):
+            self._overloaded(given_up.sent.at, most=max(1, given_up.replies // 2))
+        if (given_up.alone or not given_up.replies) and not await self._probe_endpoint(settings):
             return Fault(_SILENT, problem="unreachable", timed_out=True)
         doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
         tries.proved += not doubt
         if tries.proved < PROOFS:
-            return Late(doubt or "only once so", given_up.alone, given_up.exceptional)
+            return UnclearTimeout(doubt or "only once so", given_up.alone, given_up.exceptional)
         return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
 
-    async def _is_there(self, settings: ModelSettings) -> bool:
+    async def _probe_endpoint(self, settings: ModelSettings) -> bool:
         """True if the endpoint replies to a tiny request now; concurrent callers share one request."""
         asked_at = time.monotonic()
         async with self._probing:
-            return not self._log.silent if self._probed_at >= asked_at else await self._probed(settings)
+            return not self._log.silent if self._probed_at >= asked_at else await self._send_probe(settings)
 
-    async def _probed(self, settings: ModelSettings) -> bool:
+    async def _send_probe(self, settings: ModelSettings) -> bool:
         tiny = {"max_output_tokens": _PROBE_TOKENS, "top_logprobs": None, "stop": ()}
         body = self._encoder.encode(_PROBE, (), settings.model_copy(update=tiny))
         sent = self._log.send()
@@ -397,11 +390,11 @@ class OpenAICompatibleModel:
             self.limit.replied(took_s)
             stats.limit = self.limit.current
 
-    def _overloaded(self, began: float, bears: int = MOST) -> None:
-        self.limit.overloaded(time.monotonic() - began, bears)
+    def _overloaded(self, began: float, most: int = MOST) -> None:
+        self.limit.overloaded(time.monotonic() - began, most)
         self.stats.limit = self.limit.current
 
-    def _judged(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
+    def _fault_from_rejection(self, rejection: Rejection, response: Response, tries: Tries) -> Completion | Fault:
         message = self._redacted(rejection.message)
         match rejection.verdict:
             case "filtered" | "length" as reason:
@@ -488,17 +481,12 @@ class OpenAICompatibleModel:
             hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
         )
 
-    def _renames_token_limit(self, message: str, used: str | None) -> bool:
+    def _adopts_new_limit_name(self, message: str, used: str | None) -> bool:
         """True if the endpoint wants the token limit under its newer name (as OpenAI's reasoning models do)."""
         if used != "max_tokens" or "max_completion_tokens" not in message:
             return False
         self._encoder.respell("max_tokens", "max_completion_tokens")
         return True
-
-    def _backoff(self, attempt: int) -> float:
-        """Return the seconds to wait after the ``attempt``-th failed attempt."""
-        longest = min(self._wire.longest_wait_s, self._wire.first_wait_s * 2 ** (attempt - 1))
-        return longest * random.uniform(0.5, 1.0)
 
     def _redacted(self, text: str) -> str:
         return one_line(text, self._endpoint.secret)

@@ -71,7 +71,7 @@ class RequestParts:
     def _text(self) -> str:
         return _plain(" ".join(message.text for message in self.messages))
 
-    def holds(self, wording: str) -> bool:
+    def contains(self, wording: str) -> bool:
         """True if the request itself contains the wording."""
         return _plain(wording) in self._text
 
@@ -326,7 +326,7 @@ def _room(groups: dict[str, str | None], asked_for: int | None) -> int | None:
 
 def _first_unquoted(wording: re.Pattern[str], text: str, request: RequestParts) -> re.Match[str] | None:
     """Return the first match of the wording in ``text`` that is not a quotation of the request."""
-    return next((match for match in wording.finditer(text) if not request.holds(match[0])), None)
+    return next((match for match in wording.finditer(text) if not request.contains(match[0])), None)
 
 
 def _plain(text: str) -> str:

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 
 from agrotools.core import ToolSpec, UsageError
 from agrotools.core.files import cache_dir
-from agrotools.models.base import Completion, Message, Model, ModelAround, ModelSettings, request_text
+from agrotools.models.base import Completion, Message, Model, ModelSettings, ModelWrapper, request_text
 
 KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
 """Finish reasons of replies that are stored. ``timeout`` has no reply; ``context`` depends on how a server was started,
@@ -153,7 +153,7 @@ def _fault(path: Path, reason: str) -> str:
     return f"the response cache {path} fails: {reason}; the run goes on without it"
 
 
-class CachedModel(ModelAround):
+class CachedModel(ModelWrapper):
     """A model behind a response cache.
 
     Args:

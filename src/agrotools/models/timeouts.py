@@ -4,6 +4,7 @@ Ordinary requests also time out at an endpoint that queues them, is slow or is u
 the model only if the request was alone for its full time, at an endpoint that answers others normally before and after.
 """
 
+import random
 import time
 from collections import deque
 from collections.abc import Callable
@@ -11,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from agrotools.core import EndpointProblem
-from agrotools.models.base import Completion, FinishReason
+from agrotools.models.base import Completion, FinishReason, WireSettings
 
 TRIES_IN_COMPANY = 3
 """Time-outs of a request among others before it is sent alone."""
@@ -42,7 +43,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Late:
+class UnclearTimeout:
     """A time-out that may be caused by the endpoint; ``doubt``: the reason."""
 
     doubt: str
@@ -68,7 +69,7 @@ class Tries:
     """Number of time-outs that only the model can explain."""
     exceptional: bool = False
     """True if the request timed out alone, or while most others were answered."""
-    apart: bool = False
+    next_alone: bool = False
     """True if the next attempt is sent alone."""
     spent_s: float = 0.0
     """Seconds spent on failed attempts and on the waits after them."""
@@ -82,6 +83,12 @@ class Tries:
     def ended(self, reason: FinishReason, detail: str) -> Completion:
         """Return the completion of a request that was refused or timed out."""
         return Completion(finish_reason=reason, detail=detail, seconds=self.seconds, attempts=self.attempts)
+
+
+def backoff_s(wire: WireSettings, attempt: int) -> float:
+    """Return the seconds to wait after the ``attempt``-th failed attempt."""
+    longest = min(wire.longest_wait_s, wire.first_wait_s * 2 ** (attempt - 1))
+    return longest * random.uniform(0.5, 1.0)
 
 
 def hint_after(fault: Fault) -> str:

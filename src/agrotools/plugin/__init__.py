@@ -55,7 +55,7 @@ from agrotools.plugin.contracts import (
     deferred,
     plugin_of,
     plugins,
-    plugins_about,
+    plugins_for_slot_types,
     plugins_of_metrics,
     plugins_of_slots,
 )
@@ -170,7 +170,7 @@ __all__ = [
     "paper",
     "plugin_of",
     "plugins",
-    "plugins_about",
+    "plugins_for_slot_types",
     "plugins_of_metrics",
     "plugins_of_slots",
     "published_rows",

@@ -73,7 +73,7 @@ class MetricInfo:
     slots: Callable[[Slot], bool] | None = None
     """Predicate for the slots that count; a sample without such a slot has no row. None if it is not a mean
     over slots."""
-    stands_for_sample: bool = False
+    scores_sample: bool = False
     """True if the metric scores the sample as a whole; a report calls a sample with the value 1 "right"."""
     compared_in: tuple[Mode, ...] = ()
     """Modes in which runs are compared pair by pair by this metric."""
@@ -142,9 +142,9 @@ class JudgedMetric(NamedTuple):
     """Metric that a judge gives: the slots it applies to, and how the grades of a sample (each in [0, 1]) are
     combined."""
 
-    belongs: Callable[[Slot], bool]
-    together: Callable[[Sequence[float]], float] = fmean
-    asked_as: str | None = None
+    applies_to: Callable[[Slot], bool]
+    combine: Callable[[Sequence[float]], float] = fmean
+    replies_of: str | None = None
     """Metric whose judge replies this one shares and interprets differently; None if it has its own questions."""
     of_slots: Callable[[Sequence[Slot], Sequence[float]], Sequence[float]] | None = None
     """Function that converts a sample's grades to one score per slot; None if the grades are the scores."""
@@ -194,7 +194,7 @@ class RecordErrors:
 
     add: "Callable[[Record, Errors], None]"
     """Function that counts the errors of a valid record."""
-    not_looked_for: Mapping[str, str] = field(default_factory=dict)
+    undetectable: Mapping[str, str] = field(default_factory=dict)
     """Error classes that cannot be detected in such records, each with the reason."""
 
 
@@ -238,7 +238,7 @@ class Reporting:
 
     settings: "tuple[Setting, ...]" = ()
     """Tables of metrics with one row per run."""
-    beside: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    variants: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     """Variants shown below a metric in the same cell, by metric id: pairs of a word and the id of the variant."""
     parts: tuple[PartColumn, ...] = ()
     tables: "Callable[[Sequence[Summary], Notes], list[RenderableType]] | None" = None
@@ -279,8 +279,8 @@ class PredictionFormat:
     compare: "Callable[[PredictionInput], Compared]"
     differences: Mapping[str, str] = field(default_factory=dict)
     """Metrics as published, in the order of tables, each with a description of how the corrected metric differs."""
-    published_end: str = ""
-    corrected_end: str = "_corrected"
+    published_suffix: str = ""
+    corrected_suffix: str = "_corrected"
     """Suffixes of published and corrected metric ids."""
     refused: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """Options that do not apply (``data``, ``judgements``, ``embedder``), each with a message and a hint."""
@@ -463,7 +463,7 @@ def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
     return [plugin for plugin in plugins() if not types.isdisjoint(plugin.slots)] if types else []
 
 
-def plugins_about(types: frozenset[str]) -> list[BenchmarkPlugin]:
+def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
     """Return the plug-ins that may have metrics for slots of these types.
 
     Of the benchmarks in this package only those with such metrics are imported; plug-ins of other packages always are.

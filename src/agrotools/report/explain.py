@@ -39,7 +39,7 @@ from agrotools.report.layout import (
     value_text,
 )
 from agrotools.report.trace import step_by_step_trace, trajectory_trace
-from agrotools.scoring import METRICS, stands_for_sample
+from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.judging import Judgement
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":
 
     epoch = f" · epoch {record.epoch}" if record.epoch else ""
     of_sample = {row.metric: row.value for row in scores if row.slot is None and row.step is None}
-    of_sample = {METRICS[name].label: value for name, value in of_sample.items() if stands_for_sample(name)}
+    of_sample = {METRICS[name].label: value for name, value in of_sample.items() if scores_sample(name)}
     score = "".join(f" · {label} {percent(value)}" for label, value in of_sample.items())
     ended = f" · {record.trajectory.termination}" if record.trajectory and not record.invalid else ""
     ended = " · invalid" if record.invalid else ended

@@ -38,7 +38,8 @@ def compared_tables(compared: "Compared", name: str) -> Iterator["RenderableType
             table.add_row(*_row(compared, metric))
     yield table if table.row_count else Text(f"{table.title}: no figures", style="bold")
     yield line("")
-    ids = f"{form.family}.NAME{form.corrected_end} where corrected, {form.family}.NAME{form.published_end} as published"
+    prefix = f"{form.family}.NAME"
+    ids = f"{prefix}{form.corrected_suffix} where corrected, {prefix}{form.published_suffix} as published"
     if table.row_count:
         yield line(f"Percent, with 95 % intervals over samples; n: what it is a share of. Ids: {ids}.")
     yield from map(line, _missing(compared))
@@ -72,7 +73,7 @@ def _has_figure(compared: "Compared", metric: str) -> bool:
 def _ends(compared: "Compared") -> tuple[str, str]:
     """Return the suffixes of the ids of published and of corrected metrics."""
     form = prediction_format(compared.format)
-    return form.published_end, form.corrected_end
+    return form.published_suffix, form.corrected_suffix
 
 
 def _row(compared: "Compared", metric: str) -> list["RenderableType"]:

@@ -102,7 +102,7 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     """Return label and id of the variants printed below a metric in its cell."""
     if metric in _BESIDE:
         return _BESIDE[metric]
-    return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.beside.get(metric, ())]
+    return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.variants.get(metric, ())]
 
 
 def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:

@@ -24,19 +24,19 @@ _SILENT_BEFORE_GIVING_UP = 3
 
 
 @contextmanager
-def ready(helper: PricedModel, ledger: Path) -> Generator[Model]:
+def open_model(helper: PricedModel, ledger: Path) -> Generator[Model]:
     """Yield the model of ``helper`` behind the cache, paid from its budget; spending is written to ``ledger``.
 
     Raises:
         RunStoreError: the ledger cannot be read.
     """
-    with ready_for_repeats(helper, ledger) as model:
+    with open_models(helper, ledger) as model:
         yield model(0)
 
 
 @contextmanager
-def ready_for_repeats(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
-    """Yield a function from repeat number to model, as in :func:`ready`; replies are cached per repeat.
+def open_models(helper: PricedModel, ledger: Path, cache: str = CACHE) -> Generator[Callable[[int], Model]]:
+    """Yield a function from repeat number to model, as in :func:`open_model`; replies are cached per repeat.
 
     Raises:
         RunStoreError: the ledger cannot be read.

@@ -191,7 +191,7 @@ class _Run(NamedTuple):
         if self.accounts.contact is not None:
             await _expect(items, self.benchmark, source, self.accounts.contact)
             if not cached:  # otherwise all replies may be in the cache
-                await self.accounts.contact.meet(sampling)
+                await self.accounts.contact.probe_endpoint(sampling)
         if source.base_url and not (source.price and source.price.is_free):
             from agrotools.runner.estimate import estimate
 

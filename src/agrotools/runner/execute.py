@@ -85,16 +85,16 @@ class Pace:
 
     def leave(self) -> None:
         self.in_flight -= 1
-        self.look_again()
+        self.admit_waiting()
 
     def tool_begins(self) -> None:
         self._in_tools += 1
-        self.look_again()
+        self.admit_waiting()
 
     def tool_ends(self) -> None:
         self._in_tools -= 1
 
-    def look_again(self) -> None:
+    def admit_waiting(self) -> None:
         """Admit waiting samples up to the current limit."""
         for _ in range(self.allowed - self.in_flight):
             if not self._waiting:
@@ -333,7 +333,7 @@ class _Endpoint:
         stats = self.context.source.stats
         return stats.replies if stats else 0
 
-    def saw(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
+    def record_outcome(self, record: Record, replies_at_start: int) -> InfrastructureError | None:
         # Replies to other samples show that the endpoint is reachable. When its capacity drops, the samples in flight
         # are the ones that fail, many in a row, which says nothing about the rest.
         if self.context.source.stats is None or record.invalid is None or self.replies > replies_at_start:
@@ -429,7 +429,7 @@ async def _work(
                 return
             context.store.append(record, requests)
             on_finished(record)
-            if error := endpoint.saw(record, replies_at_start):
+            if error := endpoint.record_outcome(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error
             if context.source.base_url is None:
                 # Without network waits, control must be yielded for records, progress and interrupts.
@@ -446,7 +446,7 @@ async def _tick(
     seen = False
     while True:
         await asyncio.sleep(_TICK_S)
-        context.pace.look_again()
+        context.pace.admit_waiting()
         on_tick()
         if stop is not None and stop.is_set() and not seen:
             seen = True

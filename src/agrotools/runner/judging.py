@@ -17,7 +17,7 @@ from agrotools.core.files import LineFile, artifact_path, write_whole
 from agrotools.models import Completion, ContentPart, ImagePart, Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.response_cache import KEPT
-from agrotools.runner.auxiliary_model import ask_each, ready_for_repeats
+from agrotools.runner.auxiliary_model import ask_each, open_models
 from agrotools.runner.execute import interrupts
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
@@ -157,7 +157,7 @@ async def _ask(
         nonlocal stopping
         stopping = True
 
-    with ready_for_repeats(helper, ledger, CACHE) as repeat, interrupts(interrupted):
+    with open_models(helper, ledger, CACHE) as repeat, interrupts(interrupted):
         models: dict[int, Model] = {}
 
         async def one(each: PendingQuestion) -> None:
@@ -226,7 +226,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
     unseen: list[str] = []
     room = _LONGEST_TOGETHER
     for each in question.attachments:
-        path = _place(run, each)
+        path = _path_of(run, each)
         if is_text(each):
             most = min(room, _LONGEST_TEXT)
             text = _text(path, most)
@@ -242,7 +242,7 @@ def judge_request(question: JudgeQuestion, run: Path, *, images: bool = True) ->
     return JudgeRequest([system, Message(role="user", content=tuple(parts))], tuple(unseen))
 
 
-def _place(run: Path, artifact: Artifact) -> Path | None:
+def _path_of(run: Path, artifact: Artifact) -> Path | None:
     """Return the path of an artifact in the run; None for an invalid hash or a link (runs may be untrusted)."""
     if artifact.sha256 is None or not _DIGITS.fullmatch(artifact.sha256):
         return None

@@ -51,7 +51,7 @@ class Agents:
     def _agent(self, model: Model, mode: Mode) -> ModelAgent:
         return run_protocol(self._options.protocol).agent(model, mode, self._options)
 
-    def through(self, model_of: Callable[[int], Model]) -> "Agents":
+    def with_models(self, model_of: Callable[[int], Model]) -> "Agents":
         """Return a copy of the factory with other models, by epoch."""
         return Agents(model_of, self._options)
 
@@ -212,7 +212,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             spelled,
             True,
             ("step-by-step", "end-to-end"),
-            lambda sample, _mode, _epoch: OraclePolicy(sample, told=name == "perfect-tools"),
+            lambda sample, _mode, _epoch: OraclePolicy(sample, knows_texts=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":
@@ -383,7 +383,7 @@ def accounted(
         def model_of(epoch: int) -> Model:
             return CachedModel(front, replies, epoch) if replies else front
 
-        yield Accounted(replace(source, make=agents.through(model_of)), replies, vision, contact)
+        yield Accounted(replace(source, make=agents.with_models(model_of)), replies, vision, contact)
 
 
 def _metered(probe: Callable[[], Model], price: Price, budget: "Budget") -> Model:

@@ -47,7 +47,7 @@ class ProgressLine:
     """
 
     def __init__(self, stream: TextIO) -> None:
-        self._stream = _LastingStream(stream)
+        self._stream = _SafeStream(stream)
         self._notebook: Any = notebook_display() if stream in (sys.stderr, sys.stdout) else None
         self.live = self._notebook is not None or _is_terminal(stream)
         self._console: Console | None = None
@@ -142,7 +142,7 @@ class ProgressLine:
         return _BAR_CELLS + 1 if self.cells >= _COLUMNS_WITH_BAR else 0
 
 
-class _LastingStream:
+class _SafeStream:
     """Text stream that never raises: unwritable output is dropped, and unencodable characters are escaped."""
 
     def __init__(self, stream: TextIO) -> None:

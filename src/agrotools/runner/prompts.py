@@ -27,7 +27,15 @@ import orjson
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
 from agrotools.models import Completion, Message, ModelSettings
-from agrotools.models.base import ImagePart, ModelAround, TextPart, function_list, json_bytes, message_json, with_images
+from agrotools.models.base import (
+    ImagePart,
+    ModelWrapper,
+    TextPart,
+    function_list,
+    json_bytes,
+    message_json,
+    with_images,
+)
 from agrotools.runner.records import Key, end_of_last_line
 
 PROMPTS_FILE = "prompts.jsonl"
@@ -49,7 +57,7 @@ def collect_requests() -> list[Request]:
     return requests
 
 
-class ObservedModel(ModelAround):
+class ObservedModel(ModelWrapper):
     """Model wrapper that logs each request for :func:`collect_requests`."""
 
     async def generate(

@@ -21,7 +21,7 @@ from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plug
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
@@ -67,7 +67,7 @@ def other_version_summary(run: Path) -> Summary | None:
         ) from error
 
 
-def shown_as_stored(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
+def stored_summaries(runs: Sequence[Path], needs: Sequence[str]) -> dict[Path, Summary]:
     """Return the runs whose stored scores are shown unchanged, because they have another scoring version.
 
     ``needs``: given options that require scoring again.
@@ -203,7 +203,7 @@ def score_runs(
         on_run: callback for the manifest of each run, before its records.
         on_scored: callback for every record with its score rows.
     """
-    stored = {} if again else shown_as_stored(runs, ())
+    stored = {} if again else stored_summaries(runs, ())
     rescored: list[Rescored] = []
     for run in runs:
         if run in stored:
@@ -250,7 +250,7 @@ def _score(
         if scores:
             rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
         for score in scores:
-            if (stands_for_sample(score.metric) or score.metric == TRUTH_METRIC) and (
+            if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
                 worst is None or (score.value, score.sample_id) < worst
             ):
                 worst = (score.value, score.sample_id)

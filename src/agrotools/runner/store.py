@@ -65,12 +65,12 @@ class RunStore:
                 undo.callback(self._lock.close)
                 if new_folders:
                     undo.callback(_forget_start, folder)
-                self.manifest, notes = _agreed(folder, manifest)
+                self.manifest, notes = _resolved_manifest(folder, manifest)
                 index, repairs = recover(folder)
                 self.finished: set[Key] = index.finished
                 self.failed = frozenset(key for key in index.keys if key not in self.finished)
                 self.notes = [*notes, *repairs]
-                _own_folder(folder / _ARTIFACTS)
+                _make_subfolder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
                 _remove_leftovers(folder)
                 _write_manifest(folder, self.manifest)
@@ -245,7 +245,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         ) from error
 
 
-def _agreed(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
+def _resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
     """Return the manifest of the resumed run, and a note if the stored one was damaged."""
     if not _has_manifest(folder):
         return manifest, []
@@ -348,7 +348,7 @@ def _forget_start(folder: Path) -> None:
             (folder / name).unlink()
 
 
-def _own_folder(folder: Path) -> None:
+def _make_subfolder(folder: Path) -> None:
     if folder.is_symlink():
         raise RunStoreError(
             f"{folder} is a link to another folder; a run keeps its files in its own",
@@ -375,12 +375,12 @@ def _remove_leftovers(folder: Path) -> None:
     begun = [path for name in _WRITTEN for path in folder.glob(f".{name}.*")]
     for path in [*begun, *(folder / _ARTIFACTS).glob(".*")]:
         writer = _WRITER.search(path.name)
-        if writer is None or not _lives(int(writer[1])):
+        if writer is None or not _is_running(int(writer[1])):
             with suppress(OSError):
                 path.unlink()
 
 
-def _lives(pid: int) -> bool:
+def _is_running(pid: int) -> bool:
     """True if ``pid`` is another running process."""
     if pid == os.getpid():
         return False
@@ -435,6 +435,6 @@ def _holder(path: Path) -> str:
         pid, _, machine = path.read_bytes()[:200].decode(errors="replace").strip().partition(" on ")
         if pid.isdecimal() and machine and machine != socket.gethostname():
             return f"process {pid} on {machine}"
-        if pid.isdecimal() and (int(pid) == os.getpid() or _lives(int(pid))):
+        if pid.isdecimal() and (int(pid) == os.getpid() or _is_running(int(pid))):
             return f"process {pid}"
     return "another process"

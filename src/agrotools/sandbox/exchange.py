@@ -18,7 +18,7 @@ _LONGEST_NAME = 300
 _MESSAGE_BYTES = 2**17
 """Maximum number of bytes that a worker adds to a result (message, traceback)."""
 
-Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "nonsense"]
+Cause = Literal["done", "ended", "not_started", "wall_timeout", "output_cap", "artifact_cap", "malformed"]
 
 
 @dataclass
@@ -97,9 +97,9 @@ class Exchange:
         while len(frames) >= _HEAD.size:
             kind, length = _HEAD.unpack_from(frames)
             if kind not in self._longest:
-                return "nonsense"
+                return "malformed"
             if length > self._longest[kind]:
-                return "artifact_cap" if kind in (b"A", b"F") else "nonsense"
+                return "artifact_cap" if kind in (b"A", b"F") else "malformed"
             end = _HEAD.size + length
             if len(frames) < end:
                 return None
@@ -118,7 +118,7 @@ class Exchange:
             try:
                 message = json.loads(content)
             except (ValueError, RecursionError):
-                return "nonsense"
+                return "malformed"
             outcome.reply = message if isinstance(message, dict) else {}
             return "done"
         name, _, picture = content.partition(b"\0")
@@ -126,18 +126,18 @@ class Exchange:
         return "artifact_cap" if len(outcome.figures) + len(outcome.saved) > self._limits.artifacts else None
 
     def _finish(self, cause: Cause | None) -> JobOutcome:
-        outcome, most = self._outcome, self._limits.output_bytes
+        outcome, limit = self._outcome, self._limits.output_bytes
         if self._started is not None:
             outcome.seconds = time.monotonic() - self._started
         for fd, name in self._streams.items():
             if name == "result":
                 continue
             output = self._outputs[name]
-            output += drain(fd, most - len(output))
-            if len(output) > most and cause in (None, "done"):
+            output += drain(fd, limit - len(output))
+            if len(output) > limit and cause in (None, "done"):
                 cause = "output_cap"
         outcome.cause = cause or ("ended" if self._started is not None else "not_started")
-        outcome.stdout, outcome.stderr = (bytes(self._outputs[name][:most]) for name in ("stdout", "stderr"))
+        outcome.stdout, outcome.stderr = (bytes(self._outputs[name][:limit]) for name in ("stdout", "stderr"))
         return outcome
 
 
@@ -151,11 +151,11 @@ def read_some(fd: int) -> bytes | None:
         return b""
 
 
-def drain(fd: int, most: int) -> bytes:
-    """Read the data that a pipe holds already, until there are more than ``most`` bytes."""
+def drain(fd: int, limit: int) -> bytes:
+    """Read the data that a pipe holds already, until there are more than ``limit`` bytes."""
     os.set_blocking(fd, False)
     data = bytearray()
-    while len(data) <= most and (part := read_some(fd)):
+    while len(data) <= limit and (part := read_some(fd)):
         data += part
     return bytes(data)
 

@@ -25,6 +25,7 @@ from agrotools.sandbox.runners import WARM
 
 _READY = frame(b"R")
 _EXIT_TIMEOUT_S = 1.0
+_KILL_TIMEOUT_S = 10.0
 _FINAL_OUTPUT_S = 0.2
 _SIGNALLED = 128
 """Offset that bubblewrap, like a shell, adds to the number of a signal in its exit status."""
@@ -37,6 +38,7 @@ class Worker:
         """Start the worker. Raises OSError if that fails."""
         self.runner = runner
         self._ready = False
+        self._inner = -1
         self._result, result_out = os.pipe()
         filter_in, filter_out = os.pipe()
         try:
@@ -81,6 +83,9 @@ class Worker:
             if not part or not _READY.startswith(received):
                 return False
             self._ready = received == _READY
+        if self.runner == "bubblewrap" and self._inner < 0 and (inner := _children(self.pid)):
+            with suppress(OSError):  # a system without pidfd
+                self._inner = os.pidfd_open(inner[0])
         return True
 
     def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> JobOutcome:
@@ -101,7 +106,8 @@ class Worker:
             status = self._wait(_EXIT_TIMEOUT_S)
         if status is None:
             self.kill()
-            self._wait(10.0)
+            self._wait(_KILL_TIMEOUT_S)
+        self._wait_inner()
         for stream in (self._process.stdin, self._process.stdout, self._process.stderr):
             if stream is not None:
                 with suppress(OSError):
@@ -138,6 +144,18 @@ class Worker:
                 return self._wait(_FINAL_OUTPUT_S) is not None
             time.sleep(0.0005)
         return self._process.returncode is not None
+
+    def _wait_inner(self) -> None:
+        """Wait for the process inside bubblewrap to end.
+
+        The outer one may end first; the inner one would then be seen as a process that the code left behind.
+        """
+        if self._inner >= 0:
+            poll = select.poll()
+            poll.register(self._inner, select.POLLIN)
+            poll.poll(1000 * _KILL_TIMEOUT_S)
+            os.close(self._inner)
+            self._inner = -1
 
     def read_stderr(self) -> str:
         """Return the standard error so far of a worker that did not become ready."""
@@ -190,7 +208,7 @@ class Pool:
         self._filled = False
 
     def take(self) -> Worker:
-        """Return the next prepared worker. Release it with :meth:`throw_away`.
+        """Return the next prepared worker. Release it with :meth:`discard`.
 
         Raises:
             InfrastructureError: the worker cannot be started.
@@ -201,14 +219,14 @@ class Pool:
             self.refill()
         future = self._prepared.get()
         if self._closed:
-            self._prepared.put(_never())  # for the next waiting caller
+            self._prepared.put(_closed_future())  # for the next waiting caller
         return self._result(future)
 
     def start(self, warm: tuple[str, ...] = WARM, folder: str | None = None) -> Worker:
         """Start a worker outside the pool; errors as in :meth:`take`."""
         return self._result(self._order(warm, folder))
 
-    def throw_away(self, worker: Worker) -> None:
+    def discard(self, worker: Worker) -> None:
         with self._lock:
             self._alive.discard(worker)
         worker.end()
@@ -231,13 +249,13 @@ class Pool:
         for worker in alive:
             worker.kill()
             worker.end()
-        self._prepared.put(_never())
+        self._prepared.put(_closed_future())
 
     def _order(self, warm: tuple[str, ...], folder: str | None) -> "Future[Worker]":
         future: Future[Worker] = Future()
         with self._lock:
             if self._closed:
-                return _never()
+                return _closed_future()
             self._orders.put((future, warm, folder))
         return future
 
@@ -260,13 +278,13 @@ class Pool:
                     self._alive.add(worker)
                     closed = self._closed
             if closed:
-                self.throw_away(worker)
+                self.discard(worker)
                 future.set_exception(InfrastructureError("the sandboxes were closed"))
             else:
                 future.set_result(worker)
 
 
-def _never() -> "Future[Worker]":
+def _closed_future() -> "Future[Worker]":
     future: Future[Worker] = Future()
     future.set_exception(InfrastructureError("the sandboxes were closed"))
     return future

@@ -142,7 +142,7 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     try:
         result = run_in(worker, code, "solution", NO_INPUTS, DEFAULT_LIMITS)
     finally:
-        pool.throw_away(worker)
+        pool.discard(worker)
     try:
         return dict(json.loads(result.value or ""))
     except ValueError:

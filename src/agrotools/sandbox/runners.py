@@ -53,7 +53,7 @@ class Readable:
     hidden: tuple[str, ...]
     packages: tuple[str, ...]
 
-    def pieces(self) -> tuple[list[str], list[str]]:
+    def expand(self) -> tuple[list[str], list[str]]:
         """Return readable paths without exclusions, and the folders whose entries may be listed."""
         read, listed = list(self.packages), [str(Path(package).parent) for package in self.packages]
         todo = list(self.folders)
@@ -211,7 +211,7 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
             assemble("code", architecture),
         )
     if runner == "landlock":
-        read, listed = readable().pieces()
+        read, listed = readable().expand()
         readable_paths = [str(INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
         config["read_only"] = {"read": [*read, *readable_paths], "list": listed}
     script = _python(str(INSIDE / "worker.py"), json.dumps(config))

@@ -116,7 +116,7 @@ def _run_once(pool: Pool, code: str, call: str | None, inputs: Mapping[str, byte
                 worker = pool.start(folder=folder)
         except (InfrastructureError, OSError) as error:
             return SandboxResult(None, "", (), "infrastructure", _one_line(str(error)), 0.0, pool.runner)
-        stack.callback(pool.throw_away, worker)
+        stack.callback(pool.discard, worker)
         return run_in(worker, code, call, inputs, limits)
 
 
@@ -168,9 +168,9 @@ def _termination_of(outcome: JobOutcome, limits: Limits) -> tuple[SandboxTermina
         case "output_cap":
             return "output_cap", f"the code printed more than {limits.output_bytes:,} bytes and was stopped: print less"
         case "artifact_cap":
-            most = f"{limits.artifacts} pictures of {limits.artifact_bytes:,} bytes"
-            return "artifact_cap", f"the code made more, or larger, pictures than allowed ({most})"
-        case "nonsense":
+            limit = f"{limits.artifacts} pictures of {limits.artifact_bytes:,} bytes"
+            return "artifact_cap", f"the code made more, or larger, pictures than allowed ({limit})"
+        case "malformed":
             return "error", "the code wrote to a channel that is not its own"
         case "ended" | "not_started":
             return _termination_of_status(outcome, limits)

@@ -1,7 +1,7 @@
 """Scoring of records: score rows, and metrics with intervals from them. It needs no network and no optional extra."""
 
 from agrotools.scoring.aggregate import RunAggregator, compare, summarise
-from agrotools.scoring.metrics import METRICS, stands_for_sample
+from agrotools.scoring.metrics import METRICS, scores_sample
 from agrotools.scoring.slots import SlotScore, outcome_scores, score_record, score_slot
 from agrotools.scoring.statistics import Estimate, Interval
 from agrotools.scoring.summary import (
@@ -33,6 +33,6 @@ __all__ = [
     "outcome_scores",
     "score_record",
     "score_slot",
-    "stands_for_sample",
+    "scores_sample",
     "summarise",
 ]

@@ -236,7 +236,7 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
     if mode != "step-by-step":
         reasons[IN_HEAD] = OF_SCORES
     if special := _errors_of_plugin(protocol, mode):
-        reasons |= special.not_looked_for
+        reasons |= special.undetectable
     elif mode == "no-tool":
         reasons |= {each: "no tool is offered in this mode" for each in CLASSES if each not in _WITHOUT_TOOLS}
     else:

@@ -7,7 +7,7 @@ from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
 from agrotools.core.base import count_text
-from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, stands_for_sample
+from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
@@ -34,7 +34,7 @@ class EventCounts:
         """Add a valid record and its score rows."""
         self._n += 1
         self._step_by_step = self._step_by_step or record.actions is not None
-        of_sample = next((row.value for row in rows if stands_for_sample(row.metric)), 0.0)
+        of_sample = next((row.value for row in rows if scores_sample(row.metric)), 0.0)
         self._successes += of_sample >= 1 - 1e-9
         if record.trajectory:
             self._terminations[record.trajectory.termination] += 1

@@ -19,7 +19,7 @@ from agrotools.core import (
     Slot,
     counts_in_headline,
 )
-from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_about
+from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
 from agrotools.text.answer_form import counts_as_guessable
@@ -45,7 +45,7 @@ _ENGINE_METRICS = {
         "FAS",
         "Final Answer Score: mean over the slots of a sample",
         slots=lambda slot: not slot.scored_apart and counts_in_headline(slot),
-        stands_for_sample=True,
+        scores_sample=True,
         compared_in=_MODES_OF_OUTCOMES,
     ),
     "agrotools.css": MetricInfo(
@@ -115,7 +115,7 @@ def metrics_about(slots: Sequence[Slot]) -> Mapping[str, MetricInfo]:
 @cache
 def _metrics_about(types: frozenset[str], _benchmarks: tuple[str, ...]) -> Mapping[str, MetricInfo]:
     metrics = dict(_ENGINE_METRICS)
-    for plugin in plugins_about(types):
+    for plugin in plugins_for_slot_types(types):
         for name, info in plugin.metrics.items():
             metrics.setdefault(name, info)
     return {name: info for name, info in metrics.items() if info.slots}
@@ -126,10 +126,10 @@ def own_metric(metric: str) -> bool:
     return metric in _ENGINE_METRICS
 
 
-def stands_for_sample(metric: str) -> bool:
+def scores_sample(metric: str) -> bool:
     """Return True if a metric is the score of a whole sample. If a judge grades it, it has no rows before that."""
     info = _ENGINE_METRICS.get(metric) if metric.startswith(ENGINE) else METRICS.get(metric)
-    return metric == APART_METRIC or (info is not None and info.stands_for_sample)
+    return metric == APART_METRIC or (info is not None and info.scores_sample)
 
 
 SCORING_VERSION = "3"

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, matches_keywords
 from agrotools.benchmarks._dialogs.published_scorer import is_correct
 from agrotools.core import BenchmarkError
 
@@ -70,16 +70,16 @@ from agrotools.core import BenchmarkError
     ],
 )
 def test_an_alias_is_stated(text, alias, stated):
-    assert states(text, {"whitelist": [[alias]], "blacklist": None}) is stated
+    assert matches_keywords(text, {"whitelist": [[alias]], "blacklist": None}) is stated
 
 
 def test_groups_and_blacklists():
     colours = {"whitelist": [["red"], ["blue", "azure"]], "blacklist": [["green"]]}
-    assert states("red and azure", colours)
-    assert not states("red", colours)
-    assert not states("red, blue and green", colours)
-    assert states("yes", {"whitelist": [["yes"]], "blacklist": [[]]})
-    assert states("yes", {"whitelist": [["yes"], []], "blacklist": []})
+    assert matches_keywords("red and azure", colours)
+    assert not matches_keywords("red", colours)
+    assert not matches_keywords("red, blue and green", colours)
+    assert matches_keywords("yes", {"whitelist": [["yes"]], "blacklist": [[]]})
+    assert matches_keywords("yes", {"whitelist": [["yes"], []], "blacklist": []})
 
 
 @pytest.mark.parametrize("reference", [{"whitelist": []}, {"whitelist": [[], [" "]], "blacklist": [[]]}])
@@ -100,12 +100,12 @@ words = st.text(st.sampled_from("ab 5-"), min_size=1, max_size=6).map(str.strip)
 
 @given(st.text(max_size=40), st.text(min_size=1, max_size=8).filter(str.strip))
 def test_any_text_can_be_looked_for_in_any_other(text, alias):
-    assert states(text, {"whitelist": [[alias]]}) in (True, False)
+    assert matches_keywords(text, {"whitelist": [[alias]]}) in (True, False)
 
 
 @given(st.text(min_size=1, max_size=12).filter(str.strip))
 def test_what_stands_alone_is_stated(alias):
-    assert states(alias, {"whitelist": [[alias]]})
+    assert matches_keywords(alias, {"whitelist": [[alias]]})
 
 
 @given(
@@ -113,4 +113,4 @@ def test_what_stands_alone_is_stated(alias):
 )
 def test_plain_words_are_found_as_in_the_published_rule(words, alias):
     reference = {"whitelist": [[alias]], "blacklist": None}
-    assert states(" ".join(words), reference) == is_correct(" ".join(words), reference)
+    assert matches_keywords(" ".join(words), reference) == is_correct(" ".join(words), reference)

@@ -17,11 +17,11 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     arguments_in,
     cast_arguments,
     check_call,
-    described,
+    format_tools,
     is_argument_failure,
     read_arguments,
     read_reply,
-    received,
+    strip_reply,
 )
 
 TYPES = {"image": str, "text": str, "int": int, "bool": bool}
@@ -191,7 +191,7 @@ def test_several_unknown_arguments_are_told_in_one_order():
 
 
 def test_tools_are_listed_as_a_python_list():
-    assert described([FIND]) == (
+    assert format_tools([FIND]) == (
         "[{'name': 'TextToBbox', 'description': 'finds', 'parameters': [{'name': 'image', 'description': None, 'type': "
         "'STRING'}, {'name': 'text', 'description': 'what', 'type': 'STRING'}, {'name': 'top1', 'description': None, "
         "'type': 'BOOLEAN'}], 'required': ['image', 'text'], 'parameter_description': 'If you call this tool, you must "
@@ -251,7 +251,7 @@ CALLS = st.builds(
 
 @given(st.one_of(REPLIES, CALLS))
 def test_whatever_a_model_says_comes_to_a_call_or_to_one_failure(reply: str):
-    found = checked(received(reply))
+    found = checked(strip_reply(reply))
     assert (found.arguments is None) != (found.failure is None)
     if found.failure is not None:
         assert (found.failure.type == "ARGS_ERROR") == is_argument_failure(found.failure.message)

@@ -90,49 +90,49 @@ class _Counterpart:
     same_kind: bool
 
 
-def _counterparts(theirs: Sequence[SampleFile], ours: Sequence[SampleFile]) -> dict[str, _Counterpart]:
+def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]) -> dict[str, _Counterpart]:
     counterparts: dict[str, _Counterpart] = {}
-    for position, file in enumerate(theirs):
-        of_kind = [each for each in ours if each.kind == file.kind]
-        before = sum(each.kind == file.kind for each in theirs[:position])
-        candidates, order = (of_kind, before) if of_kind else (ours, position)
+    for position, file in enumerate(donor_files):
+        of_kind = [each for each in sample_files if each.kind == file.kind]
+        before = sum(each.kind == file.kind for each in donor_files[:position])
+        candidates, order = (of_kind, before) if of_kind else (sample_files, position)
         if candidates:
             counterparts[file.name] = _Counterpart(candidates[min(order, len(candidates) - 1)], bool(of_kind))
     return counterparts
 
 
 def _adapted(
-    arguments: Arguments, spec: ToolSpec, theirs: Sequence[SampleFile], files: Mapping[str, _Counterpart]
+    arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, _Counterpart]
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
     # A file that an earlier call created is passed by reference and is not one of the sample's files.
     file_arguments = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
     file_names = [name for name, kind in spec.agreement.items() if kind == "file" and name in file_arguments]
-    of_name = {file.name: file for file in theirs}
-    looked_at = cast(str, arguments[file_names[0]]) if file_names else None
+    of_name = {file.name: file for file in donor_files}
+    image_name = cast(str, arguments[file_names[0]]) if file_names else None
     adapted: Arguments = {}
     for name, value in arguments.items():
         if name in file_names and name not in required and not files[cast(str, value)].same_kind:
             continue
-        if looked_at is not None and spec.agreement.get(name) == "box":
-            value = _scaled(value, of_name[looked_at], files[looked_at].file)
-        elif looked_at is not None and value is not None and value == _says(of_name[looked_at], name):
-            value = _says(files[looked_at].file, name)
+        if image_name is not None and spec.agreement.get(name) == "box":
+            value = _scaled(value, of_name[image_name], files[image_name].file)
+        elif image_name is not None and value is not None and value == _metadata_value(of_name[image_name], name):
+            value = _metadata_value(files[image_name].file, name)
             if value is None:
                 continue
         adapted[name] = _renamed(value, files)
     return adapted
 
 
-def _says(file: SampleFile, name: str) -> JsonValue:
+def _metadata_value(file: SampleFile, name: str) -> JsonValue:
     """Return the file's metadata value for an argument name; None if there is none."""
     if name not in _METADATA:
         return None
     return getattr(file.intrinsics, name, None) if name.endswith("_px") else getattr(file, name)
 
 
-def _scaled(box: JsonValue, theirs: SampleFile, ours: SampleFile) -> JsonValue:
-    sizes = (theirs.width_px, theirs.height_px, ours.width_px, ours.height_px)
+def _scaled(box: JsonValue, donor_file: SampleFile, sample_file: SampleFile) -> JsonValue:
+    sizes = (donor_file.width_px, donor_file.height_px, sample_file.width_px, sample_file.height_px)
     if not isinstance(box, list) or len(box) != 4 or None in sizes or sizes[:2] == sizes[2:]:
         return box
     if not all(isinstance(side, int | float) for side in box):

@@ -49,15 +49,15 @@ from agrotools.tools import tool_specs
 class OraclePolicy:
     """Policy that makes the reference calls in order and derives the answer from their results.
 
-    ``told``: it also knows the gold of texts that cannot be derived from tool results.
+    ``knows_texts``: it also knows the gold of texts that cannot be derived from tool results.
     """
 
-    def __init__(self, sample: Sample, *, told: bool = False) -> None:
+    def __init__(self, sample: Sample, *, knows_texts: bool = False) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = sample.answer
         self._steps = sample.reference.steps
-        self._told = told
+        self._knows_texts = knows_texts
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         observations = [step.observation for step in history if step.kind == "call"]
@@ -67,7 +67,7 @@ class OraclePolicy:
             arguments = live_arguments(step, results)
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
-        return Answer(text=answer_from(self._slots, results, told=self._told))
+        return Answer(text=answer_from(self._slots, results, knows_texts=self._knows_texts))
 
 
 class RightAnswerPolicy:
@@ -93,15 +93,15 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
         return None
 
 
-def answer_from(slots: Sequence[Slot], results: Results, *, told: bool = False) -> str:
+def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> str:
     """Return the answer that ``results`` imply, in the answer form. A slot without a derivable value stays unanswered.
 
-    Keywords and texts without an expression take the last text that a call returned, or the gold if ``told``.
+    Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
     """
     values: dict[str, JsonValue] = {}
     for slot in slots:
         if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
-            values[slot.name] = _right_text(slot) if told else _last_text(results)
+            values[slot.name] = _right_text(slot) if knows_texts else _last_text(results)
         if slot.from_ is None or slot.made_by_tools:
             continue
         try:

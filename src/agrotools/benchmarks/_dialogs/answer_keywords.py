@@ -47,7 +47,7 @@ _LONGEST = 60
 """Number of characters above which a number is compared as text."""
 
 
-class Stated(NamedTuple):
+class StatedNumber(NamedTuple):
     """Number in a text: its value, its money and percent signs, and its span."""
 
     value: Decimal
@@ -80,7 +80,7 @@ def check(reference: Any, where: str) -> None:
             )
 
 
-def states(answer: str, reference: Any) -> bool:
+def matches_keywords(answer: str, reference: Any) -> bool:
     """Return True if ``answer`` states an alias of each group of the whitelist and none of the blacklist.
 
     ``reference`` must have passed :func:`check`. Empty groups and empty aliases are ignored.
@@ -88,13 +88,13 @@ def states(answer: str, reference: Any) -> bool:
     text = normalise(answer[:LONGEST_ANSWER])
     numbers = _numbers(text)
     whitelist = _groups(reference, "whitelist")
-    heaps = Stacks(text, [alias for group in whitelist for alias in group])
+    stacks = Stacks(text, [alias for group in whitelist for alias in group])
     polarities = {answered for answered, _ in plain_answers(text)}
     both = {asks_yes_or_no(group) for group in whitelist} >= {True, False}
     for group in whitelist:
         if asks_yes_or_no(group) is not None and len(polarities) > 1 and not both:
             return False
-        if not any(states_alias(alias, text, numbers, heaps) for alias in group):
+        if not any(states_alias(alias, text, numbers, stacks) for alias in group):
             return False
     return not any(_states_any(group, text, numbers) for group in _groups(reference, "blacklist"))
 
@@ -105,17 +105,17 @@ def _groups(reference: Any, name: str) -> list[list[str]]:
     return [group for group in named_groups if group]
 
 
-def _states_any(aliases: list[str], text: str, numbers: list[Stated]) -> bool:
+def _states_any(aliases: list[str], text: str, numbers: list[StatedNumber]) -> bool:
     return any(True for alias in aliases for _ in _find_alias(alias, text, numbers))
 
 
-def states_alias(alias: str, text: str, numbers: list[Stated], heaps: Stacks) -> bool:
+def states_alias(alias: str, text: str, numbers: list[StatedNumber], stacks: Stacks) -> bool:
     places = list(_find_alias(alias, text, numbers))
     places = places[:MOST_PLACES] + places[MOST_PLACES:][-MOST_PLACES:]
-    return any(not heaps.holds(start, end) for start, end in places)
+    return any(not stacks.holds(start, end) for start, end in places)
 
 
-def _find_alias(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[int, int]]:
+def _find_alias(alias: str, text: str, numbers: list[StatedNumber]) -> Iterator[tuple[int, int]]:
     """Yield start and end of each place where ``text`` states ``alias``."""
     number, pattern = _alias_pattern(alias)
     if number is None:
@@ -131,13 +131,13 @@ def _find_alias(alias: str, text: str, numbers: list[Stated]) -> Iterator[tuple[
 
 
 @lru_cache(maxsize=20_000)
-def _alias_pattern(alias: str) -> tuple[Stated | None, re.Pattern[str]]:
+def _alias_pattern(alias: str) -> tuple[StatedNumber | None, re.Pattern[str]]:
     text = normalise(alias).strip()
     match = _ALIAS.fullmatch(text)
     if match and len(text) <= _LONGEST and not re.match(r"0\d", match["value"]):
         value = Decimal(match["value"].replace(",", ""))
         value = -value if match["sign"] == "-" else value
-        return Stated(value, match["money"] or "", bool(match["percent"])), re.compile("")
+        return StatedNumber(value, match["money"] or "", bool(match["percent"])), re.compile("")
     words = r"\s+".join(map(re.escape, text.split()))
     return None, re.compile(_left_boundary(text[:1]) + words + _right_boundary(text[-1:]))
 
@@ -163,8 +163,8 @@ def _unit() -> re.Pattern[str]:
 _WORD = re.compile(WORD)
 
 
-def _numbers(text: str) -> list[Stated]:
-    numbers: list[Stated] = []
+def _numbers(text: str) -> list[StatedNumber]:
+    numbers: list[StatedNumber] = []
     for match in _NUMBER.finditer(text):
         end = match.end()
         if len(match["value"]) > _LONGEST or re.match(r"0\d", match["value"]):
@@ -174,7 +174,7 @@ def _numbers(text: str) -> list[Stated]:
         value = Decimal(match["value"].replace(",", ""))
         minus = match["sign"] in ("-", "minus ", "negative ") and not _subtracts(text, match)
         percent = bool(_PERCENT.match(text, end))
-        numbers.append(Stated(-value if minus else value, match["money"] or "", percent, match.start(), end))
+        numbers.append(StatedNumber(-value if minus else value, match["money"] or "", percent, match.start(), end))
     return numbers
 
 

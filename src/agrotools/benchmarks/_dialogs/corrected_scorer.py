@@ -19,7 +19,7 @@ from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
-from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, states
+from agrotools.benchmarks._dialogs.answer_keywords import check, is_scorable, matches_keywords
 from agrotools.benchmarks._dialogs.prediction_files import Message, gold_messages, read_message, read_messages
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue, Rules
 from agrotools.core import AgreementKind, BenchmarkError, ToolSpec
@@ -65,7 +65,7 @@ def _is_flat_enough(value: Any, levels: int = _DEEPEST) -> bool:
     return levels > 0 and all(_is_flat_enough(item, levels - 1) for item in value) if is_list(value) else True
 
 
-class Same(NamedTuple):
+class CallComparison(NamedTuple):
     """Comparison of the arguments of two calls.
 
     ``equal``: they differ at most in explicit defaults, folders, and spaces in boxes. ``agree``: they agree by the
@@ -76,16 +76,16 @@ class Same(NamedTuple):
     agree: bool
 
 
-def compare(name: str, predicted: Any, reference: Any) -> Same:
+def compare(name: str, predicted: Any, reference: Any) -> CallComparison:
     """Compare the arguments of two calls of the tool ``name``; arguments that are not an object never agree."""
     first, second = canonical(name, predicted), canonical(name, reference)
     if first is None or second is None:
-        return Same(equal=False, agree=False)
+        return CallComparison(equal=False, agree=False)
     if same_json(first, second):
-        return Same(equal=True, agree=True)
+        return CallComparison(equal=True, agree=True)
     spec = published_specs().get(name)
     agrees = spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
-    return Same(equal=False, agree=agrees)
+    return CallComparison(equal=False, agree=agrees)
 
 
 def as_text(name: str, arguments: Any) -> str:
@@ -238,7 +238,7 @@ def _answer_parts(
         return "no_text_answer"
     text = message.text if message.kind == "answer" and not message.failed else ""
     if is_object(text_reference):
-        score = float(bool(text.strip()) and states(text, text_reference))
+        score = float(bool(text.strip()) and matches_keywords(text, text_reference))
         parts.update(dict.fromkeys(names, Part(score, 1)))
         return "objective"
     if similarity is not None:

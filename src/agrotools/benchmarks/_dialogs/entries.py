@@ -20,11 +20,11 @@ from agrotools.benchmarks._dialogs.loading import (
     error_text,
     first_reason,
     is_too_deep,
-    quoted,
+    quote,
     samples_of,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
-from agrotools.benchmarks.checking import shortened
+from agrotools.benchmarks.checking import shorten
 from agrotools.core import (
     AnswerType,
     Arguments,
@@ -157,7 +157,7 @@ def _read_entry(
             metadata=metadata,
         )
     except (ValidationError, RecursionError) as error:
-        findings.fault(shortened(first_reason(error), 120))
+        findings.fault(shorten(first_reason(error), 120))
         return None
     return ReadEntry(sample, gold.kind)
 
@@ -178,7 +178,7 @@ def _files(
     for item in _items(value):
         path: Any = item.get("path") if is_object(item) else item
         if not is_text(path):
-            findings.fault(f"a file without a path: {quoted(item)}")
+            findings.fault(f"a file without a path: {quote(item)}")
             continue
         if path in names:
             findings.note("it names a file twice")
@@ -201,7 +201,7 @@ def _files(
 def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
     """Return the tools that the entry lists, in its order, followed by those that it calls without listing them."""
     if value is not None and not is_object(value) and not is_list(value):
-        findings.fault(f"its tools are no list: {quoted(value)}")
+        findings.fault(f"its tools are no list: {quote(value)}")
     # An object has the tools by name, as in toolmeta.json.
     listed: list[str] = []
     for item in _items([*value] if isinstance(value, dict) else value):
@@ -209,7 +209,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
         if is_text(name) and name.strip():
             listed.append(name.strip())
         else:
-            findings.fault(f"a tool without a name: {quoted(item)}")
+            findings.fault(f"a tool without a name: {quote(item)}")
     if any(tool not in listed for tool in called) and listed:
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
@@ -219,7 +219,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
             findings.note("tools that are not here are not offered")
         return [tool for tool in tools if tool not in missing]
     for tool in missing:
-        findings.fault(f"there is no tool {quoted(tool)}")
+        findings.fault(f"there is no tool {quote(tool)}")
     if not tools and not findings.broken:
         findings.fault("it lists no tools and calls none")
     return tools
@@ -408,7 +408,7 @@ def _gold(
         if texts:
             return _texts(texts)
         raise BenchmarkError("the texts of its gt_answer are all empty")
-    raise BenchmarkError(f"its gt_answer has an unknown form: {quoted(answer)}")
+    raise BenchmarkError(f"its gt_answer has an unknown form: {quote(answer)}")
 
 
 def _texts(texts: Sequence[str]) -> Gold:
@@ -417,7 +417,7 @@ def _texts(texts: Sequence[str]) -> Gold:
 
 def _keywords(answer: dict[str, JsonValue], questions: Sequence[str]) -> KeywordsSlot:
     if "whitelist" not in answer:
-        raise BenchmarkError(f"its gt_answer has no whitelist: {quoted(list(answer))}")
+        raise BenchmarkError(f"its gt_answer has no whitelist: {quote(list(answer))}")
     return KeywordsSlot(
         name="answer",
         label="the answer",
@@ -433,8 +433,8 @@ def _groups(value: Any, which: str) -> tuple[tuple[str, ...], ...]:
         return ()
     groups = _items(value)
     if not is_list(value) or not all(map(is_list, groups)):
-        raise BenchmarkError(f"its {which} is no list of lists: {quoted(value)}")
+        raise BenchmarkError(f"its {which} is no list of lists: {quote(value)}")
     for group in groups:
         if not all(isinstance(alias, str | int | float) for alias in group):
-            raise BenchmarkError(f"its {which} holds something else than texts: {quoted(group)}")
+            raise BenchmarkError(f"its {which} holds something else than texts: {quote(group)}")
     return tuple(tuple(map(str, group)) for group in groups)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import fill, halt_of, observation_data, render, reply_of
-from agrotools.agents.modes import read_apart, written
+from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks._dialogs.lagent_format import (
     ACTION,
@@ -20,15 +20,15 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     INVALID_ACTION,
     NO_ACTION,
     RESPONSE,
-    Checked,
+    CheckedCall,
     Declared,
     DeclaredTool,
     check_call,
     declared_by,
     declared_tools,
-    described,
+    format_tools,
     read_reply,
-    received,
+    strip_reply,
 )
 from agrotools.core import (
     Action,
@@ -95,7 +95,9 @@ class LagentAgent:
         completion = await self.model.generate(messages, (), self.settings)
         reply = reply_of(completion, completion.text)
         halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
-        return halt or await read_apart(lambda: self._action(view, history, completion, reply), written(completion))
+        return halt or await parse_in_thread(
+            lambda: self._action(view, history, completion, reply), output_length(completion)
+        )
 
     async def request_for(self, view: SampleView, history: Sequence[Step]) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends; no tool is offered as a native function."""
@@ -126,7 +128,7 @@ class LagentAgent:
         return self._tools[toolset]
 
     def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
-        parsed_reply = read_reply(received(completion.text))
+        parsed_reply = read_reply(strip_reply(completion.text))
         thought = "\n".join(part for part in (completion.thought.strip(), parsed_reply.thought.strip()) if part)
         if parsed_reply.kind == "answer":
             return Answer(text=parsed_reply.text.strip(), thought=thought, reply=reply)
@@ -150,7 +152,7 @@ def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
     return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
 
 
-def _refusal(checked: Checked) -> ErrorInfo | None:
+def _refusal(checked: CheckedCall) -> ErrorInfo | None:
     if checked.failure is None:
         return None
     kind: ToolErrorKind = "invalid_argument"
@@ -181,7 +183,7 @@ def _known_files(view: SampleView, history: Sequence[Step]) -> set[str]:
 def system_message(tools: Sequence[DeclaredTool]) -> Message:
     """Return the system message, which lists the tools and explains how to call them."""
     names = str([tool.name for tool in tools])
-    return Message.of("system", render("lagent/system", tool_description=described(tools), action_names=names))
+    return Message.of("system", render("lagent/system", tool_description=format_tools(tools), action_names=names))
 
 
 def files_text(paths: Sequence[str]) -> str:
@@ -208,7 +210,7 @@ def end_to_end_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[
     """Return the model's replies so far with their results, in the form of end-to-end mode."""
     messages: list[Message] = []
     for step in steps:
-        reply_text = received(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
+        reply_text = strip_reply(step.reply.text) if step.reply else _call_text(step, paths) if step.call else step.text
         came = result_text(step) if step.call else step.reason
         messages += [Message.of("assistant", reply_text), Message.of("system", f"{RESPONSE}{came}\n")]
     return messages

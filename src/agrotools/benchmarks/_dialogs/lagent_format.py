@@ -72,7 +72,7 @@ class Failure(NamedTuple):
     message: str
 
 
-class Checked(NamedTuple):
+class CheckedCall(NamedTuple):
     """Call after all checks that precede the run of its tool.
 
     ``raw_arguments``: arguments as the model wrote them, as text if they cannot be parsed. ``arguments``: arguments
@@ -102,7 +102,7 @@ def read_reply(text: str) -> ParsedReply:
     return ParsedReply("call", thought, tool.strip(), action_input.strip().strip('"'))
 
 
-def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> Checked:
+def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callable[[str], bool]) -> CheckedCall:
     """Check the call of a reply that is not an answer, up to the point where its tool would run.
 
     Args:
@@ -111,21 +111,21 @@ def check_call(reply: ParsedReply, tools: Sequence[DeclaredTool], exists: Callab
         exists: function that returns True if a file exists at a path in an argument.
     """
     if reply.kind != "call":
-        return Checked(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
+        return CheckedCall(NO_ACTION, {"text": ""}, None, Failure("API_ERROR", FOLLOW_FORMAT))
     # "OCR.run" also names the tool OCR, because the function of every tool is called run.
     name, dot, function = reply.tool.partition(".")
     tool = next((each for each in tools if each.name == name), None)
     if tool is None or "." in function:
-        return Checked(INVALID_ACTION, {"text": reply.text}, None, Failure("API_ERROR", reply.text or CHECK_NAME))
+        return CheckedCall(INVALID_ACTION, {"text": reply.text}, None, Failure("API_ERROR", reply.text or CHECK_NAME))
     if dot and function != "run":
-        return Checked(name, reply.text, None, Failure("API_ERROR", f"invalid API: {function}"))
+        return CheckedCall(name, reply.text, None, Failure("API_ERROR", f"invalid API: {function}"))
     call_arguments = read_arguments(tool.parameters, reply.text)
     if isinstance(call_arguments, Failure):
-        return Checked(name, reply.text, None, call_arguments)
+        return CheckedCall(name, reply.text, None, call_arguments)
     cast_values = cast_arguments(tool.parameters, call_arguments, exists)
     if isinstance(cast_values, Failure):
-        return Checked(name, call_arguments, None, cast_values)
-    return Checked(name, call_arguments, cast_values, None)
+        return CheckedCall(name, call_arguments, None, cast_values)
+    return CheckedCall(name, call_arguments, cast_values, None)
 
 
 def read_arguments(parameters: Sequence[Parameter], text: str) -> Arguments | Failure:
@@ -191,7 +191,7 @@ def _cast(kind: str, value: JsonValue, exists: Callable[[str], bool]) -> JsonVal
             return value
 
 
-def described(tools: Iterable[DeclaredTool]) -> str:
+def format_tools(tools: Iterable[DeclaredTool]) -> str:
     """Return the tools as the system message lists them: a printed Python list."""
     return str(
         [
@@ -210,7 +210,7 @@ def described(tools: Iterable[DeclaredTool]) -> str:
     )
 
 
-def received(text: str) -> str:
+def strip_reply(text: str) -> str:
     """Return a reply without surrounding white space, as the published client passes it on."""
     return without_surrogates(text).strip()
 
@@ -252,7 +252,7 @@ def declared_by(benchmark: str, root: Path | None = None) -> Declared:
 def declared_text(benchmark: Benchmark) -> str:
     """Return the declarations of the benchmark's tools as the system message lists them, sorted by name."""
     declared = declared_by(benchmark.name, benchmark.root)
-    return described(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
+    return format_tools(declared[tool] for tool in sorted(declared) if tool in benchmark.toolset)
 
 
 def read_toolmeta(path: Path) -> Declared:

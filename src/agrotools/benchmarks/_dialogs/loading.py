@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
-from agrotools.benchmarks.checking import EntryFault, FileCheck, shortened
+from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
@@ -85,14 +85,14 @@ class EntryFindings:
 
 def entry_list(entries: Sequence[str]) -> str:
     """Return a list of keys for a message: ``entry 3``, ``entries 3, 4, 5``, ``entries 3, 4, ... (120 in all)``."""
-    quoted_entries = ", ".join(shortened(entry, 40) for entry in entries[:_NAMED])
+    quoted_entries = ", ".join(shorten(entry, 40) for entry in entries[:_NAMED])
     more = f", ... ({len(entries)} in all)" if len(entries) > _NAMED else ""
     return f"{'entry' if len(entries) == 1 else 'entries'} {quoted_entries}{more}"
 
 
-def quoted(value: JsonValue) -> str:
+def quote(value: JsonValue) -> str:
     """Return a value of a file as quoted in messages."""
-    return shortened(repr(value), 60)
+    return shorten(repr(value), 60)
 
 
 def error_text(error: BenchmarkError) -> str:

@@ -167,7 +167,7 @@ def read_data(path: Path) -> Mapping[str, Any]:
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedPredictions:
     """Predictions joined with their data set.
 
     ``samples``: samples of the file with the answers of the data set. ``scored``: samples for the corrected scores, in
@@ -179,7 +179,7 @@ class Joined:
     malformed: tuple[str, ...]
 
 
-def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Joined:
+def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> JoinedPredictions:
     """Join predictions by position with the answers and the gold of the data set, and check that they belong together.
 
     The data set may have more entries than there are predictions; the published scorers ignore these.
@@ -221,7 +221,7 @@ def join_data(predictions: PredictionFile, data: Mapping[str, Any] | None) -> Jo
         )
     behind = entries[len(samples) :]
     scored += [Dialogue(key, _gold_of_entry(entry, mode), [], entry["gt_answer"]) for key, entry in behind]
-    return Joined(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
+    return JoinedPredictions(tuple(samples), tuple(scored), (*predictions.malformed, *without, *strange))
 
 
 def _has_gold(sample: Dialogue, mode: Mode) -> bool:

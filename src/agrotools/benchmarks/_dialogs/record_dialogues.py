@@ -19,7 +19,7 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     is_argument_failure,
     name_failure,
     read_reply,
-    received,
+    strip_reply,
 )
 from agrotools.benchmarks._dialogs.prediction_files import read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
@@ -85,12 +85,16 @@ def dialogue_of(record: Record, protocol: Protocol = "react") -> Dialogue:
     """
     paths = _published_paths(record.sample)
     gold = _gold(record.sample, paths)
-    as_said = protocol == "lagent"
+    from_raw_replies = protocol == "lagent"
     if record.actions is not None:
         gold_replies = [message for message in gold if message["role"] == "assistant"]
-        predicted = [_of_action(action, record.sample, paths, as_said) for action in record.actions]
+        predicted = [_of_action(action, record.sample, paths, from_raw_replies) for action in record.actions]
         return Dialogue(record.sample.id, gold_replies, predicted, published_answer(record.sample))
-    steps = _of_trajectory(record.trajectory, record.sample, paths, as_said) if record.trajectory is not None else []
+    steps = (
+        _of_trajectory(record.trajectory, record.sample, paths, from_raw_replies)
+        if record.trajectory is not None
+        else []
+    )
     return Dialogue(record.sample.id, [gold], [steps], published_answer(record.sample))
 
 
@@ -127,8 +131,8 @@ def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
     return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
 
 
-def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said: bool) -> Message:
-    if as_said and action.reply is not None and not isinstance(action, Halt):
+def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], from_raw_replies: bool) -> Message:
+    if from_raw_replies and action.reply is not None and not isinstance(action, Halt):
         return _of_reply(action.reply, action.refused if isinstance(action, CallTools) else None)
     if isinstance(action, Answer):
         return {"role": "assistant", "content": action.text}
@@ -139,7 +143,7 @@ def _of_action(action: Action, sample: Sample, paths: Mapping[str, str], as_said
 
 def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
     """Return the message that the published evaluation parses from a reply; ``failed``: error of its call, if any."""
-    parsed_reply = read_reply(received(reply.text))
+    parsed_reply = read_reply(strip_reply(reply.text))
     if parsed_reply.kind == "answer":
         return {"role": "assistant", "content": parsed_reply.text}
     if parsed_reply.kind == "nothing":
@@ -156,10 +160,12 @@ def _of_reply(reply: Reply, failed: ErrorInfo | None) -> Message:
     return _call(tool, call_arguments, ("API_ERROR", failed.message))
 
 
-def _of_trajectory(trajectory: Trajectory, sample: Sample, paths: Mapping[str, str], as_said: bool) -> list[Message]:
+def _of_trajectory(
+    trajectory: Trajectory, sample: Sample, paths: Mapping[str, str], from_raw_replies: bool
+) -> list[Message]:
     messages: list[Message] = []
     for step in trajectory.steps:
-        if as_said and step.reply is not None:
+        if from_raw_replies and step.reply is not None:
             message = _of_reply(step.reply, step.observation.error if step.observation else None)
             returned = None if "error" in message else [returned_content(step.observation)]
             messages += [message, *([] if step.kind == "answer" else [{"role": "tool", "content": returned}])]

@@ -24,9 +24,9 @@ from agrotools.benchmarks._dialogs.loading import (
     file_check,
     first_reason,
     is_too_deep,
-    quoted,
+    quote,
     samples_of,
-    shortened,
+    shorten,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x import plugin
@@ -175,7 +175,7 @@ def read_entry(
             metadata=metadata,
         )
     except (ValidationError, RecursionError) as error:
-        findings.fault(shortened(first_reason(error), 120))
+        findings.fault(shorten(first_reason(error), 120))
         return None
 
 
@@ -237,7 +237,7 @@ def _raw_steps(value: Any, findings: EntryFindings) -> list[dict[str, JsonValue]
     while is_list(value) and len(value) == 1 and is_list(value[0]):
         value = value[0]
     if not is_list(value):
-        findings.fault(f"its reasoning_steps are no list: {quoted(value)}")
+        findings.fault(f"its reasoning_steps are no list: {quote(value)}")
         return []
     steps: list[dict[str, JsonValue]] = [step for step in value if is_object(step)]
     if len(steps) < len(value):
@@ -252,7 +252,7 @@ def _steps(raw: Sequence[dict[str, JsonValue]], files: _Files, findings: EntryFi
         tool_name = step.get("tool", step.get("tool_used"))
         tool = tool_name.strip() if isinstance(tool_name, str) else ""
         if tool_name is not None and not isinstance(tool_name, str):
-            findings.fault(f"a step names a tool that is no text: {quoted(tool_name)}")
+            findings.fault(f"a step names a tool that is no text: {quote(tool_name)}")
             continue
         if tool.casefold() in _NO_TOOL:
             findings.note("steps without a tool are no calls")
@@ -298,7 +298,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list
     tools = list(dict.fromkeys([*listed, *called]))
     for tool in tools:
         if tool not in TOOLS:
-            findings.fault(f"there is no tool {quoted(tool)}")
+            findings.fault(f"there is no tool {quote(tool)}")
     if not tools:
         findings.fault("it describes no tool and calls none")
     return tools

@@ -208,7 +208,7 @@ def errors_of_agent_x(
     return errors
 
 
-def add_made_up(record: Record, errors: Errors) -> None:
+def add_single_reply(record: Record, errors: Errors) -> None:
     """Count the errors of a valid record whose model wrote steps, tool outputs and answer in one reply.
 
     Query and file name, which Agent-X's predictions also contain, are not requested from a model here and not missed. A
@@ -331,5 +331,5 @@ def _steps_text(steps: list[Any]) -> str:
 
 
 SINGLE_REPLY = RecordErrors(
-    add_made_up, dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
+    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
 )

@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, render, reply_of
-from agrotools.agents.modes import read_apart, written
+from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks.agent_x.replies import read_prediction
 from agrotools.core import (
@@ -58,7 +58,7 @@ class AgentXAgent:
         reply = reply_of(completion, completion.text)
         if halt := halt_of(completion, reply):
             return halt
-        prediction = await read_apart(lambda: read_prediction(completion.text), written(completion))
+        prediction = await parse_in_thread(lambda: read_prediction(completion.text), output_length(completion))
         if isinstance(prediction, str):
             return Unparseable(
                 text=excerpt(completion.text), reason=f"The reply cannot be read: {prediction}.", reply=reply

@@ -122,7 +122,7 @@ def read_items(path: Path) -> ItemFile:
     for entry in entries:
         try:
             item = _item(entry)
-        except _LeftOut as reason:
+        except _UnusableEntry as reason:
             left_out[str(reason)] += 1
             continue
         seen[item.number] += 1
@@ -139,7 +139,7 @@ _CUT_OFF = "it may have been cut off: fetch it again"
 _SHAPE = "a JSON list of objects with question, options (letter to text) and answer, or question and answer"
 
 
-class _LeftOut(Exception):
+class _UnusableEntry(Exception):
     """Reason why an entry cannot be used."""
 
 
@@ -178,23 +178,23 @@ def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
 def _item(entry: Mapping[str, Any]) -> Item:
     question = _first_text(entry, "question", "Question")
     if not question:
-        raise _LeftOut("without a question")
+        raise _UnusableEntry("without a question")
     answer = _first_text(entry, "answer", "Answer")
     if not answer:
-        raise _LeftOut("without an answer")
+        raise _UnusableEntry("without an answer")
     number = re.sub(r"[^A-Za-z0-9_.-]", "", _first_text(entry, "id", "", "Unnamed: 0"))[:60] or "x"
     groups = _groups(entry)
     options = _options(entry)
     kind = _KINDS.get(_first_text(entry, "question_type"))
     if options is None:
         if kind is not None:
-            raise _LeftOut("with fewer than two options")
+            raise _UnusableEntry("with fewer than two options")
         return Item(number, None, question, (answer,), {}, groups)
     letters = _letters(answer, options)
     if kind is None:
         kind = "multiple" if len(letters) > 1 else "true_false" if len(options) == 2 else "single"
     if kind != "multiple" and len(letters) > 1:
-        raise _LeftOut("with several answers where one is asked for")
+        raise _UnusableEntry("with several answers where one is asked for")
     return Item(number, kind, question, letters, options, groups)
 
 
@@ -205,11 +205,11 @@ def _first_text(entry: Mapping[str, Any], *names: str) -> str:
         if type(value) is str or type(value) in (int, float):
             text = str(value).strip()
             if len(text) > _MOST_CHARACTERS:
-                raise _LeftOut(f"with over {_MOST_CHARACTERS} characters in a field")
+                raise _UnusableEntry(f"with over {_MOST_CHARACTERS} characters in a field")
             try:
                 text.encode()
             except UnicodeEncodeError as error:  # JSON can contain lone surrogates, requests and records cannot
-                raise _LeftOut("with half of a character") from error
+                raise _UnusableEntry("with half of a character") from error
             if text:
                 return text
     return ""
@@ -225,17 +225,17 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
     if isinstance(entry_options, list):
         entry_options = dict(zip(ascii_uppercase, cast("list[Any]", entry_options), strict=False))
     if not isinstance(entry_options, dict):
-        raise _LeftOut("with options of another form")
+        raise _UnusableEntry("with options of another form")
     options: dict[str, str] = {}
     fields = cast("dict[Any, Any]", entry_options)
     for key in fields:
         letter = key if key in _PLAIN else str(key).strip().upper()
         if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
-            raise _LeftOut("with options that lack letters of their own")
+            raise _UnusableEntry("with options that lack letters of their own")
         if text := _first_text(fields, key):
             options[letter] = text
     if len(options) < 2:
-        raise _LeftOut("with fewer than two options")
+        raise _UnusableEntry("with fewer than two options")
     return options
 
 
@@ -243,7 +243,7 @@ def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
     compact_answer = _SEPARATORS.sub("", answer).upper()
     letters = tuple(letter for letter in options if letter in compact_answer)
     if not compact_answer or set(compact_answer) - set(options) or len(compact_answer) != len(letters):
-        raise _LeftOut("with an answer outside the options")
+        raise _UnusableEntry("with an answer outside the options")
     return letters
 
 

@@ -156,8 +156,8 @@ FORMAT = PredictionFormat(
     "agrieval",
     compare_results,
     {f"agrieval.{name}": text for name, text in _DIFFERENCES.items()},
-    published_end="_published",
-    corrected_end="",
+    published_suffix="_published",
+    corrected_suffix="",
     refused={
         "embedder": ("AgriEval compares no texts by cosines: --embedder is for gta and thinkgeo", "leave it out"),
         "data": _NOT_HERE,

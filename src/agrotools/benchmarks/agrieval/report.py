@@ -74,14 +74,15 @@ FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
 class Grouping(NamedTuple):
     """Breakdown of a result. ``columns``: value of ``group_checked`` in the printed figures, by heading.
 
-    ``tables``: number of the paper's table, by setting. ``told_by``: category that the files must contain.
+    ``tables``: number of the paper's table, by setting. ``required_group``: category (task, domain) that the files
+    must contain.
     """
 
     title: str
     columns: Mapping[str, str]
     tables: Mapping[str, str]
     is_open: bool = False
-    told_by: str = ""
+    required_group: str = ""
 
 
 GROUPINGS = (
@@ -94,13 +95,13 @@ GROUPINGS = (
         "Accuracy by task",
         {code: code for code in TASKS if code[0] != "G"},
         {"zero-shot": "7", "few-shot": "9", "cot": "11"},
-        told_by="task",
+        required_group="task",
     ),
     Grouping(
         "Accuracy by domain",
         {code: code for code in DOMAINS},
         {"zero-shot": "8", "few-shot": "10", "cot": "12"},
-        told_by="domain",
+        required_group="domain",
     ),
     # The paper's Table 13 and Table 1 disagree on two of these columns.
     Grouping(
@@ -233,8 +234,10 @@ def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> "list[Ren
     columns = [code for code in headings if any(code in cells for _, cells in rows)]
     if not columns:
         return []
-    if columns == [OVERALL] and grouping.told_by:
-        notes.mark(f"The files do not tell the {grouping.told_by} of any choice question: there is no table by it.")
+    if columns == [OVERALL] and grouping.required_group:
+        notes.mark(
+            f"The files do not tell the {grouping.required_group} of any choice question: there is no table by it."
+        )
         return []
     names = _names([run for run, _ in rows])
     printed = _printed(grouping, [run for run, _ in rows])
@@ -395,7 +398,7 @@ def _estimate(estimate: Estimate) -> str:
 
 REPORTING = Reporting(
     settings=(Setting("Examination questions", "no-tool", _COLUMNS, _metrics),),
-    beside={
+    variants={
         "agrieval.accuracy": (
             ("authors' scorer", "agrieval.accuracy_published"),
             ("LexEval's rule", "agrieval.accuracy_lexeval"),

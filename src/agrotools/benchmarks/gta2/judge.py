@@ -21,7 +21,7 @@ SCORE_CORRECTED = "gta2.score_corrected"
 
 _PROMPT = Path(__file__).with_name("judge.toml")
 _LONGEST_ANSWER = 20_000
-_HOLE = re.compile(r"\{(mark|task|answer|files|requirement)\}")
+_PLACEHOLDER = re.compile(r"\{(mark|task|answer|files|requirement)\}")
 
 
 def sub_task_questions(record: Record) -> list[JudgeQuestion]:
@@ -54,7 +54,7 @@ def sub_task_questions(record: Record) -> list[JudgeQuestion]:
             mark = mark_of((*values.values(), leaf.id, *(each.sha256 or "" for each in artifacts)))
             values["mark"] = mark
             system, user = (
-                _HOLE.sub(lambda hole, values=values: values[hole[1]], words[part]).strip()
+                _PLACEHOLDER.sub(lambda match, values=values: values[match[1]], words[part]).strip()
                 for part in ("system", "user")
             )
             for metric, read in ((GPT_SCORE, published_scorer.read_score), (SCORE_CORRECTED, _read_score)):
@@ -101,7 +101,7 @@ def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
 JUDGING = Judging(
     metrics={
         GPT_SCORE: JudgedMetric(is_tree, of_slots=tree_values),
-        SCORE_CORRECTED: JudgedMetric(is_tree, asked_as=GPT_SCORE, of_slots=tree_values),
+        SCORE_CORRECTED: JudgedMetric(is_tree, replies_of=GPT_SCORE, of_slots=tree_values),
     },
     questions=_questions,
 )

@@ -20,7 +20,7 @@ from agrotools.benchmarks._dialogs.loading import (
     ReadSet,
     benchmark_of,
     file_check,
-    quoted,
+    quote,
 )
 from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, PAPER_RUN, SubTask, SubTasksSlot
@@ -169,7 +169,7 @@ def _offered_tools(folder: Path, findings: Findings) -> tuple[str, ...]:
     missing = [name for name in names if name not in TOOLS]
     remark = f"{len(names) - len(missing)} of the {len(names)} tools of {source} are here"
     if missing:
-        remark += f"; tasks are not offered {', '.join(quoted(name).strip(chr(39)) for name in missing)}"
+        remark += f"; tasks are not offered {', '.join(quote(name).strip(chr(39)) for name in missing)}"
     findings.remark(remark)
     return tuple(name for name in names if name in TOOLS)
 
@@ -180,7 +180,7 @@ def _names(content: Any, path: Path) -> list[str]:
     for each in listed:
         name: Any = next((each[key] for key in _NAME_KEYS if each.get(key)), None) if is_object(each) else each
         if not is_text(name) or not name.strip():
-            raise BenchmarkError(f"{path} holds a tool without a name: {quoted(each)}", hint="download it again")
+            raise BenchmarkError(f"{path} holds a tool without a name: {quote(each)}", hint="download it again")
         names.append(name.strip())
     if not names:
         raise BenchmarkError(f"{path} names no tool", hint="download it again, or remove it: the names are known here")
@@ -202,7 +202,7 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
     if is_object(content):
         nodes = content["sub_tasks"] if content.get("sub_tasks") else [content]
     if not is_list(nodes) or not nodes:
-        raise BenchmarkError(f"it has no sub_tasks: {quoted(nodes)}" if nodes else "it has no sub_tasks")
+        raise BenchmarkError(f"it has no sub_tasks: {quote(nodes)}" if nodes else "it has no sub_tasks")
     ids = Counter(_ids(nodes))
     all_named = max(ids.values()) == 1 and "" not in ids
     if not all_named:
@@ -217,10 +217,10 @@ def _node(node: Any, place: str, level: int, with_ids: bool, note: Note) -> SubT
     if level > DEEPEST_SUB_TASK:
         raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
     if not is_object(node):
-        raise BenchmarkError(f"sub-task {place} is no object: {quoted(node)}")
+        raise BenchmarkError(f"sub-task {place} is no object: {quote(node)}")
     below: Any = node.get("sub_tasks") or []
     if not is_list(below):
-        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {quoted(below)}")
+        raise BenchmarkError(f"the sub_tasks of sub-task {place} are no list: {quote(below)}")
     requirements = text_of(node.get("requirements")).strip()
     if not below and not requirements:
         note("a sub-task without requirements is graded")
@@ -236,9 +236,9 @@ def _node(node: Any, place: str, level: int, with_ids: bool, note: Note) -> SubT
 def _weight(node: dict[str, Any], place: str) -> float:
     weight = node.get("weight", 1)
     if isinstance(weight, bool) or not isinstance(weight, int | float):
-        raise BenchmarkError(f"the weight of sub-task {place} is no number: {quoted(weight)}")
+        raise BenchmarkError(f"the weight of sub-task {place} is no number: {quote(weight)}")
     if not math.isfinite(weight) or weight < 0:
-        raise BenchmarkError(f"the weight of sub-task {place} is {quoted(weight)}: it must be 0 or more")
+        raise BenchmarkError(f"the weight of sub-task {place} is {quote(weight)}: it must be 0 or more")
     return float(weight)
 
 

@@ -122,7 +122,7 @@ PLUGIN = BenchmarkPlugin(
             "Score*",
             "the same as a share, where a reply that cannot be read has no grade",
             slots=is_tree,
-            stands_for_sample=True,
+            scores_sample=True,
             by_judge=True,
         ),
     },

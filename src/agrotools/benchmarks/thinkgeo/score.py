@@ -90,7 +90,7 @@ def yes_no_questions(slot: KeywordsSlot, answer: str) -> list[JudgeQuestion]:
 JUDGING = Judging(
     metrics={
         LLM_SCORE: JudgedMetric(has_questions, min),
-        LLM_SCORE_CORRECTED: JudgedMetric(has_questions, min, asked_as=LLM_SCORE),
+        LLM_SCORE_CORRECTED: JudgedMetric(has_questions, min, replies_of=LLM_SCORE),
     },
     questions=_questions,
 )

@@ -37,7 +37,7 @@ from agrotools.core import AgrotoolsError, BooleanSlot, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.auxiliary_model import ask_each, ready
+from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.loose_json import NotJson, dumps, loads, values_in
 from agrotools.text.normalise import CJK, normalise
 from agrotools.tools import get_tool
@@ -319,7 +319,7 @@ def paraphrase_folder(folder: Path, helper: PricedModel, ledger: Path, progress:
         BenchmarkError: ``folder`` is not a benchmark, or its parent folder is not writable.
     """
     benchmark = load_folder(folder)
-    with ready(helper, ledger) as model:
+    with open_model(helper, ledger) as model:
         outcome = asyncio.run(_and_close(list(benchmark.samples), helper.name, model, progress))
     if outcome.accepted:
         summary: dict[str, JsonValue] = {

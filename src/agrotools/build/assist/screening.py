@@ -29,7 +29,7 @@ from agrotools.core import (
 from agrotools.core.base import Progress, no_progress
 from agrotools.models import Endpoint
 from agrotools.runner.policies import PolicySource, policy_source
-from agrotools.scoring import outcome_scores, stands_for_sample
+from agrotools.scoring import outcome_scores, scores_sample
 
 BLIND = ("echo", "prior", "random")
 """Baselines that use no pictures and no tools."""
@@ -80,7 +80,7 @@ async def _solved(source: PolicySource, benchmark: Benchmark, samples: Sequence[
     for sample in samples:
         trajectory = await run_no_tool(source.make(sample, "no-tool", 0), benchmark.view(sample, "no-tool"))
         rows = outcome_scores(Record(sample=sample, mode="no-tool", trajectory=trajectory))
-        solved.append(next((row.value for row in rows if stands_for_sample(row.metric)), 0.0) >= 1.0)
+        solved.append(next((row.value for row in rows if scores_sample(row.metric)), 0.0) >= 1.0)
     return solved
 
 

@@ -48,7 +48,7 @@ from agrotools.core.files import LineFile
 from agrotools.core.record import iter_refs, resolve_ref, update_literals
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
-from agrotools.runner.auxiliary_model import ask_each, ready
+from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.runner.execute import interrupts
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.steps import compare_calls, implied_slot
@@ -348,7 +348,7 @@ def trace_folder(
     """
     benchmark = load_folder(folder)
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
-    with trace_file(folder) as file, ready(helper, ledger) as model:
+    with trace_file(folder) as file, open_model(helper, ledger) as model:
         work = _Work(benchmark, helper.name, model, file, progress)
         known = by_sample_and_model(file.records)
         for sample in samples:

@@ -17,8 +17,8 @@ from agrotools.benchmarks.leaks import (
     labels_of,
     named_argument,
     names_tool,
+    normalise_words,
     revealed_answer,
-    spaced,
     step_words,
 )
 from agrotools.build.quality.order import order_faults
@@ -133,8 +133,10 @@ def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
                         message = f"{where} of {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
                         yield Finding(id=sample.id, check="answer_in_metadata", severity="error", message=message)
                 if isinstance(slot, ExactSlot | ChoiceSetSlot):
-                    stem = spaced(PurePosixPath(file.path).stem)
-                    if label := next((label for label in labels_of(slot) if has_word(stem, spaced(label))), None):
+                    stem = normalise_words(PurePosixPath(file.path).stem)
+                    if label := next(
+                        (label for label in labels_of(slot) if has_word(stem, normalise_words(label))), None
+                    ):
                         message = f"the stored file {file.path} tells the answer {label!r}; no model sees that name"
                         yield Finding(id=sample.id, check="answer_in_path", severity="info", message=message)
         if positions:

@@ -166,4 +166,6 @@ def _rendered(path: Path, name: str, kind: str, bands: tuple[str, ...] | None, s
     else:
         picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
     media_type = "image/png" if picture.exact else "image/jpeg"
-    return Rendered(buffer.getvalue(), media_type, picture.width_px, picture.height_px, picture.how, picture.colours)
+    return Rendered(
+        buffer.getvalue(), media_type, picture.width_px, picture.height_px, picture.changes, picture.colours
+    )

@@ -195,7 +195,7 @@ class Pictures:
             url, size = _encoded(picture.image, side, exact=picture.exact)
             if len(url) <= share:
                 self.shrunk += side < SIDES_PX[0]
-                return _Encoded(url, *size, how=_SIZE.sub("", picture.how), colours=picture.colours)
+                return _Encoded(url, *size, how=_SIZE.sub("", picture.changes), colours=picture.colours)
         self.shrunk += 1
         return Absent("omitted to keep the page small")
 

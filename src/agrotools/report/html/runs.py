@@ -22,9 +22,9 @@ from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
-from agrotools.runner.rescore import check_comparisons, judged_rows, shown_as_stored, summary_of
+from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, stands_for_sample
+from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
@@ -150,7 +150,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
     if is_invalid(record):
         return None
     if record.actions is None:
-        return next((row.value for row in scores if stands_for_sample(row.metric)), 0.0)
+        return next((row.value for row in scores if scores_sample(row.metric)), 0.0)
     return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
 
 
@@ -295,7 +295,7 @@ def opened_runs(
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
-        stored = shown_as_stored(folders, [name for name, value in needs.items() if value])
+        stored = stored_summaries(folders, [name for name, value in needs.items() if value])
         summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
     for manifest in manifests:
         check_comparisons(manifest, comparisons)

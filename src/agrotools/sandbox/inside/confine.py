@@ -82,9 +82,9 @@ def limit(limits: dict[str, int]) -> None:
         resource.RLIMIT_CORE: (0, 0),
     }
     for name, (soft, hard) in rlimits.items():
-        _, most = resource.getrlimit(name)
-        if most != resource.RLIM_INFINITY:
-            soft, hard = min(soft, most), min(hard, most)
+        _, limit = resource.getrlimit(name)
+        if limit != resource.RLIM_INFINITY:
+            soft, hard = min(soft, limit), min(hard, limit)
         resource.setrlimit(name, (soft, hard))
 
 

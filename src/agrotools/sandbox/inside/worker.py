@@ -123,7 +123,7 @@ def warm(modules: list[str], draw: drawing.Drawing) -> None:
         sys.modules["numpy"].random.seed(0)
 
 
-def run(code: str, call: str | None, most: int, out: Out, draw: drawing.Drawing) -> Done:
+def run(code: str, call: str | None, limit: int, out: Out, draw: drawing.Drawing) -> Done:
     module = types.ModuleType("__main__")
     sys.modules["__main__"] = module
     linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
@@ -144,8 +144,8 @@ def run(code: str, call: str | None, most: int, out: Out, draw: drawing.Drawing)
             out.send(b"F", b"plot.png\0" + draw.png(figure))
         value = None
     text = None if value is None else str(value)
-    if text is not None and (size := len(text.encode("utf-8", "replace"))) > most:
-        return {"status": "output_cap", "message": f"the result has {size:,} bytes as text, more than {most:,}"}
+    if text is not None and (size := len(text.encode("utf-8", "replace"))) > limit:
+        return {"status": "output_cap", "message": f"the result has {size:,} bytes as text, more than {limit:,}"}
     return {"status": "ok", "value": text}
 
 

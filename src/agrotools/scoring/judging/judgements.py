@@ -55,7 +55,7 @@ def asked_metrics(judgements: Iterable[Judgement], rubrics: Rubrics | None = Non
     unlabelled = {each.metric for each in judgements if each.label is None and _is_by(each, rubrics)}
     if not unlabelled:  # JUDGED_METRICS imports the judges of all plug-ins
         return []
-    return [name for name, metric in JUDGED_METRICS.items() if (metric.asked_as or name) in unlabelled]
+    return [name for name, metric in JUDGED_METRICS.items() if (metric.replies_of or name) in unlabelled]
 
 
 def criteria_judges(judgements: Iterable[Judgement], rubrics: Rubrics | None) -> list[str]:
@@ -119,7 +119,7 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
         return []
     rows: list[Score] = []
     for metric in metrics:
-        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].belongs(slot)]
+        slots = [slot for slot in record.sample.answer if JUDGED_METRICS[metric].applies_to(slot)]
         if not slots:
             continue
         of_metric = [each for each in graded if each.question.metric == metric]
@@ -151,7 +151,7 @@ def judged_scores(record: Record, graded: Sequence[Judged], metrics: Iterable[st
 def _together(metric: str, slots: Sequence[Slot], grades: Sequence[float]) -> float:
     """Combine the grades of a sample to one value in [0, 1]."""
     judged = JUDGED_METRICS[metric]
-    return judged.together(judged.of_slots(slots, grades) if judged.of_slots else grades)
+    return judged.combine(judged.of_slots(slots, grades) if judged.of_slots else grades)
 
 
 # --- agreement -------------------------------------------------------------------------------------------------------
@@ -272,7 +272,7 @@ class JudgedRows:
         return {
             metric: None
             if None in values
-            else JUDGED_METRICS[metric].together([each for each in values if each is not None])
+            else JUDGED_METRICS[metric].combine([each for each in values if each is not None])
             for metric, values in values_by_metric.items()
         }
 

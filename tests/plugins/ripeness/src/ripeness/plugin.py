@@ -19,7 +19,7 @@ PLUGIN = BenchmarkPlugin(
             "Grade",
             "1 for the right grade, half for the next one",
             slots=_is_grade,
-            stands_for_sample=True,
+            scores_sample=True,
             compared_in=("end-to-end",),
         )
     },
