@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.cli.own_farm import tell_next
+from agrotools.cli.own_farm import print_next_steps
 from agrotools.core.base import install_command
 from support.command import run_command
 
@@ -15,5 +15,5 @@ def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytes
     monkeypatch.setattr(review, "find_spec", lambda _name: None)
     done = run_command("review", "my-farm")
     assert done.returncode == 2
-    tell_next(Path("my-farm"))
+    print_next_steps(Path("my-farm"))
     assert install_command("review") in capsys.readouterr().out

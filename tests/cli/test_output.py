@@ -61,6 +61,15 @@ def test_a_reader_that_goes_away_ends_a_command_quietly() -> None:
     assert done.stdout.splitlines()[-1] == "codes 0 0"
 
 
+@pytest.mark.process
+@pytest.mark.parametrize("options", ["", "--json"])
+def test_a_reader_that_goes_away_leaves_the_exit_code_as_it_is(tmp_path: Path, options: str) -> None:
+    command = f"{sys.executable} -m agrotools validate {tmp_path} {options} | true; echo codes ${{PIPESTATUS[@]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert done.stderr == ""
+    assert done.stdout.splitlines()[-1] == "codes 1 0"
+
+
 def test_the_options_of_an_evaluation_are_grouped() -> None:
     text = CliRunner().invoke(app, ["eval", "--help"]).stdout
     panels = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]

@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import Sample
-from agrotools.core.record import literal_value, renamed
+from agrotools.core.record import literal_value, rename_texts
 from support.eval_process import wait_for
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
@@ -46,7 +46,7 @@ class Follower:
         if done >= len(steps) or text_of(messages[-1]).startswith("Please summarize"):
             return completion(f"Thought: that is it\nFinal Answer: {sample.metadata['final_text']}")
         arguments = {name: literal_value(value) for name, value in steps[done].arguments.items()}
-        given = json.dumps(renamed(arguments, sample.published_paths or {}))
+        given = json.dumps(rename_texts(arguments, sample.published_paths or {}))
         return completion(f"Thought: I go on.\nAction: {steps[done].tool}\nAction Input: {given}")
 
 

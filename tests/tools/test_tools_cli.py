@@ -11,7 +11,7 @@ from PIL import Image
 from pydantic import Field
 from typer.testing import CliRunner
 
-from agrotools.cli.tool_text import given_arguments
+from agrotools.cli.tool_text import parse_arguments
 from agrotools.cli.tools import app
 from agrotools.core import Artifact, ToolError, UsageError
 from agrotools.tools import AGROTOOLS, TOOLS, get_tool
@@ -249,9 +249,9 @@ class TestRun:
 
 def test_negative_numbers_are_values(image):
     spec = get_tool("plot").spec
-    assert given_arguments(spec, "{}", ["--y-limits", "-5,5"]) == {"y_limits": [-5, 5]}
+    assert parse_arguments(spec, "{}", ["--y-limits", "-5,5"]) == {"y_limits": [-5, 5]}
     with pytest.raises(UsageError):
-        given_arguments(spec, "{}", ["-5"])
+        parse_arguments(spec, "{}", ["-5"])
 
 
 def test_the_module_imports_nothing_heavy():

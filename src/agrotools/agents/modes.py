@@ -33,7 +33,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, restated
+from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.text.loose_json import dumps
 
@@ -273,7 +273,7 @@ def _with_observations(sample: Sample, observations: Sequence[Observation | None
     results = [observation.result if observation else None for observation in observations]
     steps: list[ReferenceStep] = []
     for step, observation in zip(sample.reference.steps, observations, strict=True):
-        arguments = {name: restated(value, results) for name, value in step.arguments.items()}
+        arguments = {name: update_literals(value, results) for name, value in step.arguments.items()}
         steps.append(step.model_copy(update={"observation": observation, "arguments": arguments}))
     return sample.model_copy(update={"reference": ReferenceTrajectory(steps=tuple(steps))})
 

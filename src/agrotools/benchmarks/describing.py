@@ -116,7 +116,7 @@ _COUNTED = (
 
 def _kind(file: SampleFile, benchmark: Benchmark) -> str:
     """Return the kind of a file; frames that the loader extracted from a video have a separate kind."""
-    return "frame of a video" if file.path.partition("/")[0] in benchmark.elsewhere else file.kind
+    return "frame of a video" if file.path.partition("/")[0] in benchmark.external_folders else file.kind
 
 
 def _tool_categories() -> Mapping[str, str]:

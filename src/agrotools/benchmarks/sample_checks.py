@@ -208,7 +208,7 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
         yield from _check_value(at, where, slot)
         yield from _check_from(at, where, slot)
     if at.sample.no_tool_eligible:
-        needs = [slot.name for slot in at.sample.answer if slot.made]
+        needs = [slot.name for slot in at.sample.answer if slot.made_by_tools]
         needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
         if needs:
             message = f"{needs[0]} cannot be known by looking at the images"
@@ -234,7 +234,7 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
         "tolerance": "tolerance" in types,
         "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords"})
         or any(slot.letters for slot in sample.answer),
-        "image": any(slot.made and slot.type not in ENGINE_TYPES for slot in sample.answer),
+        "image": any(slot.made_by_tools and slot.type not in ENGINE_TYPES for slot in sample.answer),
     }
     if not fits[sample.answer_type]:
         message = f"answer type {sample.answer_type}, but the slots are of type {', '.join(sorted(types))}"

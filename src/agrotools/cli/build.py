@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, with_helper_models
 from agrotools.cli.output import count_text
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def build(
     from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    helping = helped(
+    helping = with_helper_models(
         out,
         paraphrase,
         traces,
@@ -75,13 +75,13 @@ def build(
         concurrency=concurrency,
     )
     if images is not None and answers is not None and source is None and all_sources is None:
-        from agrotools.cli.own_farm import build_from_table, tell_next
+        from agrotools.cli.own_farm import build_from_table, print_next_steps
 
         progress = stage_progress(sys.stderr)
         with helping:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
-        tell_result(header, out, started)
-        tell_next(out)
+        print_result(header, out, started)
+        print_next_steps(out)
         return
     if images is not None or answers is not None or plan is not None or yes:
         raise UsageError(
@@ -96,10 +96,10 @@ def build(
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
     with helping:
         header = build_sources(source or [], out, stage_progress(sys.stderr), queries)
-    tell_result(header, out, started)
+    print_result(header, out, started)
 
 
-def tell_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
+def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     """Check the benchmark in ``out`` and print its content, faults, terms of use and doubtful samples.
 
     Raises:

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.sandbox.probe import Probe
@@ -22,14 +22,15 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
         "cache": _cache(),
         "keys": _keys(),
     }
-    if as_json:
-        print_json(report)
-    else:
-        _print_sandbox(report["sandbox"])
-        _print_installation(report["installation"])
-        _print_plugins(report["plugins"])
-        _print_cache(report["cache"])
-        _print_keys(report["keys"])
+    with allow_closed_pipe():
+        if as_json:
+            print_json(report)
+        else:
+            _print_sandbox(report["sandbox"])
+            _print_installation(report["installation"])
+            _print_plugins(report["plugins"])
+            _print_cache(report["cache"])
+            _print_keys(report["keys"])
     raise typer.Exit(0 if report["sandbox"]["active"] else 1)
 
 

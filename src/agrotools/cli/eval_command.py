@@ -22,7 +22,7 @@ from agrotools.cli.results import (
     JudgeVotes,
     ask_judges,
     check_judges,
-    comparing,
+    text_comparisons,
 )
 
 _SAMPLES = "Samples"
@@ -234,7 +234,7 @@ def evaluate(
         concurrency=judge_concurrency,
     )
     check_judges(judging, [each.benchmark for each in configs])
-    compared = comparing(extra, embedder, embedder_path)
+    compared = text_comparisons(extra, embedder, embedder_path)
     runs: list[Run] = []
     failure: AgrotoolsError | None = None
     try:

@@ -36,7 +36,7 @@ _DIFFERING_SHOWN = 8
 
 
 @contextmanager
-def helped(
+def with_helper_models(
     out: Path,
     paraphrase: str | None,
     traces: str | None,
@@ -98,12 +98,12 @@ def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
     from agrotools.runner.progress import stage_progress
 
     outcome = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
-    _tell_reworded(outcome)
-    _tell_cost(helper)
+    _print_paraphrases(outcome)
+    _print_cost(helper)
     return outcome.stopped is None
 
 
-def _tell_reworded(outcome: "ParaphraseResult") -> None:
+def _print_paraphrases(outcome: "ParaphraseResult") -> None:
     typer.echo(
         f"paraphrases by {outcome.model}: {outcome.accepted} of {count_text(len(outcome.samples), 'question')} reworded"
     )
@@ -128,12 +128,12 @@ def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> boo
     from agrotools.runner.progress import stage_progress
 
     outcome = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
-    _tell_traced(out, helper.name, outcome)
-    _tell_cost(helper)
+    _print_traces(out, helper.name, outcome)
+    _print_cost(helper)
     return outcome.stopped is None
 
 
-def _tell_traced(out: Path, model: str, outcome: "TraceResult") -> None:
+def _print_traces(out: Path, model: str, outcome: "TraceResult") -> None:
     from agrotools.build.assist.traces import TRACES_FILE
 
     typer.echo(f"reference chains as {model} fills them in ({out / TRACES_FILE}):")
@@ -171,7 +171,7 @@ def _share(part: int, whole: int) -> str:
     return f"({100 * part / whole:.0f} %)" if whole else ""
 
 
-def _tell_cost(helper: "PricedModel") -> None:
+def _print_cost(helper: "PricedModel") -> None:
     stats = helper.model.stats
     if stats.input_tokens or stats.cached or stats.spent_usd is not None:
         spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -151,12 +151,15 @@ def check(
     else:
         files = list(kb_files())
         entries, faults = check_files(files)
-    if as_json:
-        rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-        print_json({"files": len(files), "entries": len(entries), "faults": rows})
-    else:
-        _print_faults(faults)
-        typer.echo(f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}")
+    with allow_closed_pipe():
+        if as_json:
+            rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
+            print_json({"files": len(files), "entries": len(entries), "faults": rows})
+        else:
+            _print_faults(faults)
+            typer.echo(
+                f"{count_text(len(files), 'file')}: {count_text(len(faults), 'fault') if faults else 'no faults'}"
+            )
     raise typer.Exit(1 if faults else 0)
 
 

@@ -1,16 +1,15 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
-import select
 import sys
 import warnings
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, TextIO
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import code_of
+from agrotools.cli.output import code_of, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -52,19 +51,25 @@ class LazyCommands(TyperGroup):
     """Group of commands that are imported when they run or when the help lists them."""
 
     def invoke(self, ctx: "Context") -> Any:
-        """Run a command; exit quietly if the reader of its output has closed the pipe (``| head``)."""
+        """Run a command; exit quietly if the reader of its output has closed the pipe (``| head``).
+
+        If the command had ended before its output was written, its exit code or error stands.
+        """
+        end: BaseException = typer.Exit()
         try:
             try:
                 return super().invoke(ctx)
+            except BrokenPipeError:
+                raise
+            except BaseException as error:
+                end = error
+                raise
             finally:
                 sys.stdout.flush()
         except BrokenPipeError:
-            if not _has_no_reader(sys.stdout):
+            if not redirect_unread_streams():
                 raise
-            from agrotools.runner.progress import redirect_to_null
-
-            redirect_to_null(sys.stdout)
-            raise typer.Exit from None
+            raise end from None
 
     def list_commands(self, ctx: "Context") -> list[str]:  # noqa: ARG002
         return list(COMMANDS)
@@ -82,16 +87,6 @@ class LazyCommands(TyperGroup):
             command = typer.main.get_command(alone)
         command.name = cmd_name
         return command
-
-
-def _has_no_reader(stream: TextIO | None) -> bool:
-    """True if the stream is a pipe whose reader has closed it."""
-    poll = select.poll()
-    try:
-        poll.register(stream.fileno() if stream else -1, 0)
-    except (OSError, ValueError):
-        return False
-    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 SETTINGS: dict[str, Any] = {
@@ -138,7 +133,8 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        if end.code == 1 and _has_no_reader(sys.__stdout__):  # help is printed before a command runs
+        # Typer (for the help, before a command runs) and Rich exit with code 1 if a pipe is closed.
+        if isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
         raise
     except Exception as error:

@@ -1,6 +1,10 @@
 """Exit codes of all commands (also described in ``docs/running.md``), and JSON output."""
 
-from typing import Any
+import select
+import sys
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any, TextIO
 
 import typer
 
@@ -14,7 +18,7 @@ NOT_DONE = 3
 STOPPED = 130
 """The command was interrupted (Ctrl-C, SIGTERM)."""
 
-_OF_THE_CALLER = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
+_CALLER_ERRORS = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
 
 
 def code_of(error: Exception) -> int | None:
@@ -23,10 +27,44 @@ def code_of(error: Exception) -> int | None:
     from agrotools.core.base import AgrotoolsError, ToolError, UsageError
 
     if isinstance(error, ToolError):
-        return BAD_USAGE if error.kind in _OF_THE_CALLER else NOT_DONE
+        return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
     if isinstance(error, UsageError):
         return BAD_USAGE
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
+
+
+@contextmanager
+def allow_closed_pipe() -> Generator[None]:
+    """Skip the rest of the block if the reader of standard output closes the pipe (``| head``), then continue.
+
+    For output that is followed by other work or by an exit code.
+    """
+    try:
+        yield
+    except (BrokenPipeError, SystemExit) as error:  # Rich replaces the error by SystemExit.
+        if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
+            raise
+        redirect_unread_streams()
+
+
+def redirect_unread_streams() -> bool:
+    """Redirect standard streams that are pipes without a reader; return true if standard output is one of them."""
+    from agrotools.runner.progress import redirect_to_null
+
+    unread = [stream for stream in (sys.stdout, sys.stderr) if _has_no_reader(stream)]
+    for stream in unread:
+        redirect_to_null(stream)
+    return sys.stdout in unread
+
+
+def _has_no_reader(stream: TextIO | None) -> bool:
+    """True if the stream is a pipe whose reader has closed it."""
+    poll = select.poll()
+    try:
+        poll.register(stream.fileno() if stream else -1, 0)
+    except (OSError, ValueError):
+        return False
+    return any(event & select.POLLERR for _, event in poll.poll(0))
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:

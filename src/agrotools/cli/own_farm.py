@@ -39,15 +39,15 @@ def build_from_table(
         plan = read_plan(plan_path)
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
-        _tell_table(seen)
+        _print_table(seen)
         _refuse_strange_columns(plan, seen, plan_path)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
         seen = match_rows(images, answers)
-        _tell_table(seen)
+        _print_table(seen)
         plan = _new_plan(seen, out, plan_path, yes=yes)
-    _tell_plan(plan)
+    _print_plan(plan)
     built = build_from_photos(seen, plan, out, progress)
     for column, count in built.used.items():
         typer.echo(f"used: {column}, {count} photos")
@@ -56,7 +56,7 @@ def build_from_table(
     return built.header
 
 
-def tell_next(out: Path) -> None:
+def print_next_steps(out: Path) -> None:
     """Print the next step after the build."""
     from agrotools.build.review import missing_package
     from agrotools.core.base import install_command
@@ -81,7 +81,7 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
     typer.echo(f"plan: written to {plan_path}")
     lacking = open_questions(plan)
     if lacking and not interactive:
-        _tell_needs(lacking, seen, plan)
+        _print_needs(lacking, seen, plan)
     if not yes and not interactive:
         typer.echo("Complete the plan and run the same command again, or add --yes to accept it as it is.")
         raise typer.Exit(NOT_DONE)
@@ -92,14 +92,14 @@ def _is_terminal() -> bool:
     return sys.stdin.isatty()
 
 
-def _tell_table(seen: "DetectedTable") -> None:
+def _print_table(seen: "DetectedTable") -> None:
     table = seen.table
     typer.echo(f"{table.path.name}: {seen.rows} rows, {len(table.columns)} columns, {table.described}")
     typer.echo(f"photos: {len(seen.images)} in {seen.images.folder}, named by column {seen.images_column!r}")
     typer.echo(f"rows with a photo: {len(seen.matched)}")
 
 
-def _tell_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Plan") -> None:
+def _print_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Plan") -> None:
     from agrotools.build.own_photos.proposal import mixed_units
 
     typer.echo("to fill in:")
@@ -112,7 +112,7 @@ def _tell_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Pla
             typer.echo(f"    it holds {mixed}")
 
 
-def _tell_plan(plan: "Plan") -> None:
+def _print_plan(plan: "Plan") -> None:
     for column in plan.columns:
         if column.is_asked:
             column_fields = column.model_dump(exclude_none=True, exclude_defaults=True)

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.output import count_text, print_json
-from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, comparing
+from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, text_comparisons
 
 
 def report(
@@ -30,7 +30,7 @@ def report(
     """Write an HTML report: tables, and samples with images, steps and scores. It opens in any browser, offline."""
     from agrotools.report.html import build_report
 
-    compared = comparing(extra, embedder, embedder_path)
+    compared = text_comparisons(extra, embedder, embedder_path)
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     written = build_report(
         runs,

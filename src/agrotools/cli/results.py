@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import STOPPED, count_text, print_json
+from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
     from agrotools.api import Run
@@ -49,7 +49,7 @@ EmbedderPath = Annotated[
 ]
 
 
-def comparing(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
+def text_comparisons(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
     """Return the text comparisons selected by ``--with``, ``--embedder`` and ``--embedder-path``.
 
     Raises:
@@ -272,12 +272,13 @@ def show_runs(
         known = ", ".join(benchmarks_with_papers())
         typer.echo(f"--paper: none of these runs is of a benchmark whose paper's tables are known ({known})", err=True)
     elif filled and not as_json:
-        if paper:
-            console = console_for(None)
-            for part in (part for tables in filled for part in tables.terminal()):
-                print_part(console, part)
-        else:
-            typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
+        with allow_closed_pipe():
+            if paper:
+                console = console_for(None)
+                for part in (part for tables in filled for part in tables.terminal()):
+                    print_part(console, part)
+            else:
+                typer.echo(f"compare with the figures of the paper: agrotools score {_again(runs)} --paper")
     return code
 
 
@@ -306,7 +307,8 @@ def show_evaluations(
     if _only_invalid(summaries):
         return code
     if papers.filled() and not as_json:
-        typer.echo(f"in the tables of the paper, beside its figures: agrotools score {_again(runs)} --paper")
+        with allow_closed_pipe():
+            typer.echo(f"compare with the figures of the paper: agrotools score {_again(runs)} --paper")
     try:
         page = build_report(
             runs,
@@ -317,7 +319,8 @@ def show_evaluations(
             allow_invalid=allow_invalid,
             comparisons=comparisons or NO_COMPARISONS,
         ).path
-        typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
+        with allow_closed_pipe():
+            typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
     except RunStoreError as error:
         typer.echo(f"no report: {error}", err=True)
         code = code or 1
@@ -373,14 +376,15 @@ def _print_summaries(
 
     summaries = [each.summary for each in rescored]
     silent = _only_invalid(summaries)
-    if as_json:
-        print_json([summary.model_dump(mode="json") for summary in summaries])
-    elif not silent:
-        print_tables(summaries, details=details)
-        if not details:
-            typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
-        if sample := rescored[0].telling_sample:
-            typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
+    with allow_closed_pipe():
+        if as_json:
+            print_json([summary.model_dump(mode="json") for summary in summaries])
+        elif not silent:
+            print_tables(summaries, details=details)
+            if not details:
+                typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
+            if sample := rescored[0].telling_sample:
+                typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
     parts = [part for summary in summaries for part in summary.modes.values()]
     if silent:
         reason = next(iter(parts[0].invalid.reasons))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, helped
+from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, with_helper_models
 
 
 def scenes(
@@ -34,14 +34,14 @@ def scenes(
     import time
 
     from agrotools.build.sources.drawn.benchmark import build_scenes
-    from agrotools.cli.build import tell_result
+    from agrotools.cli.build import print_result
     from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 
     if language not in ("en", "zh"):
         raise UsageError(f"--language is {language!r}", hint="write en or zh")
     started = time.monotonic()
-    with helped(
+    with with_helper_models(
         out,
         paraphrase,
         traces,
@@ -66,4 +66,4 @@ def scenes(
             f"{name} {number:+d}" for name, number in missed.items() if isinstance(number, int)
         )
         typer.echo(f"Differences from the published composition: {differences_text}", err=True)
-    tell_result(header, out, started)
+    print_result(header, out, started)

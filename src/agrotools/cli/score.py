@@ -22,7 +22,7 @@ from agrotools.cli.results import (
     Judges,
     JudgeVotes,
     ask_judges,
-    comparing,
+    text_comparisons,
 )
 
 
@@ -76,7 +76,7 @@ def score(
     if format_ is not None:
         of_runs = {"--rescore": rescore, "--judge": judge, "--with": extra, "--details": details, "--paper": paper}
         if wrong := [name for name, value in of_runs.items() if value]:
-            hint = "a file is compared with --embedder, and what a judge said is read from --judgements FILE"
+            hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
         prediction_options = {
             "data": data,
@@ -85,7 +85,7 @@ def score(
             "embedder_path": embedder_path,
         }
         raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
-    compared = comparing(extra, embedder, embedder_path)
+    compared = text_comparisons(extra, embedder, embedder_path)
     options = JudgeOptions(
         tuple(judge or ()),
         base_url=judge_base_url,

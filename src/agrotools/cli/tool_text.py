@@ -189,7 +189,7 @@ _EXAMPLE = "write e.g. '{\"region\": [0, 0, 100, 100]}'"
 _TRUTH = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
-def given_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[str, Any]:
+def parse_arguments(spec: ToolSpec, as_json: str, words: Sequence[str]) -> dict[str, Any]:
     """Return arguments from a JSON object and from options such as ``--gsd-m 0.02`` or ``--gsd_m=0.02``.
 
     Options take precedence. A value that cannot be converted to its type is passed on as text, so that the tool reports

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
-from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, code_of, count_text, print_json
+from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, count_text, print_json
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
 
@@ -63,7 +63,7 @@ def run(
 
     Files are paths on this machine; lists and objects are JSON. ``agrotools tools describe TOOL`` lists the arguments.
     """
-    from agrotools.cli.tool_text import given_arguments, result_text
+    from agrotools.cli.tool_text import parse_arguments, result_text
     from agrotools.core import ToolError, UsageError
     from agrotools.tools.execution import check_backend
     from agrotools.tools.result import encode_result, with_artifact_names
@@ -72,7 +72,7 @@ def run(
     implementation = _find(tool, as_json)
     vision = None
     try:
-        call = given_arguments(implementation.spec, arguments, context.args)
+        call = parse_arguments(implementation.spec, arguments, context.args)
         if backend is not None:
             check_backend(implementation, backend)
         vision = _vision(implementation, backend, vlm_model, vlm_base_url, vlm_api_key_env)
@@ -130,8 +130,9 @@ def _find(name: str, as_json: bool) -> Any:
 
 
 def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, code: int) -> NoReturn:
-    if as_json:
-        print_json({"error": {**info, "message": message, "hint": hint}})
+    with allow_closed_pipe():
+        if as_json:
+            print_json({"error": {**info, "message": message, "hint": hint}})
     lines = [f"error: {message}", *([f"hint: {hint}"] if hint else [])]
     for line in lines:
         typer.echo(" ".join(line.split()), err=True)
@@ -206,7 +207,8 @@ def bench(
         typer.echo("Interrupted. Measured so far:", err=True)
         _show(rows, as_json)
         raise typer.Exit(STOPPED) from None
-    _show(rows, as_json)
+    with allow_closed_pipe():
+        _show(rows, as_json)
     if out is not None:
         from agrotools.build.accuracy.table import markdown
 
@@ -251,7 +253,8 @@ def _show_recorded(folders: list[Path], as_json: bool) -> None:
         print_json([{"benchmark": name, **asdict(row)} for name, rows in columns.items() for row in rows.values()])
         return
     typer.echo(
-        f"median difference, or share that is right; n calls; without: left open or failed. {' | '.join(columns)}"
+        "median difference or share of correct values (n: calls with a value; without: calls without one): "
+        + " | ".join(columns)
     )
     for key in keys:
         texts = [_agreement_text(rows.get(key)) for rows in columns.values()]

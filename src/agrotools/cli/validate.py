@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
@@ -57,25 +57,26 @@ def validate(
     remarks = first_form_remarks(folder)
     screened = _screened(folder, faults) if quality else None
     again = _rerun(folder, faults, workers, threads) if rerun else None
-    if as_json:
-        rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
-        checks = (
-            {"findings": [each.model_dump() for each in screened.findings], "not_checked": screened.left_out}
-            if screened
-            else {}
-        )
-        checks |= rerun_as_json(again, threads) if again else {}
-        print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
-    else:
-        for fault in faults:
-            typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
-        typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
-        for remark in remarks:
-            typer.echo(f"remark: {remark}")
-        if screened is not None:
-            print_findings(folder, screened.findings, screened.left_out)
-        if again is not None:
-            print_rerun(again, threads)
+    with allow_closed_pipe():
+        if as_json:
+            rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
+            checks = (
+                {"findings": [each.model_dump() for each in screened.findings], "not_checked": screened.left_out}
+                if screened
+                else {}
+            )
+            checks |= rerun_as_json(again, threads) if again else {}
+            print_json({"folder": str(folder), "faults": rows, "remarks": remarks, **checks})
+        else:
+            for fault in faults:
+                typer.echo(f"{fault.where}\n  {fault.code}: {fault.message}\n  {fault.hint}")
+            typer.echo(f"{folder}: {count_text(len(faults), 'error') if faults else 'no errors'}")
+            for remark in remarks:
+                typer.echo(f"remark: {remark}")
+            if screened is not None:
+                print_findings(folder, screened.findings, screened.left_out)
+            if again is not None:
+                print_rerun(again, threads)
     raise typer.Exit(1 if faults or (again is not None and again.differences) else 0)
 
 

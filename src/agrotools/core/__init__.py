@@ -16,7 +16,7 @@ from agrotools.core.base import (
     ToolError,
     ToolErrorKind,
     UsageError,
-    first_fault,
+    first_error,
 )
 from agrotools.core.record import (
     Action,
@@ -144,7 +144,7 @@ __all__ = [
     "Usage",
     "UsageError",
     "counts_in_headline",
-    "first_fault",
+    "first_error",
     "imported",
     "slot_types",
 ]

@@ -35,7 +35,7 @@ def write_whole(path: Path, content: bytes, *, synced: bool = True) -> None:
     Raises:
         OSError: the file cannot be written; its old content is unchanged.
     """
-    with written_beside(path, synced=synced) as temporary:
+    with temporary_sibling(path, synced=synced) as temporary:
         temporary.write_bytes(content)
 
 
@@ -45,7 +45,7 @@ def copy_whole(source: Path, path: Path) -> None:
     Raises:
         OSError: the file cannot be copied; the old content of ``path`` is unchanged.
     """
-    with written_beside(path) as temporary:
+    with temporary_sibling(path) as temporary:
         shutil.copyfile(source, temporary)
 
 
@@ -60,7 +60,7 @@ def write_new(path: Path, content: bytes) -> bool:
     if os.path.lexists(path):
         return False
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = _name_beside(path)
+    temporary = _temporary_path(path)
     try:
         temporary.write_bytes(content)
         try:
@@ -74,18 +74,18 @@ def write_new(path: Path, content: bytes) -> bool:
         temporary.unlink(missing_ok=True)
 
 
-def _name_beside(path: Path) -> Path:
+def _temporary_path(path: Path) -> Path:
     return path.with_name(f".{path.name}.{os.getpid()}.{next(_numbers)}")
 
 
 @contextmanager
-def written_beside(path: Path, *, synced: bool = True) -> Generator[Path]:
+def temporary_sibling(path: Path, *, synced: bool = True) -> Generator[Path]:
     """Yield a temporary path next to ``path`` that replaces it if the block succeeds and is removed if it fails.
 
     Raises:
         OSError: the file cannot be synced or renamed.
     """
-    temporary = _name_beside(path)
+    temporary = _temporary_path(path)
     try:
         yield temporary
         if synced:

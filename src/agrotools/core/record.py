@@ -447,22 +447,22 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
     return value
 
 
-def renamed(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
+def rename_texts(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
     """Return ``value`` with every text that is a key of ``names`` replaced by its entry."""
-    return {key: _renamed(item, names) for key, item in value.items()} if names else value
+    return {key: _rename_texts_in(item, names) for key, item in value.items()} if names else value
 
 
-def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+def _rename_texts_in(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
     if isinstance(value, str):
         return names.get(value, value)
     if isinstance(value, list):
-        return [_renamed(item, names) for item in value]
+        return [_rename_texts_in(item, names) for item in value]
     if isinstance(value, dict):
-        return {key: _renamed(item, names) for key, item in value.items()}
+        return {key: _rename_texts_in(item, names) for key, item in value.items()}
     return value
 
 
-def restated(value: JsonValue, results: Results) -> JsonValue:
+def update_literals(value: JsonValue, results: Results) -> JsonValue:
     """Return ``value`` with the literals of reference objects updated from ``results``, if the value exists there."""
     if isinstance(value, dict):
         if "$ref" in value:
@@ -470,7 +470,7 @@ def restated(value: JsonValue, results: Results) -> JsonValue:
                 return {"$ref": value["$ref"], "value": resolved_value(value, results)}
             except UnresolvedRef:
                 return {"$ref": value["$ref"], "value": literal_value(value)}
-        return {key: restated(item, results) for key, item in value.items()}
+        return {key: update_literals(item, results) for key, item in value.items()}
     if isinstance(value, list):
-        return [restated(item, results) for item in value]
+        return [update_literals(item, results) for item in value]
     return value

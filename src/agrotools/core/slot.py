@@ -29,7 +29,7 @@ class Slot(FrozenModel):
     how answers of the type are given; the defaults are for short text in the answer form.
     """
 
-    made: ClassVar[bool] = False
+    made_by_tools: ClassVar[bool] = False
     """True if the answer is (or may be) a file created by tool calls rather than text."""
     judged: ClassVar[bool] = False
     """True if only a judge can score the answer."""
@@ -213,7 +213,7 @@ class OpenTextSlot(Slot):
 class PlotSlot(Slot):
     """A figure, scored by the canonical specification of its content."""
 
-    made: ClassVar[bool] = True
+    made_by_tools: ClassVar[bool] = True
     form_closing: ClassVar[str] = "When the figure is drawn, end with one sentence that says what it shows."
     type: Literal["plot"] = "plot"
     value: dict[str, JsonValue]

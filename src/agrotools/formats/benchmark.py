@@ -33,7 +33,7 @@ from agrotools.core import (
     SampleFile,
     SampleView,
     UsageError,
-    first_fault,
+    first_error,
 )
 from agrotools.core.files import sha256_of_file
 from agrotools.text.answer_form import answer_form, form_lines
@@ -99,7 +99,7 @@ class Benchmark:
     root: Path
     samples: Sequence[Sample]
     content_hash: str
-    elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    external_folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
     """Folders outside ``root``, by the first part of the paths of their files; for files created during loading."""
 
     @property
@@ -143,7 +143,7 @@ class Benchmark:
     def file_path(self, file: SampleFile) -> Path:
         """Return the path of a sample's file."""
         first, _, rest = file.path.partition("/")
-        folder = self.elsewhere.get(first)
+        folder = self.external_folders.get(first)
         return folder / rest if folder else self.root / file.path
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
@@ -256,7 +256,7 @@ def _content(sample: Sample) -> bytes:
     return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
 
 
-_KEPT = 256
+_CACHED_SAMPLES = 256
 """Number of parsed samples that are cached; more than are in use at once."""
 
 
@@ -372,7 +372,7 @@ class LazySamples(Sequence[Sample]):
 
     def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
         self.facts = facts
-        self._parsed = lru_cache(maxsize=_KEPT)(make)
+        self._parsed = lru_cache(maxsize=_CACHED_SAMPLES)(make)
 
     def __len__(self) -> int:
         return len(self.facts.ids)
@@ -415,7 +415,7 @@ def load_folder(root: str | Path) -> Benchmark:
         try:
             sample = Sample.model_validate_json(line)
         except ValidationError as error:
-            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_fault(error)}") from error
+            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
         if sample.id in seen:
             raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
@@ -451,7 +451,7 @@ def read_header(root: Path) -> BenchmarkHeader:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError, RecursionError) as error:
         raise _broken(root, f"{HEADER_FILE}: {error}") from error
     except ValidationError as error:
-        raise _broken(root, f"{HEADER_FILE}: {first_fault(error)}") from error
+        raise _broken(root, f"{HEADER_FILE}: {first_error(error)}") from error
 
 
 def resolve_file(root: Path, path: str) -> Path:

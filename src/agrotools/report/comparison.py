@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import IO, TYPE_CHECKING, NamedTuple
 
 from agrotools.core import MODES, Mode
+from agrotools.core.base import count_text
 from agrotools.plugin import ErrorSource
 from agrotools.report.layout import (
     DASH,
@@ -27,7 +28,6 @@ from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import AcrossRuns, ErrorCount, RunCorrelation, compared_differences, compared_task_types
-from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -58,7 +58,7 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     for mode, metrics in comparison.modes.items():
         yield _table(mode, metrics)
         if comparison.unpaired.get(mode):
-            n_unpaired = plural(comparison.unpaired[mode], "sample")
+            n_unpaired = count_text(comparison.unpaired[mode], "sample")
             yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
     yield line(
         "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "

@@ -105,7 +105,7 @@ def expected_text(slot: Slot) -> str:
         source = "values of the reference tools" if slot.value_from == "tool" else "ground truth"
         chart_text = f"{value_text(slot.value.get('kind'))} of {_series_text(slot.value.get('series'))}"
         return shortened(f"{chart_text} ({source})")
-    return shortened(slot.expected_text) if slot.made else slot.expected_text
+    return shortened(slot.expected_text) if slot.made_by_tools else slot.expected_text
 
 
 def _series_text(series: JsonValue) -> str:

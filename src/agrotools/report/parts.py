@@ -4,12 +4,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
+from agrotools.core.base import count_text
 from agrotools.report.layout import DASH, harmless, new_table, on_scale, percent, run_names, stacked
 from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging import has_rubrics
 from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart
-from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -255,7 +255,7 @@ def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
             of_run = f"{name}, " if len(summaries) > 1 else ""
             n = max(each.n for each in summary.correlations)
             lines.append(
-                f"{of_run}Pearson's r with FAS end to end, over up to {plural(n, 'sample')}: {', '.join(texts)}"
+                f"{of_run}Pearson's r with FAS end to end, over up to {count_text(n, 'sample')}: {', '.join(texts)}"
             )
     return [Text("\n".join(lines))] if lines else []
 
@@ -288,9 +288,9 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
     if counts.unscored_calls:
-        yield f"{plural(counts.unscored_calls, 'call')} after the first of a message not scored"
+        yield f"{count_text(counts.unscored_calls, 'call')} after the first of a message not scored"
     if counts.implied_differs:
-        samples = plural(counts.implied_differs, "sample")
+        samples = count_text(counts.implied_differs, "sample")
         yield f"on {samples} the results shown imply an answer other than the ground truth"
     if counts.median_box_iou is not None:
         yield f"median IoU of boxes {counts.median_box_iou:.2f}"
@@ -300,7 +300,7 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.successes and dear is not None and dear.per_success is not None:
         tokens = counts.spent["input_tokens"].per_success or 0
         tokens += counts.spent["output_tokens"].per_success or 0
-        samples = plural(counts.successes, "sample")
+        samples = count_text(counts.successes, "sample")
         yield f"{samples} fully correct; {dear.per_success:.2f} s and {tokens:.0f} tokens per correct sample"
 
 
@@ -347,15 +347,15 @@ def panel_lines(panel: Panel) -> Iterator[str]:
     for check in panel.calibrations:
         exact = f"{percent(check.exact)} % graded exactly" if check.exact is not None else "none graded"
         lenience = f", {check.lenience:+.2f} grades on average" if check.lenience is not None else ""
-        unread = f", {plural(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
+        unread = f", {count_text(check.unreadable, 'reply', 'replies')} without a grade" if check.unreadable else ""
         against = f"; with the known grades: {_agreement(check.with_labels)}" if check.with_labels else ""
-        answers = plural(check.n, "answer")
+        answers = count_text(check.n, "answer")
         yield f"{harmless(check.judge)} on {answers} with known grades: {exact}{lenience}{unread}{against}"
 
 
 def _agreement(agreement: Agreement) -> str:
     if agreement.alpha is None:
-        return f"all grades are the same ({plural(agreement.n_units, 'answer')})"
+        return f"all grades are the same ({count_text(agreement.n_units, 'answer')})"
     inside = agreement.interval
     interval = f" ({inside.lower:.2f} to {inside.upper:.2f})" if inside else ""
-    return f"alpha {agreement.alpha:.2f}{interval}, {plural(agreement.n_units, 'answer')}"
+    return f"alpha {agreement.alpha:.2f}{interval}, {count_text(agreement.n_units, 'answer')}"

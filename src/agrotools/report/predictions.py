@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from typing import IO, TYPE_CHECKING, Any
 
+from agrotools.core.base import count_text
 from agrotools.report.layout import DASH, console_for, harmless, line, new_table, print_part, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
 from agrotools.scoring.predictions import finite, prediction_format
-from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -29,7 +29,7 @@ def compared_tables(compared: "ScoredFile", name: str) -> Iterator["RenderableTy
     from rich.text import Text
 
     form = prediction_format(compared.format)
-    table = new_table(f"{harmless(name)}: {plural(compared.samples, 'sample')} of {form.title}, {compared.mode}")
+    table = new_table(f"{harmless(name)}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}")
     for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
         words = heading in ("metric", "what is corrected")
         table.add_column(heading, justify="left" if words else "right", no_wrap=heading != "what is corrected")
@@ -144,7 +144,7 @@ def _errors(compared: "ScoredFile") -> Iterator["RenderableType"]:
     if errors is None:
         return
     looked = [row for row in errors.as_data() if row["not_looked_for"] is None]
-    of_steps = f"{plural(errors.steps, 'step')} of {plural(errors.total, 'sample')}"
+    of_steps = f"{count_text(errors.steps, 'step')} of {count_text(errors.total, 'sample')}"
     table = new_table(f"errors in {of_steps}")
     for heading in ("error", "count", "in samples", "what it is"):
         number = heading in ("count", "in samples")

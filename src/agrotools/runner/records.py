@@ -16,9 +16,9 @@ from typing import IO, Any, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import MODES, Record, RunStoreError, first_fault
+from agrotools.core import MODES, Record, RunStoreError, first_error
 from agrotools.core.base import count_text
-from agrotools.core.files import sync, written_beside
+from agrotools.core.files import sync, temporary_sibling
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""
@@ -204,7 +204,7 @@ def _unreadable(path: Path, file: IO[bytes], offset: int, error: ValueError) -> 
 
 
 def _not_a_record(path: Path, number: int, error: ValueError) -> RunStoreError:
-    problem = first_fault(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
+    problem = first_error(error) if isinstance(error, ValidationError) else str(error).splitlines()[0]
     return RunStoreError(
         f"{path}, line {number} is not a record: {problem}",
         hint="score a run of another version of agrotools with that version; if the line is damaged, the same agrotools"
@@ -295,7 +295,7 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
 def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
-    return f"not a record: {first_fault(error)}" if isinstance(error, ValidationError) else "not a record"
+    return f"not a record: {first_error(error)}" if isinstance(error, ValidationError) else "not a record"
 
 
 def recover(run: Path) -> tuple[RecordIndex, list[str]]:
@@ -355,7 +355,7 @@ def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) ->
             for line in bad:
                 _copy(lines, aside, line.offset, line.offset + line.length)
         sync(rejected)
-        with written_beside(path) as temporary, temporary.open("wb") as output:
+        with temporary_sibling(path) as temporary, temporary.open("wb") as output:
             start = 0
             for line in bad:
                 _copy(lines, output, start, line.offset)

@@ -16,7 +16,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
-from agrotools.core.files import copy_whole, read_lines, written_beside
+from agrotools.core.files import copy_whole, read_lines, temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
@@ -166,7 +166,7 @@ def rescore(
     check_comparisons(manifest, comparisons)
     try:
         keep_other_version(run)
-        with written_beside(run / SCORES_FILE) as temporary, tempfile.TemporaryFile(dir=run) as rows:
+        with temporary_sibling(run / SCORES_FILE) as temporary, tempfile.TemporaryFile(dir=run) as rows:
             judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
             telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)

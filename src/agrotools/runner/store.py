@@ -37,7 +37,7 @@ _MOST_TOGETHER = 64
 """Maximum records written together: an event-loop turn without waits may be long."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
-"""Process id in the name of a file that is being written; see :func:`agrotools.core.files.written_beside`."""
+"""Process id in the name of a file that is being written; see :func:`agrotools.core.files.temporary_sibling`."""
 
 
 class RunStore:

@@ -7,6 +7,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
+from agrotools.core.base import count_text
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
 from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
@@ -44,7 +45,6 @@ from agrotools.scoring.summary import (
     with_comparison_adjusted,
     with_gains_adjusted,
 )
-from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
@@ -100,7 +100,7 @@ class RunAggregator:
         of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
         missing = missing_of(of_modes, {mode: n - self._drawings[mode] for mode, n in (planned or {}).items()})
         left_out = [
-            f"{mode}: {plural(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
+            f"{mode}: {count_text(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
         ]
         summary = Summary(
             scoring=SCORING_VERSION,

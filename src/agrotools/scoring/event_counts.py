@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
+from agrotools.core.base import count_text
 from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
-from agrotools.text.normalise import plural
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""
@@ -140,7 +140,7 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
         for row in rows
         if row.metric == TRUTH_METRIC and row.reading.get("predicted") == "answer"
     ]
-    formless = {slot.name for slot in record.sample.answer if slot.made or slot.scored_apart}
+    formless = {slot.name for slot in record.sample.answer if slot.made_by_tools or slot.scored_apart}
     answered = record.trajectory is not None and record.trajectory.answer is not None
     read = [row for row in rows if row.metric == SLOT_METRIC and row.slot not in formless]
     if answered and read:
@@ -287,7 +287,7 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
             share = 100 * n / part.n_records
             advice = advice[0].upper() + advice[1:]
-            of_records = f"{n} of {plural(part.n_records, 'sample')}"
+            of_records = f"{n} of {count_text(part.n_records, 'sample')}"
             lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}. {advice}.")
         failures = part.counts.form_failures
         if sum(failures.values()) > REPORTED_SHARE * part.n_records:

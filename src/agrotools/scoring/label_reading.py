@@ -9,7 +9,7 @@ from typing import NamedTuple
 from agrotools.core import Slot
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
-from agrotools.text.clauses import Negations, beside, further_claims
+from agrotools.text.clauses import Negations, further_claims, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels
 from agrotools.text.normalise import normalise
 
@@ -205,7 +205,7 @@ def read_labels(
 
     most = max(match.weight for match in claimed)
     strongest = [match for match in claimed if match.weight == most]
-    listed = [beside(text, match.start, match.end, same).items for match in strongest[:_MOST]]
+    listed = [list_neighbours(text, match.start, match.end, same).items for match in strongest[:_MOST]]
     # A list of candidates may come before a claim: "A, B or C. It is B."
     decided = most >= _CLAIM and not all(listed)
     further = () if decided else tuple(item for items in listed for item in items)

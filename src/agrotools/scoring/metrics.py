@@ -22,7 +22,7 @@ from agrotools.core import (
 from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
-from agrotools.text.answer_form import guessable
+from agrotools.text.answer_form import counts_as_guessable
 
 if TYPE_CHECKING:
     import numpy as np
@@ -69,7 +69,7 @@ _ENGINE_METRICS = {
     GUESS_METRIC: MetricInfo(
         "Guess",
         "FAS of the answer that the prompt alone suggests, without the files",
-        slots=lambda slot: guessable(slot) and counts_in_headline(slot),
+        slots=lambda slot: counts_as_guessable(slot) and counts_in_headline(slot),
     ),
     "agrotools.st_acc": MetricInfo("STAcc", "predicted step type (call or answer) is right"),
     "agrotools.tool_acc": MetricInfo("ToolAcc", "right tool at steps that call one"),
@@ -229,7 +229,7 @@ def _kind(sample: Sample) -> Kind:
         no_tool_eligible=sample.no_tool_eligible,
         calls=len(sample.reference.steps) if sample.reference else 0,
         outcome_metrics=_outcome_metrics(sample.answer),
-        has_text=any(not slot.made for slot in sample.answer),
+        has_text=any(not slot.made_by_tools for slot in sample.answer),
         groups=_groups(sample),
     )
 

@@ -21,7 +21,7 @@ from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
-from agrotools.text.clauses import Beside, beside, concluding_numbers, further_claims, numbers_beside
+from agrotools.text.clauses import ListNeighbours, concluding_numbers, further_claims, list_neighbours, listed_numbers
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import CJK, normalise
 from agrotools.text.rouge import rouge_l_words
@@ -314,14 +314,14 @@ _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 _ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
 
 
-_MOST_BESIDE = 4
+_MOST_NEIGHBOURS = 4
 
 
 _MOST_CLAIMS = 3
 """Maximum number of other names in sentences of the form "it is X"."""
 
 
-_MOST_NUMBERS_BESIDE = 2
+_MOST_LISTED_NUMBERS = 2
 
 
 MOST_PLACES = 60
@@ -347,14 +347,14 @@ class KeywordLists:
         if any(letter.isdigit() for letter in text[start:end]):
             if self._result is not None and start < self._result[0]:
                 return True
-            numbers = numbers_beside(text, start, end)
+            numbers = listed_numbers(text, start, end)
             others = tuple(number for number in numbers.items if _bare(number) not in self._numbers)
-            if _is_heap(Beside(others, numbers.alternatives), _MOST_NUMBERS_BESIDE):
+            if _is_heap(ListNeighbours(others, numbers.alternatives), _MOST_LISTED_NUMBERS):
                 return True
-        return self._claims or _is_heap(beside(text, start, end, self._is_keyword), _MOST_BESIDE)
+        return self._claims or _is_heap(list_neighbours(text, start, end, self._is_keyword), _MOST_NEIGHBOURS)
 
 
-def _is_heap(neighbours: Beside, most: int) -> bool:
+def _is_heap(neighbours: ListNeighbours, most: int) -> bool:
     return len(neighbours.items) > most or (neighbours.alternatives and bool(neighbours.items))
 
 

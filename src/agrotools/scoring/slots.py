@@ -168,7 +168,7 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.slot_scorers.get(slot.type)) is not None:
             return scorer(slot, slots, answer)
-    if slot.made:
+    if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
     score = _score(slot, slots, read)

@@ -49,7 +49,7 @@ from agrotools.core import (
 from agrotools.core.record import Results, literal_value, resolved_value
 from agrotools.scoring.error_classes import IN_HEAD
 from agrotools.scoring.slots import score_slot
-from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, closest, compare_arguments
+from agrotools.text.agreement import ArgumentAgreement, Frame, StepAgreement, best_step, compare_arguments
 from agrotools.text.agreement_values import Number, as_number, category, numbers_in
 from agrotools.text.answer_form import usual_plan
 from agrotools.text.expression_functions import ExpressionError
@@ -187,7 +187,7 @@ def _arguments(
         for step in open_steps
         if steps[step].tool == call.tool
     ]
-    best = closest(compared)
+    best = best_step(compared)
     reading: dict[str, JsonValue] = {
         "step": best.step,
         "arguments": [cast(JsonValue, row.model_dump(mode="json")) for row in best.rows],
@@ -473,4 +473,4 @@ def _facts(slot: OpenTextSlot, value: JsonValue) -> Implied | None:
 
 def is_text_slot(slot: Slot) -> bool:
     """Return True if the slot is answered with text, not with a figure or image."""
-    return not slot.made
+    return not slot.made_by_tools

@@ -28,10 +28,10 @@ from agrotools.text.agreement_values import (
     category,
     clipped,
     expressions_agree,
+    literal_and_measured,
     measured_numbers,
     numbers_agree,
     one_to_one,
-    opened,
     same_json,
     text_f1,
 )
@@ -63,7 +63,7 @@ def charts_agree(predicted: JsonValue, reference: JsonValue, kind: str) -> tuple
     of points does not matter. Series are paired by name if the names are the same, otherwise any one-to-one pairing
     counts. If x is omitted, points are numbered from 1, except for raw values (hist, box), which have no order.
     """
-    called, gold = _chart_series(predicted, False, kind), _chart_series(*opened(reference), kind)
+    called, gold = _chart_series(predicted, False, kind), _chart_series(*literal_and_measured(reference), kind)
     if called is None or gold is None:
         return False, {"reason": "no list of series with x and y of equal length"}
     if len(called) != len(gold):
@@ -84,7 +84,7 @@ def _chart_series(value: JsonValue, measured: bool, kind: str) -> list[_Series] 
         return None
     series: list[_Series] = []
     for item in value:
-        literal, of_ref = opened(item, measured)
+        literal, of_ref = literal_and_measured(item, measured)
         points = _points(literal, of_ref, kind) if isinstance(literal, dict) else None
         if not isinstance(literal, dict) or points is None:
             return None
@@ -94,8 +94,8 @@ def _chart_series(value: JsonValue, measured: bool, kind: str) -> list[_Series] 
 
 
 def _points(series: dict[str, JsonValue], measured: bool, kind: str) -> list[_Point] | None:
-    ys, y_of_ref = opened(series.get("y"), measured)
-    xs, x_of_ref = opened(series.get("x"), measured)
+    ys, y_of_ref = literal_and_measured(series.get("y"), measured)
+    xs, x_of_ref = literal_and_measured(series.get("x"), measured)
     if not isinstance(ys, list):
         return None
     if xs is None:
@@ -104,7 +104,10 @@ def _points(series: dict[str, JsonValue], measured: bool, kind: str) -> list[_Po
         return None
     points: list[_Point] = []
     for given_x, given_y in zip(xs, ys, strict=True):
-        (x, x_measured), (y, y_measured) = opened(given_x, x_of_ref), opened(given_y, y_of_ref)
+        (x, x_measured), (y, y_measured) = (
+            literal_and_measured(given_x, x_of_ref),
+            literal_and_measured(given_y, y_of_ref),
+        )
         key, number = category(x), as_number(y)
         if key is None or number is None:
             return None
@@ -175,7 +178,7 @@ class StepAgreement(NamedTuple):
         return sum(row.agrees for row in self.rows) / max(1, len(self.rows))
 
 
-def closest(compared: Sequence[StepAgreement]) -> StepAgreement:
+def best_step(compared: Sequence[StepAgreement]) -> StepAgreement:
     """Return the first step that the call agrees with, else the one with the largest share of agreeing arguments.
 
     ``compared`` holds at least one step.
@@ -307,7 +310,7 @@ def _nested(
     predicted: JsonValue, reference: JsonValue, measured: bool, leaf: Callable[[JsonValue, JsonValue, bool], bool]
 ) -> bool:
     """True if lists agree element by element and objects field by field; ``leaf`` compares the values."""
-    literal, of_ref = opened(reference, measured)
+    literal, of_ref = literal_and_measured(reference, measured)
     if isinstance(literal, list):
         return (
             isinstance(predicted, list)
@@ -350,7 +353,7 @@ def _file(name: str, call: _Call) -> _Verdict:
 
 def _series(name: str, call: _Call) -> _Verdict:
     verdict = _plain(name, call)
-    series, gold = call.predicted[name], opened(call.reference[name])[0]
+    series, gold = call.predicted[name], literal_and_measured(call.reference[name])[0]
     if isinstance(series, list) and isinstance(gold, list) and len(series) != len(gold):
         return _Verdict(False, {"reason": f"{len(series)} values instead of {len(gold)}"})
     return verdict

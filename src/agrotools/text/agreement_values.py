@@ -44,7 +44,7 @@ def as_number(value: object) -> Number | None:
     return value if abs(value) <= sys.float_info.max else None
 
 
-def opened(reference: JsonValue, measured: bool = False) -> tuple[JsonValue, bool]:
+def literal_and_measured(reference: JsonValue, measured: bool = False) -> tuple[JsonValue, bool]:
     """Return the literal of a reference value, and whether it is measured."""
     if is_ref(reference):
         return cast("dict[str, JsonValue]", reference).get("value"), True
@@ -242,7 +242,7 @@ def _from_observations(
 
 def _operands(expression: JsonValue, variables: JsonValue) -> list[Number]:
     """Return the numbers that the expression of a reference takes from observations."""
-    literal, measured = opened(variables)
+    literal, measured = literal_and_measured(variables)
     used = _used(_text(expression), literal if isinstance(literal, dict) else {})
     return list(numbers_in(used)) if measured else measured_numbers(used)
 

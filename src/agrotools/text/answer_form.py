@@ -45,7 +45,7 @@ _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]
 
 def answer_form(slots: Sequence[Slot]) -> str:
     """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values."""
-    form_slots = [slot for slot in slots if not slot.made]
+    form_slots = [slot for slot in slots if not slot.made_by_tools]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
         figure_labels = "; ".join(slot.label for slot in slots if isinstance(slot, PlotSlot))
@@ -63,7 +63,7 @@ def answer_form(slots: Sequence[Slot]) -> str:
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
     """Return the lines that the form asks for: ``name: <expected value>`` for each slot answered in text."""
-    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if not slot.made)
+    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if not slot.made_by_tools)
 
 
 def lacks_form(answer: str, lines: Sequence[str]) -> bool:
@@ -115,7 +115,7 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
     lines: list[str] = []
     for slot in slots:
         value = values.get(slot.name)
-        if value is None or slot.made:
+        if value is None or slot.made_by_tools:
             continue
         lines.append(f"{slot.name}: {_written(slot, value)}")
     return "\n".join(lines)
@@ -182,7 +182,7 @@ def kind_key(slot: Slot) -> str:
     return f"|{slot.type}|{getattr(slot, 'unit', None) or ''}"
 
 
-def guessable(slot: Slot) -> bool:
+def counts_as_guessable(slot: Slot) -> bool:
     """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
 
     Plot slots count because a missing figure scores 0.

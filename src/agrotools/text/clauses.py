@@ -252,12 +252,12 @@ def _unmasked(pattern: re.Pattern[str], text: str, masked: Sequence[Span]) -> li
     return unmasked
 
 
-def joined(text: str, end: int, start: int) -> bool:
+def is_alternative(text: str, end: int, start: int) -> bool:
     """True if only a comma, "or", "nor", 、 or 或 separates a phrase ending at ``end`` from one at ``start``."""
     return start - end <= 24 and _JOIN.fullmatch(text, end, start) is not None
 
 
-def listed_with(text: str, end: int, start: int) -> bool:
+def shares_predicate(text: str, end: int, start: int) -> bool:
     """True if two names share one predicate: "A and B are ruled out"."""
     return start - end <= 24 and _BACK_JOIN.fullmatch(text, end, start) is not None
 
@@ -265,7 +265,7 @@ def listed_with(text: str, end: int, start: int) -> bool:
 # --- lists: names and numbers listed together with a name ------------------------------------------------------------
 
 
-class Beside(NamedTuple):
+class ListNeighbours(NamedTuple):
     """The other items of a list, and whether they are alternatives (joined by "or" or a slash)."""
 
     items: tuple[str, ...]
@@ -309,7 +309,7 @@ def is_name(text: str) -> bool:
     )
 
 
-def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Beside:
+def list_neighbours(text: str, start: int, end: int, same: Callable[[str], bool]) -> ListNeighbours:
     """Return the other items of the list that contains ``text[start:end]``.
 
     ``same`` returns true for items that name the same thing as ``text[start:end]``; they are left out.
@@ -368,7 +368,7 @@ def beside(text: str, start: int, end: int, same: Callable[[str], bool]) -> Besi
     items += _run(text, start, end)
     if len(loose) > 1:
         items += loose
-    return Beside(tuple(dict.fromkeys(items)), either)
+    return ListNeighbours(tuple(dict.fromkeys(items)), either)
 
 
 def _backwards(text: str, floor: int, start: int) -> list[tuple[re.Match[str], str]]:
@@ -439,7 +439,7 @@ _MOST_NUMBERS = 12
 _MOST_STATED = 8
 
 
-def numbers_beside(text: str, start: int, end: int) -> Beside:
+def listed_numbers(text: str, start: int, end: int) -> ListNeighbours:
     """Return the numbers listed with ``text[start:end]``: joined to it by "or", "and", comma, slash or space."""
     numbers: list[str] = []
     either = False
@@ -454,7 +454,7 @@ def numbers_beside(text: str, start: int, end: int) -> Beside:
     if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
         either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
         numbers += _NUMBER.findall(before[1])
-    return Beside(tuple(dict.fromkeys(numbers)), either)
+    return ListNeighbours(tuple(dict.fromkeys(numbers)), either)
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:

@@ -120,7 +120,7 @@ def whole(value: object, of: str, low: int, high: int) -> int:
 # --- numbers -------------------------------------------------------------------------------------------------------
 
 
-def of_real(name: str, function: Callable[[float], float], domain: str) -> Function:
+def real_function(name: str, function: Callable[[float], float], domain: str) -> Function:
     """Wrap a function of one real number, so that an error outside its domain names the domain."""
 
     def apply(x: JsonValue) -> JsonValue:
@@ -201,7 +201,7 @@ def length(values: JsonValue) -> JsonValue:
     return len(values)
 
 
-def in_order(values: JsonValue, descending: JsonValue = False) -> JsonValue:
+def sorted_numbers(values: JsonValue, descending: JsonValue = False) -> JsonValue:
     """The numbers in ascending order, or descending with ``descending=True``."""
     return [*sorted(numbers(values, "sorted", least=0), reverse=bool(descending))]
 
@@ -278,33 +278,33 @@ CONSTANTS: dict[str, JsonValue] = {"pi": math.pi, "π": math.pi, "e": math.e, "t
 GENERAL_FUNCTIONS: dict[str, Function] = {
     "abs": absolute,
     "round": rounded,
-    "floor": of_real("floor", math.floor, "any number"),
-    "ceil": of_real("ceil", math.ceil, "any number"),
-    "int": of_real("int", math.trunc, "any number; the part behind the point is dropped"),
-    "float": of_real("float", float, "any number"),
+    "floor": real_function("floor", math.floor, "any number"),
+    "ceil": real_function("ceil", math.ceil, "any number"),
+    "int": real_function("int", math.trunc, "any number; the part behind the point is dropped"),
+    "float": real_function("float", float, "any number"),
     "sign": sign,
-    "sqrt": of_real("sqrt", math.sqrt, "a number from 0"),
-    "cbrt": of_real("cbrt", math.cbrt, "any number"),
-    "exp": of_real("exp", math.exp, "any number up to 709"),
+    "sqrt": real_function("sqrt", math.sqrt, "a number from 0"),
+    "cbrt": real_function("cbrt", math.cbrt, "any number"),
+    "exp": real_function("exp", math.exp, "any number up to 709"),
     "log": logarithm,
-    "ln": of_real("ln", math.log, "a number above 0"),
-    "log2": of_real("log2", math.log2, "a number above 0"),
-    "log10": of_real("log10", math.log10, "a number above 0"),
-    "sin": of_real("sin", math.sin, "an angle in radians"),
-    "cos": of_real("cos", math.cos, "an angle in radians"),
-    "tan": of_real("tan", math.tan, "an angle in radians"),
-    "asin": of_real("asin", math.asin, "a number from -1 to 1"),
-    "acos": of_real("acos", math.acos, "a number from -1 to 1"),
-    "atan": of_real("atan", math.atan, "any number"),
+    "ln": real_function("ln", math.log, "a number above 0"),
+    "log2": real_function("log2", math.log2, "a number above 0"),
+    "log10": real_function("log10", math.log10, "a number above 0"),
+    "sin": real_function("sin", math.sin, "an angle in radians"),
+    "cos": real_function("cos", math.cos, "an angle in radians"),
+    "tan": real_function("tan", math.tan, "an angle in radians"),
+    "asin": real_function("asin", math.asin, "a number from -1 to 1"),
+    "acos": real_function("acos", math.acos, "a number from -1 to 1"),
+    "atan": real_function("atan", math.atan, "any number"),
     "atan2": atan2,
-    "degrees": of_real("degrees", math.degrees, "an angle in radians"),
-    "radians": of_real("radians", math.radians, "an angle in degrees"),
+    "degrees": real_function("degrees", math.degrees, "an angle in radians"),
+    "radians": real_function("radians", math.radians, "an angle in degrees"),
     "hypot": hypotenuse,
     "factorial": factorial,
     "comb": combinations,
     "clip": clip,
     "len": length,
-    "sorted": in_order,
+    "sorted": sorted_numbers,
     "diff": differences,
     "scale": scaled,
     "pluck": pluck,

@@ -7,7 +7,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import NamedTuple
 
-from agrotools.text.clauses import SUPPOSED, Negations, Sentences, joined, listed_with
+from agrotools.text.clauses import SUPPOSED, Negations, Sentences, is_alternative, shares_predicate
 from agrotools.text.normalise import CJK, WORD, normalise
 
 
@@ -80,16 +80,18 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     for index in range(1, len(outermost)):
         between = outermost[index - 1][1], outermost[index][0]
         # "none in A, B and C": after a comma, "and" joins the last item of the denied list.
-        goes_on = denials[index - 1] and (joined(text, *between) or (goes_on and listed_with(text, *between)))
+        goes_on = denials[index - 1] and (
+            is_alternative(text, *between) or (goes_on and shares_predicate(text, *between))
+        )
         denials[index] = denials[index] or goes_on
     is_listed = False
     for index in range(len(outermost) - 2, -1, -1):
         start, end = outermost[index][1], outermost[index + 1][0]
-        listed = listed_with(text, start, end)
+        listed = shares_predicate(text, start, end)
         # "A, B and C are not": the comma continues the list that forms the subject.
-        if behind[index + 1] and (listed or (is_listed and joined(text, start, end))):
+        if behind[index + 1] and (listed or (is_listed and is_alternative(text, start, end))):
             denials[index] = behind[index] = True
-        is_listed = listed or (is_listed and joined(text, start, end))
+        is_listed = listed or (is_listed and is_alternative(text, start, end))
     return [
         LabelMatch(label, text[start:end], start, end, not denied)
         for (start, end, label), denied in zip(outermost, denials, strict=True)

@@ -49,11 +49,6 @@ def _once(text: str) -> str:
     return _SPACES.sub(" ", text)
 
 
-def plural(n: int, noun: str, nouns: str = "") -> str:
-    """Return a number with its noun: ``1 sample``, ``2 samples``; ``nouns`` is an irregular plural."""
-    return f"{n} {noun if n == 1 else nouns or f'{noun}s'}"
-
-
 @cache
 def reading_words(name: str) -> frozenset[str]:
     """Return a closed class of words from ``data/reading_words.toml``."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from agrotools.text.clauses import Negations, joined
+from agrotools.text.clauses import Negations, is_alternative
 from agrotools.text.normalise import (
     CJK,
     NUMBER_WORDS,
@@ -143,7 +143,9 @@ def _quantities(text: str) -> tuple[Quantity, ...]:
     result: list[Quantity] = []
     negated = False
     for quantity in quantities:
-        negated = (negated and joined(text, result[-1].end, quantity.start)) or negations.before_number(quantity.start)
+        negated = (negated and is_alternative(text, result[-1].end, quantity.start)) or negations.before_number(
+            quantity.start
+        )
         denied = negated or quantity.denied or negations.after(quantity.end)
         result.append(replace(quantity, denied=denied) if denied != quantity.denied else quantity)
     return tuple(result)
@@ -204,7 +206,7 @@ def _raw_quantities(text: str) -> list[Quantity]:
             value, start = -value, start + 1  # "12%-13%", "12公顷-13公顷": the dash of a range
         elif minus := _MINUS_WORD.search(text, max(0, start - 10), start):
             value, start = -value, minus.start()
-        unit, noun, behind = (unit_in_match, None, end) if unit_in_match else _behind(text, end)
+        unit, noun, behind = (unit_in_match, None, end) if unit_in_match else _unit_or_noun_after(text, end)
         before = text[max(0, start - 12) : start]
         if unit is None and _PERCENT_BEFORE.search(before):
             unit, noun = "%", None
@@ -276,7 +278,7 @@ def _scaled(value: float, power: int) -> float:
     return float(f"{value!r}e{power}") if "e" not in repr(value) else value * 10.0 ** max(-300, min(power, 300))
 
 
-def _behind(text: str, end: int) -> tuple[str | None, str | None, int]:
+def _unit_or_noun_after(text: str, end: int) -> tuple[str | None, str | None, int]:
     """Return unit, counted noun (at most one of them) and end position of the words after a number."""
     if match := _unit().match(text, end) or _bracketed_unit().match(text, end):
         return canonical_unit(match["unit"]), None, match.end()

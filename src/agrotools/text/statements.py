@@ -199,7 +199,7 @@ class Statements:
         if opens and kind == "dismiss" and not self._has_idea(*self._segment(span), span):
             # The clause names nothing to judge: the judgement applies to the preceding words.
             self._deny_over(low if self._has_idea(low, segment, span) else begun, segment)
-        if self._points_at_all(span):
+        if self._refers_to_everything(span):
             self._deny_over(0, low)  # "In ten years not one of these practices paid off."
         if start > 0 and self._only_judges(start, self._ends[SENTENCE][span.start]):
             words = {word.written for word in self.words[start : start + _REACH]}
@@ -217,7 +217,7 @@ class Statements:
         )
         return any(self.longest(self._wholes, at)[1] for at in rest)
 
-    def _points_at_all(self, span: Span) -> bool:
+    def _refers_to_everything(self, span: Span) -> bool:
         """True if a denial applies to everything before it: "not one of these (practices) ...", "none of it ..."."""
         at, last = span.start, min(len(self.words), span.start + _REACH)
         while at < last and self.words[at].written in grammar("counted"):

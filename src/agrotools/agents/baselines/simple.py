@@ -102,7 +102,7 @@ def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = 
     for slot in slots:
         if slot.from_ is None and isinstance(slot, KeywordsSlot | ReferenceTextsSlot):
             values[slot.name] = _right_text(slot) if knows_texts else _last_text(results)
-        if slot.from_ is None or slot.made:
+        if slot.from_ is None or slot.made_by_tools:
             continue
         try:
             values[slot.name] = evaluate_from(slot.from_, results)

@@ -45,7 +45,7 @@ from agrotools.core import (
     ToolSpec,
     Unparseable,
 )
-from agrotools.core.record import renamed
+from agrotools.core.record import rename_texts
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, TextPart
 from agrotools.runner.policies import AgentOptions
 from agrotools.tools import tool_specs
@@ -141,7 +141,7 @@ class LagentAgent:
         if checked.tool == INVALID_ACTION:
             call_arguments = {}
         tool = checked.tool if checked.tool not in (INVALID_ACTION, NO_ACTION) else parsed_reply.tool[:_LONGEST_NAME]
-        call = ToolCall(tool=tool, arguments=renamed(call_arguments, names))
+        call = ToolCall(tool=tool, arguments=rename_texts(call_arguments, names))
         return CallTools(calls=(call,), thought=thought, reply=reply, refused=_refusal(checked))
 
 
@@ -232,5 +232,5 @@ def result_text(step: Step) -> str:
 
 def _call_text(step: Step, paths: Mapping[str, str]) -> str:
     assert step.call is not None
-    arguments = json.dumps(renamed(step.call.arguments, paths))
+    arguments = json.dumps(rename_texts(step.call.arguments, paths))
     return f"{ACTION}{step.call.tool}\n{ACTION_INPUT}{arguments}"

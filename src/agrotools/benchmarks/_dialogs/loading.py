@@ -147,7 +147,7 @@ ReadOne = Callable[[int, Any, EntryFindings], Sample | None]
 class ReadSet:
     """Samples of all usable entries, and the findings on the other ones.
 
-    ``elsewhere``: see :class:`~agrotools.formats.benchmark.Benchmark`.
+    ``external_folders``: see :class:`~agrotools.formats.benchmark.Benchmark`.
     """
 
     root: Path
@@ -156,7 +156,7 @@ class ReadSet:
     entries: int
     samples: Sequence[Sample]
     findings: Findings
-    elsewhere: Mapping[str, Path] = field(default_factory=dict[str, Path])
+    external_folders: Mapping[str, Path] = field(default_factory=dict[str, Path])
 
     @property
     def faults(self) -> list[EntryFault]:
@@ -244,7 +244,7 @@ def benchmark_of(
     for sample in samples:
         digest.add(sample)
     content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
-    return Benchmark(header, read.root, samples, content_hash, read.elsewhere)
+    return Benchmark(header, read.root, samples, content_hash, read.external_folders)
 
 
 class Layout(NamedTuple):

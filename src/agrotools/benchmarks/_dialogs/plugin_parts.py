@@ -13,7 +13,7 @@ from agrotools.plugin import PromptTemplates, RunProtocol, deferred
 class ImageCallsSlot(Slot):
     """Image answer, scored by the calls that create it: the reference calls to ``tools``."""
 
-    made: ClassVar[bool] = True
+    made_by_tools: ClassVar[bool] = True
     form_opening: ClassVar[str] = "The answer is an image. It must be made with the tools, not described."
     form_closing: ClassVar[str] = "When the image is made, end with one sentence that says what it shows."
     type: Literal["image_calls"] = "image_calls"

@@ -40,7 +40,7 @@ from agrotools.core import (
     Trajectory,
     UsageError,
 )
-from agrotools.core.record import literal_value, renamed
+from agrotools.core.record import literal_value, rename_texts
 from agrotools.plugin import RecordErrors
 from agrotools.scoring.error_classes import (
     IN_HEAD,
@@ -126,7 +126,7 @@ def _gold(sample: Sample, paths: Mapping[str, str]) -> list[Message]:
     messages: list[Message] = []
     for step in sample.reference.steps if sample.reference else ():
         arguments = {name: literal_value(value) for name, value in step.arguments.items()}
-        messages.append(_call(step.tool, renamed(arguments, paths)))
+        messages.append(_call(step.tool, rename_texts(arguments, paths)))
         messages.append({"role": "tool", "name": step.tool, "content": returned_content(step.observation)})
     return [*messages, {"role": "assistant", "content": str(sample.metadata.get("final_text", ""))}]
 
@@ -184,7 +184,7 @@ def _of_trajectory(
 
 
 def _checked_call(call: ToolCall, sample: Sample, paths: Mapping[str, str]) -> Message:
-    arguments = renamed(call.arguments, paths)
+    arguments = rename_texts(call.arguments, paths)
     if call.tool not in sample.toolset:
         raw = dumps(arguments)
         return _call(INVALID_ACTION, {"text": raw}, ("API_ERROR", raw))

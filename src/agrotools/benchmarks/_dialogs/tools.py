@@ -10,7 +10,7 @@ from typing import Annotated, Any, ParamSpec, TypeVar
 from pydantic import Field, JsonValue
 
 from agrotools.core import Artifact, ToolError
-from agrotools.text.expression_functions import ExpressionError, Function, number, numbers, of_real, paired, whole
+from agrotools.text.expression_functions import ExpressionError, Function, number, numbers, paired, real_function, whole
 from agrotools.text.expressions import evaluate
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
@@ -162,7 +162,7 @@ _DOMAINS = {
     "log1p": "a number above -1",
 }
 _FUNCTIONS: dict[str, Function] = {
-    **{name: of_real(name, getattr(math, name), domain) for name, domain in _DOMAINS.items()},
+    **{name: real_function(name, getattr(math, name), domain) for name, domain in _DOMAINS.items()},
     **{name: _of_two(name, getattr(math, name)) for name in ("copysign", "fmod", "pow", "remainder")},
     "dist": lambda p, q: math.dist(*paired(p, q, "dist")),
     "fsum": lambda values: math.fsum(numbers(values, "fsum", least=0)),

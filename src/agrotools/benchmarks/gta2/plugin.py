@@ -52,7 +52,7 @@ class SubTasksSlot(Slot):
     A judge grades each leaf, and weighted means give the scores of the other nodes. Ids are unique within a tree.
     """
 
-    made: ClassVar[bool] = True
+    made_by_tools: ClassVar[bool] = True
     judged: ClassVar[bool] = True
     scored_apart: ClassVar[bool] = True
     form_opening: ClassVar[str] = (

@@ -45,14 +45,14 @@ from agrotools.core import (
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import LineFile
-from agrotools.core.record import iter_refs, resolve_ref, restated
+from agrotools.core.record import iter_refs, resolve_ref, update_literals
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.runner.execute import interrupts
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.steps import compare_calls, implied_slot
-from agrotools.text.agreement import ArgumentAgreement, StepAgreement, closest
+from agrotools.text.agreement import ArgumentAgreement, StepAgreement, best_step
 from agrotools.text.loose_json import dumps
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
@@ -201,11 +201,11 @@ class _Chain:
         compared = [
             StepAgreement(step, self._rows(step, call)) for step in open_steps if self.gold[step].tool == call.tool
         ]
-        return closest(compared)
+        return best_step(compared)
 
     def _rows(self, step: int, call: ToolCall) -> list[ArgumentAgreement]:
         arguments: Arguments = {
-            name: restated(value, self.results) for name, value in self.gold[step].arguments.items()
+            name: update_literals(value, self.results) for name, value in self.gold[step].arguments.items()
         }
         gold = self.gold[step].model_copy(update={"arguments": arguments})
         return compare_calls(self.sample, get_tool(call.tool), call, gold)
@@ -217,7 +217,7 @@ class _Chain:
             return self._record(reason=f"no answer: {_unusable(action, '')}")
         scores: dict[str, float] = {}
         for slot in self.sample.answer:
-            if not slot.made:
+            if not slot.made_by_tools:
                 target = implied_slot(slot, self.results).slot or slot
                 scores[slot.name] = round(score_slot(target, self.sample.answer, action.text).value, 4)
         # Keywords are either found or missing; other texts agree to a degree.

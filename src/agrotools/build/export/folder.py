@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
-from agrotools.core import BenchmarkError, FrozenModel, Sample, first_fault
+from agrotools.core import BenchmarkError, FrozenModel, Sample, first_error
 from agrotools.core.files import artifact_path
 from agrotools.formats.benchmark import (
     CARD_FILE,
@@ -163,7 +163,7 @@ def read_exported(folder: Path, format: Format) -> Exported:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
     except ValidationError as error:
-        raise BenchmarkError(f"{path}: {first_fault(error)}", hint=hint) from error
+        raise BenchmarkError(f"{path}: {first_error(error)}", hint=hint) from error
     if note.format != format:
         raise BenchmarkError(f"{folder} holds an export of format {note.format}", hint="choose another folder")
     return note

@@ -133,7 +133,7 @@ def gta_arguments(step: ReferenceStep, names: dict[str, str]) -> Arguments:
 
 def gt_answer(slots: Sequence[Slot]) -> dict[str, Any] | list[str] | None:
     """Return the gold in GTA's three forms: lists of spellings (closed answers), texts (open ones), None (images)."""
-    closed = [slot for slot in slots if not slot.made and not _reference_texts(slot)]
+    closed = [slot for slot in slots if not slot.made_by_tools and not _reference_texts(slot)]
     if closed:
         groups = [group for slot in closed for group in _whitelist(slot)]
         wrong = [word for slot in closed if isinstance(slot, ExactSlot) for word in slot.distractors]
@@ -170,14 +170,14 @@ def _final(slots: Sequence[Slot]) -> str:
     values: dict[str, JsonValue] = {
         slot.name: [*value] if isinstance(value, tuple) else value
         for slot in slots
-        if not slot.made
+        if not slot.made_by_tools
         and not isinstance(slot, KeywordsSlot)
         and not _reference_texts(slot)
         and (value := getattr(slot, "value", None)) is not None
     }
     texts = [text for slot in slots for text in _reference_texts(slot)[:1]]
     texts += [", ".join(group[0] for group in _whitelist(slot) if group) for slot in slots if slot.type == "keywords"]
-    figure = [_FIGURE_SAVED] if any(slot.made and not slot.judged for slot in slots) else []
+    figure = [_FIGURE_SAVED] if any(slot.made_by_tools and not slot.judged for slot in slots) else []
     return "\n".join(text for text in (*figure, *texts, format_answer(slots, values)) if text)
 
 

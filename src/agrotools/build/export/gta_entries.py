@@ -22,7 +22,7 @@ from agrotools.core import (
     ReferenceStep,
     Slot,
     ToleranceSlot,
-    first_fault,
+    first_error,
 )
 from agrotools.formats.benchmark import SourceNote
 
@@ -134,7 +134,7 @@ def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
         raise BenchmarkError(f"the field map {path} cannot be read: {error}", hint=hint) from error
     except ValidationError as error:
-        raise BenchmarkError(f"the field map {path}: {first_fault(error)}", hint=hint) from error
+        raise BenchmarkError(f"the field map {path}: {first_error(error)}", hint=hint) from error
 
 
 def _toml(path: Path) -> dict[str, Any]:
@@ -197,7 +197,7 @@ def slots_of(
     try:
         slots = tuple(_SLOT.validate_json(orjson.dumps(slot)) for slot in plain)
     except ValidationError as error:
-        raise BenchmarkError(f"its answer: {first_fault(error)}") from error
+        raise BenchmarkError(f"its answer: {first_error(error)}") from error
     return _LEADING.get(slots[0].type, "exact"), slots
 
 

@@ -42,7 +42,7 @@ from agrotools.core import (
     ReferenceTrajectory,
     Sample,
     SampleFile,
-    first_fault,
+    first_error,
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import sha256_of_file
@@ -189,7 +189,7 @@ def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> 
             no_tool_eligible=answer_type != "plot" and all(file.kind == "image" for file in files),
         )
     except ValidationError as error:
-        raise BenchmarkError(first_fault(error)) from error
+        raise BenchmarkError(first_error(error)) from error
 
 
 def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterator[SampleFile]:
@@ -213,7 +213,7 @@ def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterat
         try:
             yield SampleFile.model_validate_json(orjson.dumps(entry_of_file))
         except ValidationError as error:
-            raise BenchmarkError(f"file {path!r}: {first_fault(error)}") from error
+            raise BenchmarkError(f"file {path!r}: {first_error(error)}") from error
 
 
 def _size_px(path: Path) -> dict[str, int]:

@@ -12,7 +12,7 @@ from pydantic import Field, JsonValue, StringConstraints, ValidationError, field
 
 from agrotools.build.own_photos import cells
 from agrotools.build.templates.wording import Language
-from agrotools.core import BenchmarkError, FrozenModel, first_fault
+from agrotools.core import BenchmarkError, FrozenModel, first_error
 from agrotools.core.base import NoFileError
 
 _ROWS_NAMED = 5
@@ -235,4 +235,4 @@ def read_plan(path: Path) -> Plan:
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise NoFileError(f"the plan {path} is not TOML: {error}", hint=hint) from error
     except ValidationError as error:
-        raise NoFileError(f"the plan {path}: {first_fault(error)}", hint=hint) from error
+        raise NoFileError(f"the plan {path}: {first_error(error)}", hint=hint) from error

@@ -30,7 +30,7 @@ from agrotools.build.review.material import Material
 from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
-from agrotools.core import AgrotoolsError, Sample, SampleFile, first_fault
+from agrotools.core import AgrotoolsError, Sample, SampleFile, first_error
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless, value_text
 
@@ -268,7 +268,7 @@ class Review:
                 if changes["edits"] is None:
                     raise ValueError("nothing is changed: edit the question or a slot, or accept it")
         except ValidationError as error:
-            message = first_fault(error).replace("Value error, ", "").removeprefix("the whole: ")
+            message = first_error(error).replace("Value error, ", "").removeprefix("the whole: ")
             raise HTTPException(422, message) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error

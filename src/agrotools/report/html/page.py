@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Artifact, Record, RunStoreError, SampleFile
-from agrotools.core.files import written_beside
+from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import detail_of
 from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
@@ -105,7 +105,7 @@ def build_report(
     papers = papers_of_runs(present) if papers is None else papers
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        with written_beside(out) as temporary:
+        with temporary_sibling(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
                 page = _Page(opened, file, picture_bytes, papers)
                 page.write()

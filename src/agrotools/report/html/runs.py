@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from agrotools.core import CallTools, Halt, Record, RunStoreError, Sample, Score, Unparseable
+from agrotools.core.base import count_text
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, percent, shortened
@@ -27,7 +28,6 @@ from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record,
 from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
-from agrotools.text.normalise import plural
 
 if TYPE_CHECKING:
     import numpy as np
@@ -446,7 +446,7 @@ def _mode_text(part: ModeSummary) -> str:
     hidden = "" if part.headline else ": too many to report scores"
     ended = ", ".join(f"{name} {n}" for name, n in part.counts.terminations.items())
     epochs = f" x {part.epochs} epochs" if part.epochs > 1 else ""
-    return f"{plural(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
+    return f"{count_text(part.n_samples, 'sample')}{epochs}{invalid}{hidden}{f' ({ended})' if ended else ''}"
 
 
 def _written(path: Path) -> str:
