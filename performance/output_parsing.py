@@ -57,7 +57,7 @@ _TOOL = lagent_format.DeclaredTool("Count", "", (lagent_format.Parameter("text",
 
 
 def _lagent(text: str) -> None:
-    reply = lagent_format.read_reply(lagent_format.received(text))
+    reply = lagent_format.read_reply(lagent_format.strip_reply(text))
     if reply.kind != "answer":
         lagent_format.check_call(reply, (_TOOL,), {"a.png"}.__contains__)
 
@@ -103,7 +103,7 @@ SLOTS = (
 _LISTS = {"whitelist": [["14", "fourteen"], ["siam weed"], ["yes"]], "blacklist": [["no"]]}
 SLOT_READERS: dict[str, Callable[[str], Any]] = {
     **{f"slot {slot.name} ({slot.type})": partial(score_slot, slot, SLOTS) for slot in SLOTS},
-    "keywords, corrected": lambda text: answer_keywords.states(text, _LISTS),
+    "keywords, corrected": lambda text: answer_keywords.matches_keywords(text, _LISTS),
 }
 UNITS = (
     *(" ", "\n", "\t", " \n", "\r\n", "\u3000", "*", "_", "#", "# ", "**", "* ", "> ", "- ", "`", "```", "```\n"),

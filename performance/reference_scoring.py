@@ -39,7 +39,7 @@ from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from agrotools.report.predictions import metric_ids
 from agrotools.scoring.embedders import Embedder, chosen_embedder
-from agrotools.scoring.predictions import Compared, compare_file, finite
+from agrotools.scoring.predictions import ScoredFile, compare_file, finite
 from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]
@@ -48,7 +48,7 @@ STAND_IN = Embedder("word overlap", overlap, lambda: 0)
 _ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], {}, [[]], {"": None})
 
 
-def scored(name: str, files: dict[str, Path], embedder: Embedder) -> Compared:
+def scored(name: str, files: dict[str, Path], embedder: Embedder) -> ScoredFile:
     """The file called ``name`` by :func:`made_files`, as the command line scores it."""
     format_: str = next(known for known in ("gta", "thinkgeo", "agentx") if name.startswith(known))
     asked = files.get("judgements")

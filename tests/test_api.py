@@ -208,13 +208,15 @@ def test_the_command_prints_the_version():
     assert CliRunner().invoke(app, ["--version"]).output == f"agrotools {at.__version__}\n"
 
 
-def test_a_cancellation_that_escapes_from_a_policy_is_its_fault(farm: Path):
+@pytest.mark.parametrize("error", [asyncio.CancelledError, SystemExit])
+def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(farm: Path, error: type[BaseException]):
     class Leaking:
         async def act(self, view: Any, history: Any) -> Any:
-            raise asyncio.CancelledError
+            raise error
 
     run = at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
-    assert [(record.invalid or "")[:30] for record in run.samples()] == ["internal error, CancelledError"] * 2
+    assert all((record.invalid or "").startswith(f"internal error, {error.__name__}") for record in run.samples())
+    assert len(run.samples()) == 2
 
 
 @pytest.mark.parametrize("mode", ["no-tool", "end-to-end"])

@@ -3,6 +3,8 @@
 from agrotools.benchmarks.builtin import BUILT_IN
 from agrotools.core import BENCHMARKS, Slot
 from agrotools.core.slot import SLOT_TYPES as ENGINE_TYPES
+from agrotools.tools import get_tool, tool_names
+from agrotools.tools.worker import load
 
 
 def test_the_slot_types_of_every_metric_are_listed() -> None:
@@ -19,3 +21,8 @@ def test_the_engine_has_no_slot_type_that_needs_the_calls_of_one_benchmark() -> 
     types = [kind.model_fields["type"].default for kind in ENGINE_TYPES]
     closed, in_words = ["exact", "boolean", "choice_set", "file", "tolerance"], ["keywords", "reference_texts"]
     assert types == [*closed, "open_text", "plot", *in_words]
+
+
+def test_a_worker_finds_every_tool_at_its_target() -> None:
+    tools = {name: get_tool(name) for name in tool_names()}
+    assert [name for name, tool in tools.items() if load(tool.target) is not tool] == []

@@ -245,6 +245,21 @@ def test_replacing_leaves_the_old_folder_when_the_new_one_fails(folder):
     assert [path.name for path in folder.parent.iterdir()] == [folder.name]
 
 
+def test_a_rebuild_keeps_the_review_and_notes_of_the_user(folder):
+    (folder / "review.jsonl").write_text('{"decision": "reject"}\n')
+    (folder / "notes.txt").write_text("row 3 is doubtful")
+    (folder / "quality.jsonl").write_text("{}\n")
+    with replace_folder(folder) as made:
+        write_folder(made / "new")
+        for entry in (made / "new").iterdir():
+            entry.rename(made / entry.name)
+        (made / "new").rmdir()
+    assert (folder / "review.jsonl").read_text() == '{"decision": "reject"}\n'
+    assert (folder / "notes.txt").read_text() == "row 3 is doubtful"
+    assert not (folder / "quality.jsonl").exists()
+    assert load_folder(folder).name == "tiny"
+
+
 def test_a_folder_with_other_things_is_never_replaced(tmp_path):
     (tmp_path / "thesis").mkdir()
     (tmp_path / "thesis" / "chapter.tex").write_text("years of work")

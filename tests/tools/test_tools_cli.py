@@ -57,6 +57,10 @@ def cli_example(
         raise ValueError("two\nlines")
     if fault == "memory":
         raise MemoryError
+    if fault == "exit":
+        sys.exit(0)
+    if fault == "number":
+        return 42  # pyright: ignore[reportReturnType]
     return Shares(
         weed_pct=8.912345678,
         area_m2={"crop": 12.5, "weed": 1.5} if gsd_m else None,
@@ -217,7 +221,13 @@ class TestRun:
 
     @pytest.mark.parametrize(
         ("fault", "says"),
-        [("tool", "hint: give gsd_m"), ("bug", "failed on this input (ValueError: two lines)"), ("memory", "memory")],
+        [
+            ("tool", "hint: give gsd_m"),
+            ("bug", "failed on this input (ValueError: two lines)"),
+            ("memory", "memory"),
+            ("exit", "failed on this input (SystemExit: 0)"),
+            ("number", "returned a int, not a ToolResult"),
+        ],
     )
     def test_a_tool_that_could_not_run_is_an_error_with_a_hint_and_exit_code_3(self, image, fault, says):
         result = run("cli_example", "--image", str(image), "--fault", fault, code=3)

@@ -33,6 +33,7 @@ def _renamed(name: str, tool: Tool[P, R]) -> Tool[P, R]:
         return tool.function(*arguments, **named)
 
     function.__name__ = function.__qualname__ = name
+    function.__module__ = __name__  # workers import a tool from its module
     return published(tool)(function)
 
 
