@@ -176,11 +176,8 @@ class Run:
 
     @property
     def scores(self) -> Scores:
-        """Metrics by id, such as ``agrotools.fas``.
-
-        For a metric of several modes, the value is that of end-to-end if available, else of step-by-step. Use
-        :meth:`mode_scores` for a particular mode.
-        """
+        """Metrics by id, such as ``agrotools.fas``. For a metric of several modes, the value is that of end-to-end if
+        available, else of step-by-step. Use :meth:`mode_scores` for a particular mode."""
         scores = Scores()
         for mode in _FIRST_MODES:
             scores = Scores({**self.mode_scores(mode), **scores})

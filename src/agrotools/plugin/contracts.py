@@ -1,13 +1,9 @@
 """Contracts of a benchmark plug-in: the objects that a package provides to add a benchmark.
 
-A package declares one entry point for each benchmark, in the group ``agrotools.benchmarks``::
-
-    [project.entry-points."agrotools.benchmarks"]
-    ripeness = "ripeness.plugin:PLUGIN"
-
-The target is a :class:`BenchmarkPlugin`. Only its name and its loader are required. Data that the engine needs from all
-plug-ins at once (names, slot types, metrics, tools, protocols) is stored in the object itself. Parts that only one task
-needs are given as ``"package.module:NAME"`` and imported when that task begins:
+A package declares one entry point for each benchmark, in the group ``agrotools.benchmarks``. The target is a
+:class:`BenchmarkPlugin`; only its name and its loader are required. Data that the engine needs from all plug-ins at
+once (names, slot types, metrics, tools, protocols) is stored in the object itself. Parts that only one task needs are
+given as ``"package.module:NAME"`` and imported when that task begins:
 
 * ``scoring_target``: a :class:`Scoring`, when a record has a slot of the plug-in or a run on the benchmark is scored;
 * ``judging_target``: a :class:`Judging`, when judges are asked or their replies are read;
@@ -15,9 +11,7 @@ needs are given as ``"package.module:NAME"`` and imported when that task begins:
 * ``predictions``: a :class:`PredictionFormat`, when ``agrotools score --format`` reads a file of another program.
 
 The module of the plug-in must therefore stay light: it should import only this module, :mod:`agrotools.core` and its
-own slot types. The other modules may import everything public in agrotools; :mod:`agrotools.plugin` exports the types
-that they need. The benchmarks of this package are plug-ins like any other. ``tests/plugins`` contains a complete
-example.
+own slot types. The benchmarks of this package are plug-ins like any other; ``tests/plugins`` contains an example.
 """
 
 import os
@@ -193,7 +187,6 @@ class RecordErrors:
     """Error counter for records of one protocol and mode, which replaces the engine's. Their replies hold no calls."""
 
     add: "Callable[[Record, Errors], None]"
-    """Function that counts the errors of a valid record."""
     undetectable: Mapping[str, str] = field(default_factory=dict)
     """Error classes that cannot be detected in such records, each with the reason."""
 
@@ -321,10 +314,8 @@ class RunProtocol:
 
 @dataclass(frozen=True)
 class ExpectedCount:
-    """Count printed in the paper. ``decides``: True if a different count means that this is another benchmark.
-
-    Other counts depend on a rule of this package (e.g. which answer is an image) or on how the paper counted.
-    """
+    """Count printed in the paper. ``decides``: True if a different count means that this is another benchmark. Other
+    counts depend on a rule of this package (e.g. which answer is an image) or on how the paper counted."""
 
     name: str
     published: int
@@ -464,10 +455,8 @@ def plugins_of_slots(slots: Iterable[Slot]) -> list[BenchmarkPlugin]:
 
 
 def plugins_for_slot_types(types: frozenset[str]) -> list[BenchmarkPlugin]:
-    """Return the plug-ins that may have metrics for slots of these types.
-
-    Of the benchmarks in this package only those with such metrics are imported; plug-ins of other packages always are.
-    """
+    """Return the plug-ins that may have metrics for slots of these types. Of the benchmarks in this package only those
+    with such metrics are imported; plug-ins of other packages always are."""
     known: Mapping[str, BuiltIn] = imported("agrotools.benchmarks.builtin:BUILT_IN")
     return BENCHMARKS.loaded(
         name for name in BENCHMARKS if name not in known or not types.isdisjoint(known[name].slot_types)
@@ -481,10 +470,8 @@ def plugins_of_metrics(metrics: Iterable[str]) -> list[BenchmarkPlugin]:
 
 
 class WithPlugins(Mapping[str, V]):
-    """Table of the engine joined with the corresponding tables of all plug-ins when it is first read.
-
-    ``noun`` names the entries in the warning about two packages that define the same name.
-    """
+    """Table of the engine joined with the corresponding tables of all plug-ins when it is first read. ``noun`` names
+    the entries in the warning about two packages that define the same name."""
 
     def __init__(
         self, noun: str, entries: Mapping[str, V], table: Callable[[BenchmarkPlugin], Mapping[str, V]]

@@ -1,8 +1,4 @@
-"""Tool arguments: annotated types, agreement rules, JSON Schema, and error messages for invalid calls.
-
-``@tool(..., resolves=function)`` declares how the arguments of a call are resolved (aliases, automatic choices). The
-tool uses the same code when it runs, so two calls can be compared without running them.
-"""
+"""Tool arguments: annotated types, agreement rules, JSON Schema, and error messages for invalid calls."""
 
 import json
 import math
@@ -76,8 +72,6 @@ DepthFile = Annotated[Path, FileArgument("depth", "name of a depth file that bel
 
 
 class RegionArgument:
-    """Box in pixels of the original image, used inside ``Annotated[tuple[int, int, int, int], ...]``."""
-
     description = "box [x0, y0, x1, y1] in pixels of the original image, x to the right, y down, x1 and y1 excluded"
 
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
@@ -109,10 +103,8 @@ _UNIONS = (Union, types.UnionType)
 
 
 def agreement_kind(annotation: Any) -> AgreementKind | None:
-    """Return the rule of an ``Agree`` marker, else the rule that the type implies, or None if it is unclear.
-
-    A type can imply ``file``, ``choice``, ``number``, ``text`` or ``series``.
-    """
+    """Return the rule of an ``Agree`` marker, else the rule that the type implies, or None if it is unclear. A type can
+    imply ``file``, ``choice``, ``number``, ``text`` or ``series``."""
     markers = list(_markers(annotation))
     for marker in markers:
         if isinstance(marker, Agree):
@@ -219,10 +211,8 @@ class ReferenceCall:
         return tuple(value) if isinstance(value, list) else ()
 
     def bands(self, given: JsonValue, image: JsonValue) -> JsonValue:
-        """Return a band dictionary as roles and numbers, or ``given`` if it cannot be resolved.
-
-        Resolving requires the names of the file's bands.
-        """
+        """Return a band dictionary as roles and numbers, or ``given`` if it cannot be resolved. Resolving requires the
+        names of the file's bands."""
         file = self.file(image)
         if not isinstance(given, dict) or file is None or not file.bands:
             return given
@@ -235,10 +225,8 @@ class ReferenceCall:
 
 
 Resolver = Callable[[Arguments, ReferenceCall], Arguments]
-"""Function from validated arguments to their resolved form, without arguments that make no difference.
-
-It raises ToolError if the tool would refuse the call.
-"""
+"""Function from validated arguments to their resolved form, without arguments that make no difference. It raises
+ToolError if the tool would refuse the call."""
 
 
 def drop_arguments(arguments: Arguments, *names: str) -> Arguments:

@@ -40,10 +40,8 @@ class RasterPair:
 
 @dataclass(frozen=True, eq=False)
 class PhotoPair:
-    """Two photographs of the same size.
-
-    ``before``, ``after``: uint8 (rows, columns, 3). ``valid``: bool (rows, columns), pixels with data in both.
-    """
+    """Two photographs of the same size. ``before``, ``after``: uint8 (rows, columns, 3). ``valid``: bool (rows,
+    columns), pixels with data in both."""
 
     before: NDArray[np.uint8]
     after: NDArray[np.uint8]
@@ -201,10 +199,8 @@ def refuse_too_large(width: int, height: int, name: str, why: str) -> None:
 
 
 def thumbnail(source: RasterSource, bands: Sequence[int]) -> NDArray[np.float32]:
-    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data.
-
-    Reads strips and keeps every n-th pixel, so rasters of any size fit in memory.
-    """
+    """Read bands of the whole raster at the size of a panel, float32 (bands, rows, columns), NaN without data. Reads
+    strips and keeps every n-th pixel, so rasters of any size fit in memory."""
     step = max(1, int(np.ceil(max(source.width, source.height) / (2 * PANEL_PX))))
     if step == 1:
         return source.read(bands)

@@ -42,10 +42,7 @@ _CONTRADICTED_WEIGHT = 1.0
 
 @dataclass(frozen=True, eq=False)
 class Cone:
-    """Cone of the rays tangent to a sphere.
-
-    ``axis``: unit vector (3,) to the centre. ``half_angle``: radians.
-    """
+    """Cone of the rays tangent to a sphere. ``axis``: unit vector (3,) to the centre. ``half_angle``: radians."""
 
     axis: Floats
     half_angle: float
@@ -70,10 +67,7 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class RoundFit:
-    """Fitted outline.
-
-    ``arc_coverage``: visible share of the outline, 0 to 1. ``score``: higher is better.
-    """
+    """Fitted outline. ``arc_coverage``: visible share of the outline, 0 to 1. ``score``: higher is better."""
 
     cone: Cone
     arc_coverage: float
@@ -251,11 +245,8 @@ _MIDDLE = 0.85
 
 @dataclass(frozen=True, eq=False)
 class Segment:
-    """Pixels of one fruit.
-
-    ``mask``: bool (rows, columns) of a part of the picture. ``corner``: x, y of that part in the picture.
-    ``drawn_box``: box drawn around the fruit, if any; the fruit does not extend beyond it.
-    """
+    """Pixels of one fruit. ``mask``: bool (rows, columns) of a part of the picture. ``corner``: x, y of that part in
+    the picture. ``drawn_box``: box drawn around the fruit, if any; the fruit does not extend beyond it."""
 
     mask: Mask
     corner: tuple[int, int]
@@ -268,10 +259,8 @@ class Segment:
 
 @dataclass(frozen=True, eq=False)
 class FruitMeasurement:
-    """Measured fruit.
-
-    ``distance_mm``: distance from the camera to the centre. ``depth_mm``: the same along the optical axis.
-    """
+    """Measured fruit. ``distance_mm``: distance from the camera to the centre. ``depth_mm``: the same along the optical
+    axis."""
 
     fit: RoundFit
     centre_px: tuple[float, float]

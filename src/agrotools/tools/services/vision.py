@@ -1,7 +1,5 @@
-"""Tasks for the vision model: encoding of pictures, questions, and validated replies.
-
-Pictures are uint8 (rows, columns, 3). Every task raises the errors of :func:`ask_model`.
-"""
+"""Tasks for the vision model: encoding of pictures, questions, and validated replies. Pictures are uint8 (rows,
+columns, 3). Every task raises the errors of :func:`ask_model`."""
 
 import io
 from collections.abc import Callable, Sequence
