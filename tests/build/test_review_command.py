@@ -259,4 +259,4 @@ def test_a_folder_that_cannot_be_written_is_said_at_the_start(folder: Path, tmp_
             assert server.post(made).status == 200
         assert len((tmp_path / "mine.jsonl").read_text().splitlines()) == 1
     finally:
-        subprocess.run(["umount", folder], check=True)
+        subprocess.run(["umount", "--lazy", folder], check=True)

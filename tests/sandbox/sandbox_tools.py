@@ -1,6 +1,7 @@
 """A tool that runs code. Imported by the tests and by their workers."""
 
 import os
+import sys
 import threading
 from typing import Annotated
 
@@ -11,7 +12,8 @@ from agrotools.sandbox.pool import pool_size
 from agrotools.sandbox.running import run_code
 from agrotools.tools.contract import Agree, ToolResult, tool
 
-pool.WARM = ()  # what these tools run needs no package
+if "pytest" not in sys.modules:  # in the worker of a tool: the code that these tools run needs no package
+    pool.WARM = ()
 
 
 class Ran(ToolResult):

@@ -35,8 +35,13 @@ _RATE_WINDOW_SAMPLES = 10
 
 
 def notebook_display() -> Any:
-    """Return the module ``IPython.display`` if this process is a notebook kernel, else None."""
-    return import_module("IPython.display") if "ipykernel" in sys.modules else None
+    """Return the module ``IPython.display`` if this process is a notebook kernel, else None.
+
+    A program that only starts kernels imports ``ipykernel``, too.
+    """
+    application = sys.modules.get("ipykernel.kernelapp")
+    is_kernel = application is not None and application.IPKernelApp.initialized()
+    return import_module("IPython.display") if is_kernel else None
 
 
 class ProgressLine:

@@ -65,12 +65,13 @@ def build_sources(
     """
     if len(sources) == 1 and queries is None:
         return build_source(sources[0], out, progress)
-    folders = [_source_folder(source) for source in sources]
-    alone = [name for name, _ in folders if name not in DATASETS]
-    if alone or len({name for name, _ in folders}) < len(folders):
+    names = [source.partition("=")[0] for source in sources]
+    others = [name for name in names if name.startswith(PREFIX) or name in SOURCES]
+    alone = [name for name in others if name not in DATASETS]
+    if alone or len(set(names)) < len(names):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
         raise UsageError(what, hint=f"several --source may be given of: {', '.join(sorted(DATASETS))}")
-    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES)
+    return build_all(dict(_source_folder(source) for source in sources), out.expanduser(), progress, queries or QUERIES)
 
 
 def _source_folder(source: str) -> tuple[str, Path]:
