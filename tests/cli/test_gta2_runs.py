@@ -130,7 +130,7 @@ def test_a_judge_that_takes_no_images_is_asked_without_them_and_that_is_kept(fre
     everyone = Everyone()
     with serving(everyone) as endpoint:
         told = score(fresh, endpoint.base_url, "blind")
-    assert "only their names" in told
+    assert "the names of images, not the images" in told
     assert len(everyone.judged) == 11
     kept = [json.loads(line) for line in (fresh / "judgements.jsonl").read_text(encoding="utf-8").splitlines()]
     assert len(kept) == 11
