@@ -1,7 +1,6 @@
 """Loading of a benchmark by its name or from its folder."""
 
 import difflib
-import traceback
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -9,8 +8,9 @@ from typing import NamedTuple, TypeVar
 
 from pydantic import ValidationError
 
-from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError
+from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
 from agrotools.plugin import benchmark_id
 
@@ -98,16 +98,8 @@ def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
     plugin = BENCHMARKS.get(name)
     if not plugin.takes_options:
         reject_options(name, loading)
-    try:
+    with report_plugin_faults(f"benchmark {name!r}: its plug-in failed to load it"):
         benchmark = plugin.load(loading)
-    except (AgrotoolsError, OSError):
-        raise
-    except Exception as error:  # a loader of another package may raise anything
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise BenchmarkError(
-            f"benchmark {name!r}: its plug-in failed to load it: {type(error).__name__}: {error} "
-            f"({Path(place.filename).name}, line {place.lineno})"
-        ) from error
     if not isinstance(benchmark, Benchmark):
         raise BenchmarkError(f"benchmark {name!r}: its plug-in loaded a {type(benchmark).__name__}, not a Benchmark")
     return benchmark

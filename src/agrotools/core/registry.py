@@ -1,15 +1,18 @@
 """Registries of named objects that are imported on first use, with a rule for names claimed by two packages."""
 
 import importlib
+import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
 from operator import attrgetter
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.base import UsageError
+from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError
 
 T = TypeVar("T")
 
@@ -182,3 +185,21 @@ BENCHMARKS: Registry[Any] = Registry(
     kind="agrotools.plugin:BenchmarkPlugin",
 )
 """Benchmark plug-ins by name; each is a :class:`agrotools.plugin.BenchmarkPlugin`."""
+
+
+@contextmanager
+def report_plugin_faults(what: str) -> Generator[None]:
+    """Report any exception of the block, which runs code of another package, as a fault of ``what``.
+
+    Raises:
+        BenchmarkError: the block raised something other than an AgrotoolsError or OSError; names the file and line.
+    """
+    try:
+        yield
+    except (AgrotoolsError, OSError):
+        raise
+    except Exception as error:
+        place = traceback.extract_tb(error.__traceback__)[-1]
+        raise BenchmarkError(
+            f"{what}: {type(error).__name__}: {error} ({Path(place.filename).name}, line {place.lineno})"
+        ) from error

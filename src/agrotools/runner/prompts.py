@@ -42,7 +42,6 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _CONTENT = b'{"hash":"'
-_REQUESTS = b'{"key":'
 _IMAGES_REMEMBERED = 32
 _SYSTEMS_REMEMBERED = 1024
 

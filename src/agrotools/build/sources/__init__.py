@@ -1,14 +1,14 @@
 """Sources of benchmarks: one adapter per data set, which turns a folder of the user into a benchmark."""
 
-import traceback
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agrotools.build.allocation import QUERIES
 from agrotools.build.sources.agml import PREFIX, build_agml
 from agrotools.build.sources.public import DATASETS, build_all, build_public
-from agrotools.core import AgrotoolsError, BenchmarkError, Registry, UsageError
+from agrotools.core import Registry, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import BenchmarkHeader
 
 SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
@@ -37,18 +37,11 @@ def build_source(source: str, out: Path, progress: Progress = no_progress) -> Be
         UsageError: ``source`` is not of the form ``NAME=DIR``, or there is no such source (with the closest names).
         BenchmarkError: the data set is incomplete, or ``out`` holds something other than a benchmark.
     """
-    name, folder = _source_folder(source)
+    name, folder = _parse_source(source)
+    _require(folder)
     build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)
-    try:
+    with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
-    except (AgrotoolsError, OSError):
-        raise
-    except Exception as error:  # a source of another package may raise anything
-        place = traceback.extract_tb(error.__traceback__)[-1]
-        raise BenchmarkError(
-            f"source {name!r} failed: {type(error).__name__}: {error} "
-            f"({Path(place.filename).name}, line {place.lineno})"
-        ) from error
 
 
 def build_sources(
@@ -65,26 +58,29 @@ def build_sources(
     """
     if len(sources) == 1 and queries is None:
         return build_source(sources[0], out, progress)
-    names = [source.partition("=")[0] for source in sources]
-    others = [name for name in names if name.startswith(PREFIX) or name in SOURCES]
-    alone = [name for name in others if name not in DATASETS]
-    if alone or len(set(names)) < len(names):
+    folders = [_parse_source(source) for source in sources]
+    alone = [name for name, _ in folders if name not in DATASETS]
+    if alone or len({name for name, _ in folders}) < len(folders):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
         raise UsageError(what, hint=f"several --source may be given of: {', '.join(sorted(DATASETS))}")
-    return build_all(dict(_source_folder(source) for source in sources), out.expanduser(), progress, queries or QUERIES)
+    for _, folder in folders:
+        _require(folder)
+    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES)
 
 
-def _source_folder(source: str) -> tuple[str, Path]:
+def _parse_source(source: str) -> tuple[str, Path]:
     name, separator, folder = source.partition("=")
     if not separator or not name or not folder:
         known = ", ".join(SOURCES.names())
         raise UsageError(f"--source is {source!r}", hint=f"write NAME=DIR, where NAME is one of: {known}, or agml:NAME")
     if not name.startswith(PREFIX):
         SOURCES.get(name)  # an unknown name is reported before a missing folder
-    path = Path(folder).expanduser()
-    if not path.exists():
-        raise NoFileError(f"there is no folder {path}", hint="give the folder of the data set: --source NAME=DIR")
-    return name, path
+    return name, Path(folder).expanduser()
+
+
+def _require(folder: Path) -> None:
+    if not folder.exists():
+        raise NoFileError(f"there is no folder {folder}", hint="give the folder of the data set: --source NAME=DIR")
 
 
 __all__ = ["SOURCES", "build_source", "build_sources"]
