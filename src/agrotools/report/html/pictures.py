@@ -227,7 +227,7 @@ def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tupl
     if exact:
         image.save(buffer, "PNG", compress_level=6)
         return _data_url("png", buffer.getvalue()), image.size
-    # Slower methods save another sixth of the size but take several times as long, and every evaluation writes a report.
+    # Slower methods save another sixth of the size and take several times as long; every evaluation writes a report.
     image.convert("RGB").save(buffer, "WEBP", quality=70, method=0)
     return _data_url("webp", buffer.getvalue()), image.size
 
