@@ -37,6 +37,7 @@ from agrotools.core.record import (
     Score,
     Step,
     ToolCall,
+    ToolOutcome,
     Trajectory,
     Unparseable,
     UnresolvedRef,
