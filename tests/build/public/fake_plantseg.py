@@ -33,7 +33,7 @@ _FOLDER = {"Training": "train", "Validation": "val", "Test": "test"}
 def write_plantseg(
     folder: Path, of_each: int = 3, table: str = "Metadata.csv", all_diseases: Mapping[str, Sequence[str]] = DISEASES
 ) -> Path:
-    """``of_each`` test pictures of every disease, thrice as many of the first; of the usual ones also some for training."""
+    """``of_each`` test pictures of every disease, thrice as many of the first, some for training too."""
     rows: list[dict[str, object]] = []
     for plant, diseases in all_diseases.items():
         for label in (*diseases, *([UNKNOWN] if plant == "tomato" else [])):
