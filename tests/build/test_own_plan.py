@@ -206,7 +206,7 @@ def test_the_photo_that_is_sought_is_as_often_the_first_as_the_second():
     plan = Plan(images_column="p", columns=(column,), languages=("en", "zh"))
     pictured = [
         Pictured(SampleFile(name="p.jpg", path=f"{k}.jpg", kind="image", sha256=f"{k:064x}"), names[k * 7 % 11 % 4])
-        for k in range(240)
+        for k in range(120)
     ]
     digests = [str(each.file.sha256) for each in pictured]
     groups = [digests[k : k + 4] for k in range(0, len(digests), 4)]

@@ -138,7 +138,10 @@ def _is_artifact(annotation: Any) -> bool:
 def _sections(tool: Tool[..., Any]) -> str:
     """Return the sections of the docstring (Raises, Source...) that models do not see."""
     heading = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
-    return inspect.cleandoc(tool.doc[heading.start() :]).replace("``", "") if heading else ""
+    if heading is None:
+        return ""
+    text = inspect.cleandoc(tool.doc[heading.start() :])
+    return re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
 def result_text(result: JsonValue, paths: Sequence[str]) -> str:

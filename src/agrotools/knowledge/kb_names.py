@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from agrotools.knowledge.entries import SHIPPED, Entry, Kind, kb_files, load, toml_files
+from agrotools.knowledge.entries import Entry, Kind, kb_files, load, shipped_files
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"
@@ -86,7 +86,7 @@ def kb_names() -> KbNames:
 
 def shipped_names() -> KbNames:
     """Load the names of the entries shipped with agrotools, which are the same on every machine."""
-    return _names_of_files(tuple(toml_files(SHIPPED)))
+    return _names_of_files(shipped_files())
 
 
 @lru_cache(maxsize=2)

@@ -19,6 +19,7 @@ from agrotools.build.templates import Thing, load_templates
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.tools import extract_marked_region
+from agrotools.tools.workspace import artifacts_in
 
 
 def _things(part: Part, *kinds: str) -> list[tuple[Path, Thing]]:
@@ -125,7 +126,8 @@ def test_outlines_are_drawn_around_a_box_and_can_be_found(tmp_path: Path, scratc
         assert x1 - x0 >= 32
         assert y1 - y0 >= 24
         assert (pixels[y0:y1, x0:x1].sum(axis=2) < 200).sum() > 200
-        found = extract_marked_region(picture, mark_color="red")
+        with artifacts_in(scratch / "cut"):
+            found = extract_marked_region(picture, mark_color="red")
         assert np.abs(np.array(found.regions[0].inner_box) - (x0, y0, x1, y1)).max() <= 3
 
 

@@ -72,7 +72,7 @@ def open_table(
     if path.suffix.lower() in (".xlsx", ".xlsm"):
         return _open_sheet(path, sheet)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
-        raise BenchmarkError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
+        raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     return _open_csv(path, encoding, delimiter)
 
 
@@ -94,7 +94,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise BenchmarkError(
+        raise NoFileError(
             f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
         ) from error
 
@@ -111,7 +111,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
     book.close()
     if not names or (sheet is not None and sheet not in names):
         what = f"no sheet {sheet!r}" if names else "no sheet with cells"
-        raise BenchmarkError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
+        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
     chosen = sheet or names[0]
 
     def records() -> Iterator[list[str]]:
@@ -144,11 +144,11 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
 
     header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
     if header is None:
-        raise BenchmarkError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
+        raise NoFileError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
     if len(header) > _MOST_COLUMNS:
-        raise BenchmarkError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
+        raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
     if picture_name := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
-        raise BenchmarkError(
+        raise NoFileError(
             f"the first row of {path.name} holds {picture_name!r}, the name of a picture",
             hint="put a row above it that names the columns, e.g. photo,apples",
         )
@@ -242,7 +242,7 @@ def _checked_encoding(path: Path, encoding: str) -> str:
         codecs.lookup(encoding)
     except LookupError as error:
         hint = f"one of {', '.join(ENCODINGS)}"
-        raise BenchmarkError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
+        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
     return encoding
 
 
@@ -301,7 +301,7 @@ class Images:
                 raise BenchmarkError(f"{folder} holds over {_MOST} pictures", hint="name a folder below it")
         if not self._by_path:
             kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
-            raise BenchmarkError(f"{folder} holds no pictures", hint=f"pictures are files of the kinds {kinds}")
+            raise NoFileError(f"{folder} holds no pictures", hint=f"pictures are files of the kinds {kinds}")
 
     def __len__(self) -> int:
         return len(self._by_path)
