@@ -333,8 +333,8 @@ _NUMBER = (
 )
 """Number in digits, but no year, or number word."""
 _JOINT = (
-    rf"[\s,;/|&、\"'*和或]|\((?=or |maybe |perhaps )|(?<!{WORD})(?:and|or|versus|vs|maybe|perhaps|possibly|then|it is|it's|"
-    rf"(?:the|my) (?:answer|colou?r|number|result) is)(?!{WORD})"
+    rf"[\s,;/|&、\"'*和或]|\((?=or |maybe |perhaps )|(?<!{WORD})(?:and|or|versus|vs|maybe|perhaps|possibly|then|it is|"
+    rf"it's|(?:the|my) (?:answer|colou?r|number|result) is)(?!{WORD})"
 )
 _LISTS = (
     re.compile(rf"{_COLOUR}(?:(?:{_JOINT}|[.()-])++{_COLOUR})+"),
