@@ -159,8 +159,8 @@ class _StormConfig(EvalConfig):
     """Waits between attempts that suit a test; they are no option of the command."""
 
     @property
-    def wire(self) -> WireSettings:
-        return super().wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.4})
+    def _wire(self) -> WireSettings:
+        return super()._wire.model_copy(update={"first_wait_s": 0.02, "longest_wait_s": 0.4})
 
 
 @contextmanager

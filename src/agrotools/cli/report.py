@@ -18,6 +18,9 @@ def report(
     samples: Annotated[
         int, typer.Option(min=0, help="Records of each run to show in detail, worst scores first.")
     ] = 400,
+    image_px: Annotated[
+        int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
+    ] = 480,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
     extra: Extra = None,
     embedder: EmbedderName = None,
@@ -36,6 +39,7 @@ def report(
         runs,
         target,
         samples=samples,
+        longest_px=image_px,
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=compared,

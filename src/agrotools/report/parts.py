@@ -218,19 +218,21 @@ def _cell(estimate: Estimate | None) -> "Text":
 
 
 def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
-    """Return run statistics by mode: terminations, errors, use of the answer form, and cost of a sample."""
+    """Return run statistics by mode: records, use of the answer form, calls, errors, and the mean cost of a record."""
     from rich.text import Text
 
-    table = new_table("Run statistics")
+    table = new_table("Run statistics (turns, tokens and seconds: mean of a record)")
     table.add_column("", overflow="fold", min_width=13)
     for heading in (
-        "records\ninvalid",
-        "in form\nasked",
+        "records",
+        "% in\nform",
         "unpar-\nseable",
-        "calls\nerrors",
-        "turns\n/sample",
-        "tokens\nin/out",
-        "s\n/sample",
+        "tool\ncalls",
+        "tool\nerrors",
+        "turns",
+        "tokens\nin",
+        "tokens\nout",
+        "s",
     ):
         table.add_column(heading, justify="right")
     lines: list[str] = []
@@ -268,14 +270,15 @@ def _correlation_text(correlation: Correlation) -> str:
 
 def _counts_cells(part: ModeSummary) -> list[str]:
     counts, spent = part.counts, part.counts.spent
-    form = percent(counts.used_form / counts.answers) if counts.answers else DASH
     return [
-        f"{part.n_records}\n{part.invalid.n}",
-        f"{form}\n{counts.asked_for_form or ''}",
+        str(part.n_records),
+        percent(counts.used_form / counts.answers) if counts.answers else DASH,
         str(counts.unparseable),
-        f"{counts.tool_calls}\n{sum(counts.tool_errors.values())}",
+        str(counts.tool_calls),
+        str(sum(counts.tool_errors.values())),
         f"{spent['turns'].per_record:.1f}" if "turns" in spent else DASH,
-        f"{_short(spent.get('input_tokens'))}\n{_short(spent.get('output_tokens'))}",
+        _short(spent.get("input_tokens")),
+        _short(spent.get("output_tokens")),
         f"{spent['seconds'].per_record:.2f}" if "seconds" in spent else DASH,
     ]
 
@@ -285,6 +288,8 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
     if counts.terminations:
         word = "halted" if mode == "step-by-step" else "ended"
         yield f"{word}: {_listed(counts.terminations)}"
+    if counts.asked_for_form:
+        yield f"{count_text(counts.asked_for_form, 'answer')} without the answer form, which was asked for once more"
     if counts.tool_errors:
         yield f"tool errors: {_listed(counts.tool_errors)}"
     if counts.unscored_calls:
