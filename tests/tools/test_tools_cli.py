@@ -225,7 +225,7 @@ class TestRun:
             ("bug", "failed on this input (ValueError: two lines)"),
             ("memory", "memory"),
             ("exit", "failed on this input (SystemExit: 0)"),
-            ("number", "returned a int, not a ToolResult"),
+            ("number", "returned an object of type int, not a ToolResult"),
         ],
     )
     def test_a_tool_that_could_not_run_is_an_error_with_a_hint_and_exit_code_3(self, image, fault, says):

@@ -380,7 +380,7 @@ def _failure(error: ErrorInfo, log: str) -> Reply:
 def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorInfo:
     hint = "other arguments or another file may work"
     if status is None:
-        return ErrorInfo(kind="tool_failed", message=f"the tool lost touch with its caller: {broken}", hint=hint)
+        return ErrorInfo(kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint)
     if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
         message = "the tool ran out of the memory it may use"
         return ErrorInfo(kind="limit", message=message, hint="use a smaller region or a smaller file")
