@@ -21,7 +21,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.tools.plants.measuring import Plant, find_plants
+from agrotools.tools.plants.measuring import find_plants
 from agrotools.tools.result import round_significant
 
 SPECIES: Mapping[str, str] = {
@@ -216,12 +216,9 @@ def _form(mask: Mask) -> dict[str, Any] | None:
     form = find_plants(mask, side_view=True)
     if not form.plants or form.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
         return None
-    return {"plants": [_described(form.plants[0])]}
-
-
-def _described(plant: Plant) -> dict[str, Any]:
+    plant = form.plants[0]
     x0, y0, x1, y1 = plant.box
-    return {
+    described = {
         "box": [*plant.box],
         "area_px": plant.area_px,
         "height_px": y1 - y0,
@@ -229,6 +226,7 @@ def _described(plant: Plant) -> dict[str, Any]:
         "convex_hull_px": plant.hull_area_px,
         "solidity": round_significant(plant.solidity, _DIGITS),
     }
+    return {"plants": [described]}
 
 
 def _subjects(code: str, pictures: Sequence[_Shown]) -> list[Subject]:
