@@ -116,6 +116,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
         BenchmarkError: too few questions are available, or no solution was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_diag, bmat
 
     offers = sorted(available, key=offer_order)
     marginals = _marginals(offers, wanted)
@@ -134,16 +135,16 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     evenly = {template: 1 / _fair_share(template, offers, wanted) for template in most}
     uses = [(2 * rank + 1) * evenly[template] for template, number in most.items() for rank in range(number)]
     cost = np.concatenate([np.zeros(count), np.full(2 * soft, _MISS), uses])
-    of_template = np.array([[offer.template == template for offer in offers] for template in most], float)
-    used = np.repeat(np.eye(len(most)), [*most.values()], axis=1)
-    matrix = np.block(
+    contributions = np.array([each for each, _ in marginals.values()], float)
+    membership = np.array([[offer.template == template for offer in offers] for template in most], float)
+    matrix = bmat(
         [
-            [np.array([of_each for of_each, _ in marginals.values()], float), np.kron(np.eye(soft), [1, -1]),
-             np.zeros((soft, units))],
-            [np.ones((1, count)), np.zeros((1, 2 * soft + units))],
-            [of_template, np.zeros((len(most), 2 * soft)), -used],
-        ]
-    )  # fmt: skip
+            [contributions, np.kron(np.eye(soft), [1, -1]), None],
+            [np.ones((1, count)), None, None],
+            [membership, None, block_diag([-np.ones((1, number)) for number in most.values()])],
+        ],
+        format="csc",
+    )
     target = np.array([*(total for _, total in marginals.values()), wanted.queries, *[0] * len(most)], float)
     upper = np.concatenate(
         [[available[offer] for offer in offers], np.full(2 * soft, wanted.calls + wanted.files), np.ones(units)]
@@ -152,7 +153,7 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
         cost,
         integrality=np.concatenate([np.ones(count + 2 * soft), np.zeros(units)]),
         bounds=Bounds(cast(Any, np.zeros(len(cost))), cast(Any, upper)),
-        constraints=LinearConstraint(matrix, cast(Any, target), cast(Any, target)),
+        constraints=LinearConstraint(cast(Any, matrix), cast(Any, target), cast(Any, target)),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.002, "presolve": False},
     )
     if solved.x is None:

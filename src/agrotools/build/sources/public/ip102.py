@@ -95,11 +95,7 @@ def ip102(data: DataSet) -> Part:
 
 
 def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
-    """Return names and labels of a split.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or a line is not a name with a label from 0 to 101.
-    """
+    """Return names and labels of a split."""
     labels: dict[str, int] = {}
     for number, line in read_lines(path):
         parts = line.rsplit(maxsplit=1)

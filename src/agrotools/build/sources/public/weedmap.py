@@ -115,11 +115,7 @@ def weedmap(data: DataSet) -> Part:
 
 
 def _maps_in(folder: Path) -> dict[str, Path]:
-    """Return the folders of the available maps, by name.
-
-    Raises:
-        BenchmarkError: there are none.
-    """
+    """Return the folders of the available maps, by name."""
     folders: dict[str, Path] = {}
     for name in MAPS:
         with suppress(BenchmarkError):

@@ -102,11 +102,7 @@ def weedsense(data: DataSet) -> Part:
 
 
 def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
-    """Return the table's frames, sorted by name; no picture is opened.
-
-    Raises:
-        BenchmarkError: the table has invalid values, or many files are missing.
-    """
+    """Return the table's frames, sorted by name; no picture is opened."""
     table = root / "test_data.csv"
     listed: dict[str, tuple[str, int]] = {}
     for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
@@ -156,11 +152,7 @@ def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
 
 
 def _values(frame: Frame) -> NDArray[np.uint8]:
-    """Return the mask of a frame.
-
-    Raises:
-        BenchmarkError: the mask or its picture cannot be read, they differ in size, or the mask has invalid values.
-    """
+    """Return the mask of a frame."""
     values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
     read_photo(frame.image, (values.shape[0], values.shape[1]))
     return values
