@@ -71,13 +71,13 @@ def test_pond_studies_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, study
 
 @pytest.mark.slow
 def test_studies_of_drawn_rows_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(measure_crop_weed_area, "SCENES", 3)
+    monkeypatch.setattr(measure_crop_weed_area, "SCENES", 2)
     monkeypatch.setattr(measure_crop_weed_area, "FIRST_SEED", 40)
     monkeypatch.setattr(measure_crop_weed_area, "FIRST_BANDS_SEED", 40)
     monkeypatch.setattr(measure_crop_weed_area, "FIELD_PX", (720, 960))
     for study in measure_crop_weed_area.STUDIES[1:]:
         bench = Bench(study.tool, tmp_path, tmp_path)
         figures = {figure.metric: estimate(figure).value for figure in study.measure(bench) if len(figure.rows)}
-        assert len(bench.call_ms) == (3 if study.folder == "drawn crop rows" else 6)
+        assert len(bench.call_ms) == (2 if study.folder == "drawn crop rows" else 4)
         assert figures.get("vegetation, IoU", 1.0) > 0.8
         assert figures.get("accuracy lost by taking the first triplet, points", 0.0) < 5.0
