@@ -42,7 +42,7 @@ object per line:
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -91,10 +91,6 @@ class TraceRecord(FrozenModel):
     def confirms(self) -> bool:
         """True if the chain is complete, all arguments agree, and the answer agrees or cannot be compared."""
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
-
-
-Traces = Mapping[tuple[str, str], TraceRecord]
-"""Traces by sample id and model."""
 
 
 def input_hash(sample: Sample) -> str:

@@ -95,18 +95,13 @@ def json_answer(content: object, status_code: int = 200) -> Response:
     return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
 
 
-async def answer_refusal(_: Request, error: Exception) -> Response:
-    """Return the reason of an HTTP error as JSON."""
-    assert isinstance(error, HTTPException)
-    return json_answer({"error": error.detail}, error.status_code)
-
-
-async def answer_failure(_: Request, error: Exception) -> Response:
-    """Return a JSON error for a failure of the disk or the benchmark; the page keeps the decision and retries."""
-    if isinstance(error, AgrotoolsError):
-        return json_answer({"error": str(error)}, 500)
-    assert isinstance(error, OSError)
-    return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
+async def answer_error(_: Request, error: Exception) -> Response:
+    """Return the reason of an error as JSON. After a failure of the disk, the page keeps the decision and retries."""
+    if isinstance(error, HTTPException):
+        return json_answer({"error": error.detail}, error.status_code)
+    if isinstance(error, OSError):
+        return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
+    return json_answer({"error": str(error)}, 500)
 
 
 _HERE = Path(__file__).parent
@@ -151,11 +146,7 @@ class Review:
             Route("/original/{sample_id}/{name}", self.original),
             Route("/static/{name}", self.static),
         ]
-        handlers: Mapping[Any, Any] = {
-            HTTPException: answer_refusal,
-            AgrotoolsError: answer_failure,
-            OSError: answer_failure,
-        }
+        handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
 
     # --- pages ------------------------------------------------------------------------------------------------------
