@@ -336,7 +336,7 @@ def test_traces_outlive_a_benchmark_that_is_built_anew(sums: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
-    folder = write_sums(tmp_path / "many", 48)
+    folder = write_sums(tmp_path / "many", 120)
     code = (
         "import sys; from pathlib import Path; from agrotools.models.endpoint import Endpoint, priced_model\n"
         "from agrotools.build.assist.tracing import trace_folder\n"
@@ -354,9 +354,9 @@ def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
         process.send_signal(number)
         process.communicate(timeout=60)
         before = read_traces(folder)
-        assert 5 <= len(before) < 48
+        assert 5 <= len(before) < 120
         asked = len(endpoint.requests)
-        assert trace(folder, endpoint.base_url).summary[-1].confirmed == 48
-        assert len(endpoint.requests) - asked <= 3 * (48 - len(before)), "what was done was not asked for again"
+        assert trace(folder, endpoint.base_url).summary[-1].confirmed == 120
+        assert len(endpoint.requests) - asked <= 3 * (120 - len(before)), "what was done was not asked for again"
     after = read_traces(folder)
     assert {key: after[key] for key in before} == before
