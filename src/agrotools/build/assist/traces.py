@@ -115,30 +115,18 @@ def by_sample_and_model(traces: Iterable[TraceRecord]) -> dict[tuple[str, str], 
 
 
 def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
-    """Read the traces of a benchmark folder by sample id and model. An incomplete last line is ignored.
-
-    Raises:
-        RunStoreError: the file cannot be read, or a line in it is not a trace.
-    """
+    """Read the traces of a folder by sample id and model, without an incomplete last line; RunStoreError if invalid."""
     return by_sample_and_model(read_lines(folder / TRACES_FILE, TraceRecord, _HINT))
 
 
 def trace_file(folder: Path) -> LineFile[TraceRecord]:
-    """Open ``traces.jsonl`` of a folder for appending.
-
-    Raises:
-        RunStoreError: the file cannot be read or written, or a line in it is not a trace.
-    """
+    """Open ``traces.jsonl`` of a folder for appending; RunStoreError if it is not accessible or has an invalid line."""
     return LineFile(folder / TRACES_FILE, TraceRecord, _HINT)
 
 
 @contextmanager
 def kept_traces(folder: Path) -> Generator[None]:
-    """Preserve ``traces.jsonl`` of a benchmark that the block rebuilds, even if the block is killed and run again.
-
-    Raises:
-        OSError: the file cannot be copied.
-    """
+    """Preserve ``traces.jsonl`` of a benchmark that the block rebuilds, even if killed; OSError if that fails."""
     aside = folder.parent / f".{folder.name}-{TRACES_FILE}"
     if (folder / TRACES_FILE).is_file():
         copy_whole(folder / TRACES_FILE, aside)

@@ -66,11 +66,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
 
 def arrow_and_parquet() -> tuple[Any, Any]:
-    """Import ``pyarrow`` and ``pyarrow.parquet``.
-
-    Raises:
-        UsageError: they are not installed.
-    """
+    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
     try:
         import pyarrow
         import pyarrow.parquet

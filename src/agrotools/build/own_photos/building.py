@@ -188,13 +188,7 @@ class Answer(NamedTuple):
 
 
 def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
-    """Return the value of each picture.
-
-    Cells that cannot be used, and pictures with contradictory values, are added to ``skipped``.
-
-    Raises:
-        BenchmarkError: there is no such column.
-    """
+    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
     by_image: dict[Path, list[Answer]] = {}
     for row, image, text in seen.cells_of(column.column):

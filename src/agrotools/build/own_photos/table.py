@@ -52,11 +52,7 @@ class Table:
     sheet: str | None = None
 
     def place_of(self, column: str) -> int:
-        """Return the index of a column.
-
-        Raises:
-            BenchmarkError: there is no such column.
-        """
+        """Return the index of a column; BenchmarkError if there is none."""
         if column not in self.columns:
             known = ", ".join(self.columns[:20])
             raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
@@ -307,11 +303,7 @@ class Images:
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """Return the picture that a cell names, or None if no picture has that name.
-
-        Raises:
-            CellFault: the cell is a path outside the folder, or several pictures have that name.
-        """
+        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
         if not cell:
             return None
         written = cell.replace("\\", "/").casefold()
@@ -369,11 +361,7 @@ class DetectedTable:
     skipped: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Return row number, picture and text of each cell of a column.
-
-        Raises:
-            BenchmarkError: there is no such column.
-        """
+        """Return row number, picture and text of each cell of a column; BenchmarkError if there is no such column."""
         place = self.table.place_of(column)
         return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
 

@@ -78,11 +78,7 @@ def picture_size(request: Request) -> str:
 
 
 def picture_answer(rendered: Rendered | Absent) -> Response:
-    """Return the response with a picture.
-
-    Raises:
-        HTTPException: 404, there is no picture; with the reason.
-    """
+    """Return the response with a picture; HTTPException 404 with the reason if there is none."""
     if isinstance(rendered, Absent):
         raise HTTPException(404, rendered.reason)
     return Response(

@@ -36,11 +36,7 @@ class ReviewJournal:
         self.refresh()
 
     def open_for_writing(self) -> None:
-        """Check that decisions can be stored, before the first one is made.
-
-        Raises:
-            BenchmarkError: the folder or the file is not writable.
-        """
+        """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
         try:
             new = not self.path.exists()
             os.close(self._opened())
@@ -53,11 +49,7 @@ class ReviewJournal:
             ) from error
 
     def refresh(self) -> None:
-        """Read the file again if this process or another has changed it.
-
-        Raises:
-            BenchmarkError: the file cannot be read.
-        """
+        """Read the file again if this process or another has changed it; BenchmarkError if it cannot be read."""
         with self._guard:
             self._refresh()
 
@@ -84,11 +76,7 @@ class ReviewJournal:
                 self.bad_lines.append(number)
 
     def append(self, decision: Decision) -> bool:
-        """Store ``decision``; True once it is on disk, False if a decision with its id was already stored.
-
-        Raises:
-            OSError: it could not be stored.
-        """
+        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
         with self._guard:
             number = self._opened()
             try:
