@@ -172,7 +172,7 @@ def place_file(folder: Path, path: str, content: bytes) -> None:
 
 
 def safe_path(path: str) -> PurePosixPath:
-    """Return ``path`` if it stays inside its folder; BenchmarkError if absolute, empty, or with ``..``, backslash, null."""
+    """Return a path inside a folder; BenchmarkError if it is absolute, empty, or with ``..``, backslash or null."""
     relative = PurePosixPath(path)
     if not relative.name or relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
         raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the folder")

@@ -13,8 +13,9 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from agrotools.build.review.agreement import (
@@ -100,16 +101,12 @@ async def answer_error(_: Request, error: Exception) -> Response:
     return json_answer({"error": str(error)}, 500)
 
 
-_HERE = Path(__file__).parent
 _LARGEST_BODY = 64_000
 _TYPES = {
-    ".css": "text/css; charset=utf-8",
     ".csv": "text/csv; charset=utf-8",
     ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg",
-    ".js": "text/javascript; charset=utf-8",
     ".png": "image/png",
-    ".svg": "image/svg+xml",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
 }
@@ -140,7 +137,7 @@ class Review:
             Route("/about/{sample_id}/{name}", self.about),
             Route("/artifact/{sample_id}/{step:int}/{name}", self.artifact),
             Route("/original/{sample_id}/{name}", self.original),
-            Route("/static/{name}", self.static),
+            Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
         handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
@@ -300,18 +297,7 @@ class Review:
         if isinstance(path, Absent):
             raise HTTPException(404, path.reason)
         media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
-        content = await run_in_threadpool(path.read_bytes)
-        return Response(
-            content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{file.name}"'}
-        )
-
-    async def static(self, request: Request) -> Response:
-        """Return stylesheet and scripts of the package, the only content served without a session."""
-        name = request.path_params["name"]
-        path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
-        if path is None or path.suffix not in _TYPES:
-            raise HTTPException(404, "there is no such file")
-        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
+        return FileResponse(path, media_type=media_type, filename=file.name)
 
     # --- request parameters -----------------------------------------------------------------------------------------
 
