@@ -271,7 +271,7 @@ def _verdict(
     head = Text(f"{index + 1:>3} of {n_steps}  {step}", style="bold")
     reason = why_wrong(action, expected, rows)
     mark = WRONG if reason else RIGHT
-    head.append(f"  {mark} {reason or 'correct'}", style=f"not bold {MARK_STYLES[mark]}")
+    head.append(f"  {mark} {reason or praise(expected, rows)}", style=f"not bold {MARK_STYLES[mark]}")
     metric_texts = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
     if metric_texts:
         head.append(f"\n    {'  '.join(metric_texts)}", style="not bold dim")
@@ -284,6 +284,14 @@ def _metric_text(info: MetricInfo, value: float) -> str:
     return f"{info.label} {RIGHT if bool(value) != info.lower_is_better else WRONG}"
 
 
+def praise(expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
+    """Return the verdict on the expected action: "correct", or "answered" if no text of the answer is scored."""
+    return "answered" if expected is None and not rows.keys() & set(_SUMMARIES) else "correct"
+
+
+_SUMMARIES = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
+
+
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
     """Return the reason why an action is not the expected one; empty if it is."""
     if isinstance(action, Unparseable):
@@ -294,7 +302,7 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
     if expected is None:
         if isinstance(action, CallTools):
             return f"called {harmless(action.calls[0].tool)} where an answer was expected"
-        summary = rows.get("agrotools.summ_acc") or rows.get("agrotools.summ_acc_truth")
+        summary = next((rows[metric] for metric in _SUMMARIES if metric in rows), None)
         return "answered, but not all slots are correct" if summary is not None and summary.value < 1 else ""
     if isinstance(action, Answer):
         return "answered where a call was expected"

@@ -31,6 +31,7 @@ from agrotools.report.trace import (
     call_text,
     closest_steps,
     disagreements,
+    praise,
     rejection_text,
     scored_agreements,
     shown_result,
@@ -259,7 +260,7 @@ def _predicted_steps(
         reason = why_wrong(action, due, rows)
         part = StepPart(index + 1, f"expected: {due.tool}" if due else "expected: the answer")
         part.state = "wrong" if reason else "right"
-        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} correct"
+        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} {praise(due, rows)}"
         part.scores = {
             METRICS[metric].label: percent(rows[metric].value) if metric in rows else "" for metric in STEP_METRICS
         }
