@@ -24,11 +24,12 @@ from support.fault_server import (
     self_signed,
 )
 from support.plain_sample import plain_sample
+from support.quick import shorten_waits
 
 KEY = "sk-test-THISMUSTNOTBESEEN-1234567890"
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
 SAMPLES = 2
-QUICK = {"timeout_s": 1.2, "stall_s": 0.3, "attempts": 3, "retry_wall_s": 20.0}
+QUICK = {"timeout_s": 0.8, "stall_s": 0.2, "attempts": 3, "retry_wall_s": 20.0}
 
 
 class Done(NamedTuple):
@@ -70,6 +71,7 @@ def evaluated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.Cap
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     monkeypatch.chdir(tmp_path)
+    shorten_waits(monkeypatch)
 
     def run(fault: str, base_url: str, **settings: float) -> Done:
         if not (tmp_path / "benchmark").exists():

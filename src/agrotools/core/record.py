@@ -6,6 +6,7 @@ A reference to a value of an earlier step is ``steps[0].observation.crop_pct`` i
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Literal, cast
 
 from pydantic import Field, JsonValue
@@ -111,6 +112,19 @@ class Observation(FrozenModel):
     def empty(self) -> bool:
         """True if there is no result, no error and no artifact."""
         return not self.result and self.error is None and not self.artifacts
+
+
+@dataclass(frozen=True)
+class ToolOutcome:
+    """Outcome of a tool call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
+
+    observation: Observation
+    seconds: float = 0.0
+    """Wall time of the tool itself, or of the look-up if the result came from the cache."""
+    cached: bool = False
+    recorded: bool = False
+    """True if no tool was run: the observation was recorded beforehand."""
+    log: str = ""
 
 
 class Step(FrozenModel):

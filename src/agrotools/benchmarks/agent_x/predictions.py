@@ -146,7 +146,7 @@ def _published_counts(
     extra: dict[str, Mapping[str, int | None]] = {}
     stops: list[str] = []
     try:
-        extra["tool calls as published"] = tool_call_statistics(predictions).as_counts()
+        extra["tool calls as published"] = tool_call_statistics(predictions)
     except PublishedScorerStops as stop:
         stops.append(f"tool calls: {stop.message}")
     raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None

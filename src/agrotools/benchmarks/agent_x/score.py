@@ -238,13 +238,9 @@ def published_counts(predictions: Sequence[Mapping[str, Any]]) -> dict[str, int]
     counts: dict[str, int] = {}
     with suppress(PublishedScorerStops):
         calls = tool_call_statistics(predictions)
-        counts |= {
-            "steps": calls.steps,
-            "successful_calls": calls.successful,
-            "failed_calls": calls.failed,
-            "invalid_calls": calls.invalid,
-            "samples_without_steps": calls.empty_samples,
-        }
+        counts["steps"] = calls["steps"]
+        counts |= {f"{kind}_calls": calls[kind] for kind in ("successful", "failed", "invalid")}
+        counts["samples_without_steps"] = calls["empty_samples"]
     return {**counts, **error_analysis(predictions).counts}
 
 
