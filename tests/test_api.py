@@ -33,6 +33,7 @@ def test_public_names_and_signatures():
         "Benchmark",
         "CallTools",
         "Comparison",
+        "InvalidRunError",
         "MetricDifference",
         "MetricScore",
         "Model",
@@ -187,7 +188,9 @@ def test_a_fault_of_a_policy_is_reported_while_it_runs(farm: Path):
             raise AttributeError("no such thing")
 
     notes = io.StringIO()
-    at.evaluate(farm, model=Broken(), mode="no-tool", progress=notes)
+    with pytest.raises(at.InvalidRunError, match=r"all 6 .*AttributeError: no such thing") as invalid:
+        at.evaluate(farm, model=Broken(), mode="no-tool", progress=notes)
+    assert isinstance(invalid.value.run, at.Run)
     assert 1 <= notes.getvalue().count("is invalid: internal error, AttributeError: no such thing") <= 3
 
 
@@ -214,7 +217,10 @@ def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(farm: P
         async def act(self, view: Any, history: Any) -> Any:
             raise error
 
-    run = at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
+    with pytest.raises(at.InvalidRunError) as invalid:
+        at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
+    run = invalid.value.run
+    assert isinstance(run, at.Run)
     assert all((record.invalid or "").startswith(f"internal error, {error.__name__}") for record in run.samples())
     assert len(run.samples()) == 2
 
@@ -225,5 +231,8 @@ def test_a_policy_that_returns_no_action_is_not_scored(farm: Path, mode: str):
         async def act(self, view: Any, history: Any) -> Any:
             return "yes"
 
-    run = at.evaluate(farm, model=Talking(), mode=mode, limit=2)
+    with pytest.raises(at.InvalidRunError) as invalid:
+        at.evaluate(farm, model=Talking(), mode=mode, limit=2)
+    run = invalid.value.run
+    assert isinstance(run, at.Run)
     assert ["act returned 'yes', not an Answer" in (record.invalid or "") for record in run.samples()] == [True, True]

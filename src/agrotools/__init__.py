@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
     from agrotools.benchmarks import load_benchmark
     from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
+    from agrotools.core.base import InvalidRunError
     from agrotools.core.record import Record
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
@@ -39,6 +40,7 @@ _MODULES = {
         ("Action", "AgrotoolsError", "Answer", "CallTools", "SampleView", "Step", "ToolCall", "ToolError"),
         "agrotools.core",
     ),
+    "InvalidRunError": "agrotools.core.base",
     "Benchmark": "agrotools.formats.benchmark",
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
@@ -55,6 +57,7 @@ __all__ = [
     "Benchmark",
     "CallTools",
     "Comparison",
+    "InvalidRunError",
     "MetricDifference",
     "MetricScore",
     "Model",

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from agrotools.agents.modes import Policy
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
-from agrotools.core.base import count_text
+from agrotools.core.base import InvalidRunError, count_text
 from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig, read_config
@@ -223,6 +223,11 @@ class Run:
     def __len__(self) -> int:
         return len(self._index)
 
+    @property
+    def valid(self) -> int:
+        """Number of records with a reply of the model."""
+        return len(self._index.finished)
+
     @cached_property
     def _index(self) -> RecordIndex:
         return record_index(self.path)
@@ -328,7 +333,7 @@ def evaluate(
             policy). The run of an object is resumed only if ``out`` is its folder, because its code may have changed
             under the same name.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
-        limit: run a fixed random subset of this many samples, of which a mode may exclude some; all by default.
+        limit: run a fixed random subset of this many samples in each mode; all by default.
         epochs: number of repeats of every sample.
         protocol: ``react``, ``tool-calling`` or a protocol of a benchmark plug-in; the benchmark's own by default.
         base_url: OpenAI-compatible endpoint of the model.
@@ -341,6 +346,7 @@ def evaluate(
         BenchmarkError: the benchmark cannot be loaded.
         RunStoreError: the run folder cannot be read or written, or belongs to another run.
         InfrastructureError: the endpoint no longer responds.
+        InvalidRunError: no sample got a reply; its attribute ``run`` is the run.
         BudgetReached: the budget does not even allow the first sample.
     """
     if not isinstance(model, str):
@@ -350,12 +356,19 @@ def evaluate(
     given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
     values = {key: value for key, value in {**given, **options}.items() if value is not None}
     config = read_config(None, values, [name])[0]
-    return evaluate_config(
+    run = evaluate_config(
         config,
         progress or sys.stderr,
         model=None if isinstance(model, str) else model,
         benchmark=benchmark if isinstance(benchmark, Benchmark) else None,
     )
+    if len(run) and not run.valid:
+        raise InvalidRunError(
+            f"all {count_text(len(run), 'sample')} of {run.path} are invalid; the first: {run.samples()[0].invalid}",
+            run=run,
+            hint="the same call runs them again",
+        )
+    return run
 
 
 def evaluate_config(

@@ -16,6 +16,7 @@ from agrotools.build.templates.wording import sentences
 from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import extract_marked_region, get_tool
+from agrotools.tools.workspace import artifacts_in
 from support.drawn_scenes import asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
@@ -129,17 +130,19 @@ def test_a_mark_is_found_where_it_was_drawn(shape, colour, farmland, tmp_path):
     inside = truth["regions"][0]["inner_box"]
     if shape == "box":
         assert inside == [150, 120, 300, 230]
-    found = extract_marked_region(image=tmp_path / "marked.jpg").regions
+    with artifacts_in(tmp_path):
+        found = extract_marked_region(image=tmp_path / "marked.jpg").regions
     assert len(found) == 1
     assert (found[0].color, found[0].shape) == (colour, shape)
     assert np.abs(np.array(found[0].inner_box) - inside).max() <= 3
 
 
 @pytest.mark.slow
-def test_marks_on_boards_are_found_where_they_were_drawn():
+def test_marks_on_boards_are_found_where_they_were_drawn(tmp_path):
     first = drawn_scene("leaf_lesions", 0)
     (mark, *_) = first.record["boards"][0]["marks"]
-    found = extract_marked_region(image=first.folder / "board_0.jpg", mark_color=mark["color"])
+    with artifacts_in(tmp_path):
+        found = extract_marked_region(image=first.folder / "board_0.jpg", mark_color=mark["color"])
     np.testing.assert_allclose(found.crop_box, mark["truth"]["crop_box"], atol=3)
 
 

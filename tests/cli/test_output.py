@@ -26,7 +26,9 @@ ROOT = Path(__file__).parents[2]
         (ToolError("file_not_found", "no such image"), 2),
         (ToolError("invalid_argument", "too large"), 2),
         (ToolError("tool_failed", "crashed"), 3),
-        (ToolError("unreadable_file", "cut off"), 3),
+        (ToolError("unreadable_file", "a text file"), 2),
+        (ToolError("region_empty", "outside the image"), 2),
+        (ToolError("nothing_found", "no leaf"), 3),
         (BenchmarkError("damaged"), 3),
         (RunStoreError("held by another process"), 3),
         (InfrastructureError("endpoint gone"), 3),
@@ -74,7 +76,7 @@ def test_the_options_of_an_evaluation_are_grouped() -> None:
     text = CliRunner().invoke(app, ["eval", "--help"]).stdout
     panels = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert panels[:2] == ["Arguments:", "Options:"]
-    assert {"Model and endpoint:", "Samples:", "Speed and cost:", "Judges:", "Output:"} < set(panels)
+    assert {"Model and endpoint:", "Samples:", "Speed and cost:", "Judges:"} < set(panels)
 
 
 def _run_calculate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError, *, in_keeping: bool) -> str:

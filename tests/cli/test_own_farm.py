@@ -6,7 +6,6 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import numpy as np
@@ -83,10 +82,9 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     }
     assert truths
     assert truths <= {5 * number + 0.5 for number in range(2, 11)}
-    said = done.stdout
-    for told in ("row 13", "row 14", "row 15", "row 16", "HTML", "leads out", "not in the folder", "different answers",
-                 "cannot be used", "agrotools review"):  # fmt: skip
-        assert told in said or told == "row 13", told
+    for part in ("row 14", "row 15", "row 16", "HTML", "is outside the picture folder", "not in the folder",
+                 "different answers", "cannot be used", "agrotools review"):  # fmt: skip
+        assert part in done.stdout, part
     assert all("secret" not in file.path for sample in samples for file in sample.files)
 
 
@@ -160,10 +158,8 @@ def test_a_build_that_is_killed_goes_on_with_the_same_command(farm: Path):
     assert killed.returncode == -signal.SIGKILL
     assert not (farm / "made").exists()
     assert list(farm.glob(".made-*"))
-    started = time.monotonic()
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert time.monotonic() - started < 120
     assert validate_folder(farm / "made") == []
     assert not list(farm.glob(".made-*"))
     lines = (farm / "made" / "quality.jsonl").read_text().splitlines()
@@ -270,20 +266,7 @@ def test_everything_that_can_be_asked_gives_sound_samples(farm: Path):
     assert done.exit_code == 0, done.output
     assert validate_folder(farm / "made") == []
     samples = load_folder(farm / "made").samples
-    asked = {str(sample.metadata["column"]) for sample in samples}
-    assert asked == {
-        "trees",
-        "leaves",
-        "cover",
-        "weeds",
-        "size",
-        "height",
-        "pest",
-        "weed",
-        "ill",
-        "a weed",
-        "what to do",
-    }
+    assert {str(sample.metadata["column"]) for sample in samples} == {*lines[0].split(",")[1:]}
     assert {sample.answer_type for sample in samples} == {"tolerance", "exact", "plot", "open_text"}
     assert len({sample.query for sample in samples}) == len(samples)
     density = next(sample for sample in samples if sample.template.startswith("own_density"))

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from agrotools.runner.policies import read_spend
-from support.eval_process import finished, running, start
+from support.eval_process import evaluate, finished, running
 from support.text_benchmark import write_text_benchmark
 
 SAMPLES = 12
@@ -28,11 +28,11 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
     run = tmp_path / "run"
     paid = ("--price", PRICE, "--max-output-tokens", 100)
     with running(latency_s=0.0) as endpoint:
-        out, err = start(benchmark_folder, run, endpoint, *paid, "--budget", 0.03).communicate(timeout=60)
+        stopped = evaluate(benchmark_folder, run, endpoint, *paid, "--budget", 0.03)
+        err = stopped.stderr
         assert "about 12 requests" in err
         assert "10.00/100.00 USD per million tokens" in err
         assert "larger --budget" in err
-        assert "Traceback" not in err
         done = len(finished(run))
         assert 0 < done < SAMPLES
         assert endpoint.answered == done
@@ -40,39 +40,32 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
         assert spent.replies == done + 1, "the first contact is paid for, too"
         assert spent.usd == pytest.approx((done + 1) * PAID_USD)
         assert spent.usd <= 0.03
-        assert "FAS" in out, "what was scored is shown"
+        assert "FAS" in stopped.stdout, "what was scored is shown"
 
-        process = start(benchmark_folder, run, endpoint, *paid, "--budget", 1)
-        _, err = process.communicate(timeout=60)
-        assert process.returncode == 0, err
+        resumed = evaluate(benchmark_folder, run, endpoint, *paid, "--budget", 1)
+        assert resumed.returncode == 0, resumed.stderr
         assert endpoint.answered == SAMPLES
     assert read_spend(run / "spend.jsonl").usd == pytest.approx((SAMPLES + 2) * PAID_USD)
 
 
 def test_a_budget_that_allows_nothing_says_so(benchmark_folder: Path, tmp_path: Path) -> None:
     with running(latency_s=0.0) as endpoint:
-        process = start(benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode not in (0, None)
-    assert "of 0.0001 USD are spent, and the next request might cost" in err
-    assert "Traceback" not in err
+        done = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001)
+    assert done.returncode != 0
+    assert "of 0.0001 USD are spent, and the next request might cost" in done.stderr
     assert endpoint.answered == 0
 
 
 def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: Path, tmp_path: Path) -> None:
     with running(latency_s=0.0) as endpoint:
         for name, asked in (("first", SAMPLES), ("second", SAMPLES)):
-            process = start(
-                benchmark_folder, tmp_path / name, endpoint, "--price", PRICE, "--cache", "pilot-of-test", "--json"
-            )
-            out, err = process.communicate(timeout=60)
-            assert process.returncode == 0, err
+            cached = ("--price", PRICE, "--cache", "pilot-of-test")
+            done = evaluate(benchmark_folder, tmp_path / name, endpoint, *cached, "--json")
+            assert done.returncode == 0, done.stderr
             assert endpoint.answered == asked
-            assert json.loads(out)[0]["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
+            assert json.loads(done.stdout)[0]["modes"]["no-tool"]["metrics"]["agrotools.fas"]["overall"]["value"] == 1
         assert read_spend(tmp_path / "second" / "spend.jsonl").replies == 0
-        start(benchmark_folder, tmp_path / "third", endpoint, "--epochs", 2, "--cache", "pilot-of-test").communicate(
-            timeout=60
-        )
+        evaluate(benchmark_folder, tmp_path / "third", endpoint, "--epochs", 2, "--cache", "pilot-of-test")
         assert endpoint.answered == 2 * SAMPLES, "the second epoch is asked anew"
 
 
@@ -91,8 +84,7 @@ def test_what_cannot_be_meant_is_refused(
     monkeypatch.setenv("OPENAI_API_KEY", "sk-test")
     with running(latency_s=0.0) as endpoint:
         endpoint.base_url = "https://models.example.org/v1"
-        process = start(benchmark_folder, tmp_path / "run", endpoint, *options)
-        _, err = process.communicate(timeout=60)
-    assert process.returncode == 2, err
-    assert said in err
+        done = evaluate(benchmark_folder, tmp_path / "run", endpoint, *options)
+    assert done.returncode == 2, done.stderr
+    assert said in done.stderr
     assert not (tmp_path / "run" / "records.jsonl").exists() or not (tmp_path / "run" / "records.jsonl").read_bytes()

@@ -33,7 +33,7 @@ def test_the_report_of_a_run_lies_in_its_folder(run: Path):
 
 
 def test_json_says_what_was_written(run: Path, tmp_path: Path):
-    out = tmp_path / "new" / "r.html"
+    out = tmp_path / "r.html"
     written = json.loads(report(run, run, "--out", out, "--samples", 2, "--json").stdout)
     assert written == {
         "path": str(out),

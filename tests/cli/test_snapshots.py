@@ -95,6 +95,15 @@ tools run lookup_agronomy
 tools run detect_change --before nowhere.png --after nowhere.png
 report empty --out notes.txt
 explain sums q0
+eval sums -m baseline:orcale
+eval sums -m baseline:oracle --mode no-tool
+eval sums -m a -m b --out one
+eval sums --config typo.toml
+eval sums --config number.toml
+eval sums --config two.toml
+eval sums -m baseline:echo --out .
+evla sums
+tools lsit
 """.strip().splitlines()
 
 
@@ -108,6 +117,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
     (folder / "broken" / "benchmark.toml").write_text("name = [")
     (folder / "notes.txt").write_text("Nothing but a note.\n")
     (folder / "unknown_key.toml").write_text('nonsense = "1"\n')
+    (folder / "typo.toml").write_text("epoch = 3\n")
+    (folder / "number.toml").write_text("model = 3\n")
+    (folder / "two.toml").write_text('model = ["baseline:prior", "baseline:echo"]\nout = "run"\n')
     (folder / "no_toml.toml").write_text("limit 3\n")
     Image.new("RGB", (64, 48), (40, 120, 40)).save(folder / "photos" / "1.png")
     with pytest.MonkeyPatch.context() as patch:

@@ -103,6 +103,7 @@ def test_doctor_lists_plugins_with_their_faults_and_clashing_names(tmp_path) -> 
     command = [sys.executable, "-m", "agrotools", "doctor", "--json"]
     environment = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
     plugins = json.loads(done.stdout)["plugins"]
     faults = {each["name"]: each["fault"] for each in plugins["installed"]}
     assert faults["stranger"] is None

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from agrotools.core import Observation, Record, RunStoreError, SampleFile
+from agrotools.core import Observation, Record, RunStoreError, SampleFile, UsageError
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.report.tables import tables_text
@@ -201,7 +201,7 @@ def test_pictures_are_held_once_whichever_samples_show_them(two_runs):
     assert all(attributes["alt"] for attributes in page.of("img"))
     for _, attributes, raw in page.raw:
         if attributes.get("type") == "text/plain":
-            assert re.fullmatch(r"data:image/(jpeg|png);base64,[A-Za-z0-9+/=]+", raw)
+            assert re.fullmatch(r"data:image/(webp|png);base64,[A-Za-z0-9+/=]+", raw)
 
 
 def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: Path):
@@ -283,10 +283,10 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     assert not [each for each in shown if isinstance(each, Absent)]
     assert pictures.bytes <= 200_000
     assert pictures.shrunk == 8
-    assert {max(each.width_px, each.height_px) for each in shown} <= {480, 320, 200, 120}
-    roomy = Pictures(1)
+    assert {max(each.width_px, each.height_px) for each in shown} <= {320, 200, 120}
+    roomy = Pictures(1, longest_px=480)
     one = roomy.of_file(SampleFile(name="0.jpg", path="0.jpg", kind="image"), tmp_path / "0.jpg")
-    assert (one.width_px, roomy.shrunk) == (640, 0)
+    assert (one.width_px, roomy.shrunk) == (480, 0)
 
 
 def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path):
@@ -304,6 +304,8 @@ def test_what_is_left_out_is_said_with_how_to_get_it(two_runs):
     shown = "".join(page.shown)
     assert "6 of 24 records are shown" in shown
     assert "--samples 24" in shown
+    assert "--image-px 1200" in shown
+    assert str(two_runs[0].parent / "benchmark") in shown
     parts = index_of(page)["parts"]
     assert {part["mode"] for part in parts} == {"end-to-end", "step-by-step"}
     assert [part["state"] for part in parts if part["mode"] == "end-to-end"] == ["wrong"] * 3
@@ -339,10 +341,12 @@ def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
         build_report([run], folder)
     with pytest.raises(RunStoreError, match="not a run folder"):
         build_report([tmp_path], tmp_path / "out.html")
+    with pytest.raises(UsageError, match="there is no folder"):
+        build_report([run], tmp_path / "new" / "out.html")
     with pytest.raises(RunStoreError, match="no finished sample"):
         build_report([write_run(tmp_path / "empty", [])], tmp_path / "out.html")
     assert sorted(path.name for path in tmp_path.iterdir()) == ["empty", "run", "taken.html"]
-    out = build_report([run], tmp_path / "new" / "out.html").path
+    out = build_report([run], tmp_path / "out.html").path
     before = out.read_bytes()
     assert build_report([run], out).path.read_bytes() == before
 

@@ -156,7 +156,7 @@ def test_what_no_sample_has_gets_no_column():
 def test_privileged_policies_and_synthetic_benchmarks_are_marked():
     text = tables_text([full(model="baseline:oracle", privileged=True, synthetic=True)])
     assert "synthetic" in text.splitlines()[0]
-    assert "privileged" in "\n".join(lines_of(text, "End to end  *synthetic*"))
+    assert "privileged" in "\n".join(lines_of(text, "End to end (synthetic)"))
     assert "sees the reference" in " ".join(text.split())
     plain = tables_text([full(model="m1")])
     assert "synthetic" not in plain
@@ -247,3 +247,15 @@ def test_open_text_that_counts_in_no_headline_is_told_below():
     text = " ".join(tables_text([summary(pairs)]).split())
     assert "Not counted: open-text slots of 3 samples whose facts also fit other subjects; they score 25.0." in text
     assert "Not counted" not in tables_text([full()])
+
+
+def test_runs_of_one_model_have_names_of_their_own():
+    rows = [line for line in lines_of(tables_text([full(model="m1"), full(model="m1")]), "End to end") if "m1" in line]
+    assert [row.split()[0:2] for row in rows] == [["m1", "#1"], ["m1", "#2"]]
+
+
+def test_a_dash_for_records_that_are_missing_does_not_name_a_judge():
+    pairs = [scored(0, "no-tool", 1.0), scored(1, "end-to-end", 1.0, task="plotting")]
+    text = tables_text([summary(pairs, model="m1")])
+    assert "no sample of no-tool has a valid end-to-end record yet" in text
+    assert "judge" not in text

@@ -23,7 +23,9 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
     benchmark = load_benchmark(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(benchmark=str(benchmark.root), mode=mode)
-    manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
+    manifest = describe_run(
+        config, resolve_settings(config, benchmark), benchmark, source, work_items(benchmark.samples, [], 1)
+    )
     item = work_items(benchmark.samples, [mode], 1)[0]
     with RunStore(tmp_path / "run", manifest) as store:
         async with ToolExecutor(workers=1) as executor:
@@ -40,7 +42,9 @@ async def test_a_run_that_waits_for_nobody_hands_its_records_over_on_the_way(tmp
     benchmark = load_benchmark(write_text_benchmark(tmp_path / "benchmark", 300))
     source = policy_source(Endpoint("baseline:echo"), benchmark.samples)
     config = EvalConfig(mode="no-tool")
-    manifest = describe_run(config, resolve_settings(config, benchmark), benchmark, source, benchmark.samples)
+    manifest = describe_run(
+        config, resolve_settings(config, benchmark), benchmark, source, work_items(benchmark.samples, [], 1)
+    )
     written: list[int] = []
     ticks: list[int] = []
 

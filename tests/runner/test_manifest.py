@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
-from agrotools.runner.config import EvalConfig, resolve_settings
+from agrotools.runner.config import EvalConfig, resolve_settings, work_items
 from agrotools.runner.evaluate import default_folder, describe_run
 from agrotools.runner.manifest import Manifest, differences
 from agrotools.runner.policies import policy_source
@@ -16,7 +16,7 @@ def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
     loaded = load_benchmark(benchmark)
     source = policy_source(Endpoint(model), loaded.samples)
     config = EvalConfig(benchmark=str(benchmark), model=model, mode="end-to-end")
-    return describe_run(config, resolve_settings(config, loaded), loaded, source, loaded.samples)
+    return describe_run(config, resolve_settings(config, loaded), loaded, source, work_items(loaded.samples, [], 1))
 
 
 def test_a_head_that_was_trained_meanwhile_makes_another_run(

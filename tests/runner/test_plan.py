@@ -30,6 +30,15 @@ def test_each_mode_takes_the_samples_it_can():
     ]
 
 
+def test_a_limit_is_the_number_of_samples_in_each_mode_and_a_larger_one_adds_to_them():
+    samples = [sample(f"s{n}", eligible=n % 3 == 0, reference=n % 2 == 0) for n in range(30)]
+    small, large = (work_items(samples, ["end-to-end", "no-tool", "step-by-step"], 1, limit=limit) for limit in (4, 12))
+    assert small.sizes() == {"no-tool": 4, "end-to-end": 4, "step-by-step": 4}
+    assert large.sizes() == {"no-tool": 10, "end-to-end": 12, "step-by-step": 12}
+    assert set(small.keys()) < set(large.keys())
+    assert sorted(small.sample_ids()) == sorted({item.sample.id for item in small})
+
+
 def test_what_shows_the_reference_comes_after_all_else():
     items = work_items([sample("a"), sample("b")], ["end-to-end", "no-tool", "step-by-step"], 3)
     modes = [item.mode for item in items]

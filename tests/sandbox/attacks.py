@@ -23,7 +23,7 @@ from agrotools.sandbox.result import DEFAULT_LIMITS, Limits, SandboxResult
 from agrotools.sandbox.running import run_in
 from agrotools.sandbox.seccomp import SYSTEM_CALLS, machine, number
 
-QUICK = Limits(wall_s=20, cpu_s=2)
+QUICK = Limits(wall_s=20, cpu_s=1)
 
 
 @dataclass(frozen=True)

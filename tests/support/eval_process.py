@@ -1,4 +1,4 @@
-"""``agrotools eval`` as a process of its own, and an endpoint in this one that answers its questions."""
+"""``agrotools eval`` as a process of its own or in this one, and an endpoint in this one that answers its questions."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from aiohttp import web
 
+from support.command import run_command
 from support.openai_server import Body, completion, error, serving
 
 AGROTOOLS = [sys.executable, "-m", "agrotools"]
@@ -48,13 +49,23 @@ def wait_for(condition: Callable[[], object], seconds: float = 60.0) -> None:
         time.sleep(0.02)
 
 
+def _command(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> list[object]:
+    command = ["eval", benchmark, "-m", "m", "--base-url", endpoint.base_url, "--mode", "no-tool"]
+    return [*command, "--concurrency", 4, "--out", run, *options]
+
+
 def start(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> subprocess.Popen[str]:
-    command = [*AGROTOOLS, "eval", benchmark, "-m", "m", "--base-url", endpoint.base_url, "--mode", "no-tool"]
-    command += ["--concurrency", 4, "--out", run, *options]
+    """Start a process, for tests that send it a signal; see :func:`evaluate` for others."""
+    command = [*AGROTOOLS, *_command(benchmark, run, endpoint, *options)]
     environment = {**os.environ, "COLUMNS": "120"}
     return subprocess.Popen(
         [str(part) for part in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment
     )
+
+
+def evaluate(benchmark: Path, run: Path, endpoint: Endpoint, *options: object) -> subprocess.CompletedProcess[str]:
+    """Run the same command in this process, to its end."""
+    return run_command(*_command(benchmark, run, endpoint, *options))
 
 
 def finished(run: Path) -> list[str]:

@@ -222,17 +222,19 @@ class TestRun:
     @pytest.mark.parametrize(
         ("fault", "says"),
         [
-            ("tool", "hint: give gsd_m"),
             ("bug", "failed on this input (ValueError: two lines)"),
             ("memory", "memory"),
             ("exit", "failed on this input (SystemExit: 0)"),
-            ("number", "returned a int, not a ToolResult"),
+            ("number", "returned an object of type int, not a ToolResult"),
         ],
     )
     def test_a_tool_that_could_not_run_is_an_error_with_a_hint_and_exit_code_3(self, image, fault, says):
         result = run("cli_example", "--image", str(image), "--fault", fault, code=3)
         assert [line.split(": ")[0] for line in result.stderr.splitlines()] == ["error", "hint"]
         assert says in result.stderr
+
+    def test_metadata_that_is_not_given_is_bad_usage(self, image):
+        assert "hint: give gsd_m" in run("cli_example", "--image", str(image), "--fault", "tool", code=2).stderr
 
     def test_a_place_that_takes_no_files_is_named(self, image):
         result = run(
@@ -242,7 +244,7 @@ class TestRun:
         assert "--out" in result.stderr
 
     def test_errors_as_json(self, image):
-        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=3).stdout)
+        found = json.loads(run("cli_example", "--image", str(image), "--fault", "tool", "--json", code=2).stdout)
         assert found["error"]["kind"] == "missing_metadata"
         assert found["error"]["hint"] == "give gsd_m"
 

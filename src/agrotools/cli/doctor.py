@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False) -> None:
     """Check the sandbox, the installation, plug-ins, the cache and the keys. Changes nothing; keys are not shown.
 
-    Exit code 0; 1 if code written by models cannot run here: no sandbox works, and running without one was not allowed.
+    Exit code 0; 1 if a plug-in cannot be loaded, or if code written by models cannot run here: no sandbox works, and
+    running without one was not allowed.
     """
     report = {
         "sandbox": _sandbox(),
@@ -31,7 +32,8 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
             _print_plugins(report["plugins"])
             _print_cache(report["cache"])
             _print_keys(report["keys"])
-    raise typer.Exit(0 if report["sandbox"]["active"] else 1)
+    broken = any(each["fault"] for each in report["plugins"]["installed"])
+    raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
 
 
 def _sandbox() -> dict[str, Any]:

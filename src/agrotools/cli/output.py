@@ -18,7 +18,11 @@ NOT_DONE = 3
 STOPPED = 130
 """The command was interrupted (Ctrl-C, SIGTERM)."""
 
-_CALLER_ERRORS = ("invalid_argument", "unknown_tool", "file_not_found", "path_outside_workspace")
+_CALLER_ERRORS = frozenset(
+    "invalid_argument unknown_tool missing_metadata file_not_found unreadable_file path_outside_workspace region_empty "
+    "band_not_found shape_mismatch crs_mismatch".split()
+)
+"""Kinds of tool errors that other arguments or another file avoid."""
 
 
 def code_of(error: Exception) -> int | None:

@@ -73,7 +73,7 @@ def description(tool: Tool[..., Any]) -> str:
         for name, kind, text in _result_fields(tool)
         if name not in ("notes", "flags")
     ]
-    results.append(("notes", "what the values rest on"))
+    results.append(("notes", "basis of the values: method, scale, back-end"))
     results.append(("flags", "where they may be wrong"))
     lines = [f"{tool.name} ({tool.category}, version {tool.version})", ""]
     for paragraph in spec.description.split("\n\n"):
@@ -138,7 +138,10 @@ def _is_artifact(annotation: Any) -> bool:
 def _sections(tool: Tool[..., Any]) -> str:
     """Return the sections of the docstring (Raises, Source...) that models do not see."""
     heading = re.search(r"^[A-Z][A-Za-z ]*:\s*$", tool.doc, re.MULTILINE)
-    return inspect.cleandoc(tool.doc[heading.start() :]).replace("``", "") if heading else ""
+    if heading is None:
+        return ""
+    text = inspect.cleandoc(tool.doc[heading.start() :])
+    return re.sub(r":[a-z]+:`~?([^`]*)`", r"\1", text).replace("``", "")
 
 
 def result_text(result: JsonValue, paths: Sequence[str]) -> str:

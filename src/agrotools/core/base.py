@@ -150,6 +150,14 @@ class InfrastructureError(AgrotoolsError):
         self.problem: EndpointProblem | None = problem
 
 
+class InvalidRunError(InfrastructureError):
+    """No sample of a run got a reply. ``run`` is the :class:`agrotools.Run`, with the reason in each record."""
+
+    def __init__(self, message: str, *, run: object, hint: str | None = None) -> None:
+        super().__init__(message, hint=hint)
+        self.run = run
+
+
 class EndpointUnreachable(AgrotoolsError):
     """No server answers at the address of an endpoint. Nothing can run, and no sample gets a record."""
 

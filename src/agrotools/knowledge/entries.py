@@ -12,6 +12,7 @@ import tomllib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
+from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -181,7 +182,13 @@ def user_folders() -> tuple[Path, ...]:
 
 def kb_files() -> tuple[Path, ...]:
     """Return all files of the knowledge base in loading order, shipped ones first."""
-    return tuple(path for folder in (SHIPPED, *user_folders()) for path in toml_files(folder))
+    return (*shipped_files(), *(path for folder in user_folders() for path in toml_files(folder)))
+
+
+@cache
+def shipped_files() -> tuple[Path, ...]:
+    """Return the files of the entries shipped with agrotools; listed once, because names are looked up very often."""
+    return tuple(toml_files(SHIPPED))
 
 
 def toml_files(folder: Path) -> list[Path]:

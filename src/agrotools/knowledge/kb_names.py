@@ -1,10 +1,10 @@
 """Mapping of labels of recognisers to entries of the knowledge base."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
-from agrotools.knowledge.entries import SHIPPED, Entry, Kind, kb_files, load, toml_files
+from agrotools.knowledge.entries import Entry, Kind, kb_files, load, shipped_files
 from agrotools.knowledge.words import folded
 
 SHIPPED_LABELS = "pool"
@@ -28,15 +28,19 @@ class KbNames:
         """Return the entry of a label of the shipped networks, or None."""
         return self._by_label.get(label)
 
+    def all_of_name(self, name: str) -> Sequence[Entry]:
+        """Return all entries that have this name."""
+        return self._by_name.get(folded(name), ())
+
     def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
         """Return the single entry of these kinds that has this name, or None if there is none or more than one.
 
         With ``crop``, "leaf spot" may also mean the entry "bean leaf spot", and an entry on that crop is preferred to
         others.
         """
-        matches = [entry for entry in self._by_name.get(folded(name), ()) if entry.kind in kinds]
+        matches = [entry for entry in self.all_of_name(name) if entry.kind in kinds]
         if crop is not None and len(matches) != 1:
-            fuller = [entry for entry in self._by_name.get(folded(f"{crop} {name}"), ()) if entry.kind in kinds]
+            fuller = [entry for entry in self.all_of_name(f"{crop} {name}") if entry.kind in kinds]
             matches = [entry for entry in matches if self.is_on(entry, crop)] or fuller
         return matches[0] if len(matches) == 1 else None
 
@@ -82,7 +86,7 @@ def kb_names() -> KbNames:
 
 def shipped_names() -> KbNames:
     """Load the names of the entries shipped with agrotools, which are the same on every machine."""
-    return _names_of_files(tuple(toml_files(SHIPPED)))
+    return _names_of_files(shipped_files())
 
 
 @lru_cache(maxsize=2)

@@ -50,7 +50,7 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
     )
-    synthetic = "  *synthetic*: generated images: scores say nothing about real fields" if comparison.synthetic else ""
+    synthetic = "  synthetic: generated images, scores say nothing about real fields" if comparison.synthetic else ""
     yield line(f"{first} minus {second}, percentage points{synthetic}", "bold")
     if not comparison.modes:
         yield line("The two runs have no mode in common.")

@@ -313,9 +313,10 @@ def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:
-    """Return a name for each run: its model.
+    """Return a distinct name for each run: its model.
 
-    Runs of the same model also have the benchmark options in their names if these differ, else the protocol."""
+    Runs of the same model also have the benchmark options in their names if these differ, else the protocol; names that
+    are still the same are numbered."""
     models = [harmless(summary.model) or "run" for summary in summaries]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
@@ -323,7 +324,9 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
         options = ", ".join(f"{name}={harmless(str(value))}" for name, value in summary.benchmark_options.items())
         beside = options if differing else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
-    return names
+    return [
+        f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name for at, name in enumerate(names)
+    ]
 
 
 def name_cell(name: str, summary: Summary) -> "Text":

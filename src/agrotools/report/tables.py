@@ -44,9 +44,10 @@ from agrotools.report.settings import (
     plugin_notes,
     plugin_tables,
     settings_for,
+    used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, CallRatio, ModeSummary, Summary
+from agrotools.scoring import METRICS, CallRatio, Estimate, ModeSummary, Summary
 from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
@@ -112,8 +113,8 @@ def _title(summaries: Sequence[Summary]) -> "Text":
         title.append("\n" if at else "")
         title.append(harmless(f"{name} {version}").strip(), style="bold")
         if synthetic:
-            title.append("  *synthetic*", style="bold yellow")
-            title.append("  generated images: scores say nothing about real fields", style="yellow")
+            title.append("  synthetic", style="bold yellow")
+            title.append(": generated images, scores say nothing about real fields", style="yellow")
     if len(benchmarks) > 1:
         title.append("\nThese runs use different benchmarks and are not comparable.", style="bold red")
     return title
@@ -154,7 +155,12 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
-    below = [notes.legend(metrics), _apart(setting, summaries), _detectable(setting, summaries)]
+    below = [
+        notes.legend(metrics),
+        _chance_legend(setting, summaries),
+        _apart(setting, summaries),
+        _detectable(setting, summaries),
+    ]
     return [table, *(Text(text, style="dim") for text in below if text)]
 
 
@@ -200,7 +206,16 @@ def _differs(setting: Setting, summary: Summary, notes: Notes) -> str:
 
 def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
     """Return the title of a table of headline metrics, marked if all runs are on synthetic benchmarks."""
-    return f"{title}  *synthetic*" if all(summary.synthetic for summary in summaries) else title
+    return f"{title} (synthetic)" if all(summary.synthetic for summary in summaries) else title
+
+
+def _chance(setting: Setting, summary: Summary) -> Estimate | None:
+    return summary.modes[setting.mode].ots_chance if setting.whole_mode and setting.mode in summary.modes else None
+
+
+def _chance_legend(setting: Setting, summaries: Sequence[Summary]) -> str:
+    shown = "agrotools.ots" in setting.metrics and any(_chance(setting, summary) for summary in summaries)
+    return "chance = OTS of the same answers against the facts of unrelated samples" if shown else ""
 
 
 def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
@@ -232,9 +247,9 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     if metric == CALL_RATIO:
         return _call_ratio_cell(of_mode, notes)
     if score is None:
-        silent = not metrics and of_mode.invalid.n == of_mode.n_records
-        scores = f"no scored sample has an answer of the kind {METRICS[metric].label} scores"
-        return notes.dash("no reply was received" if silent else scores if metrics else _ONLY_JUDGED)
+        if metrics:
+            return notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
+        return notes.dash(_without_scores(setting, summary))
     out_of = METRICS[metric].out_of
     if not of_mode.headline:
         bounds = (
@@ -244,8 +259,8 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     below = [size(score.overall)] if with_size else []
     variants = [(word, variant) for word, variant in variants_of(metric) if variant in metrics]
     below += [f"{word} {percent(metrics[variant].overall.value)}" for word, variant in variants]
-    if metric == "agrotools.ots" and of_mode.ots_chance is not None and setting.whole_mode:
-        below.append(f"chance {percent(of_mode.ots_chance.value)}")
+    if metric == "agrotools.ots" and (chance := _chance(setting, summary)) is not None:
+        below.append(f"chance {percent(chance.value)}")
     return value_cell(score.overall, below=below, out_of=out_of)
 
 
@@ -259,7 +274,20 @@ def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
     return stacked([f"{ratio.mean:.2f}", f"{ratio.made} / {ratio.needed}", f"n {ratio.n}"])
 
 
-_ONLY_JUDGED = "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
+def _without_scores(setting: Setting, summary: Summary) -> str:
+    """Return the reason why a run has no score at all in a setting."""
+    part = summary.modes[setting.mode]
+    if part.invalid.n == part.n_records:
+        return "no reply was received"
+    if not setting.whole_mode:
+        return "no sample of no-tool has a valid end-to-end record yet"
+    judged = any(METRICS[metric].by_judge for plugin in used_plugins([summary]) for metric in plugin.metrics)
+    if judged:
+        return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
+    missing = summary.missing.get(setting.mode, 0)
+    return f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
+
+
 _NO_HEADLINE = (
     "no score: more than 1 % of the records are invalid (--allow-invalid shows it anyway); "
     "below, the bounds if all of them were wrong or all correct"

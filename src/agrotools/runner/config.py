@@ -5,6 +5,7 @@ A plan is the set difference between the records that a run should contain and t
 samples, and each sample is loaded only when its turn comes.
 """
 
+import hashlib
 import tomllib
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -392,6 +393,10 @@ class Plan(Sequence[WorkItem]):
             sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
         return sizes
 
+    def sample_ids(self) -> list[str]:
+        """Return the ids of the samples that at least one item runs, in the order of the benchmark."""
+        return [self.ids[at] for at in sorted({at for part in self.parts for at in part.positions})]
+
     def keys(self) -> Iterator[Key]:
         """Yield the key of every item, in order, without loading samples."""
         for part in self.parts:
@@ -399,19 +404,30 @@ class Plan(Sequence[WorkItem]):
                 yield (part.mode, self.ids[position], part.epoch)
 
 
-def work_items(samples: Sequence[Sample], modes: Iterable[Mode], epochs: int, *, single_shot: bool = False) -> Plan:
+def work_items(
+    samples: Sequence[Sample],
+    modes: Iterable[Mode],
+    epochs: int,
+    *,
+    single_shot: bool = False,
+    limit: int | None = None,
+) -> Plan:
     """Return all items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
     Step-by-step comes last: it shows reference calls and their observations, so an endpoint that caches prompts must
     answer the same questions in the other modes first.
 
     No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
-    whole solution at once); step-by-step excludes samples without a reference trajectory.
+    whole solution at once); step-by-step excludes samples without a reference trajectory. With a ``limit``, each mode
+    runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples.
     """
     requested = set(modes)
     facts = facts_of(samples)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
-    parts = [Part(mode, 0, array("I", _running_in(facts, mode, single_shot))) for mode in selected_modes]
+    parts = [
+        Part(mode, 0, array("I", _limited(facts.ids, _running_in(facts, mode, single_shot), limit)))
+        for mode in selected_modes
+    ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
     return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
@@ -423,6 +439,13 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
         return range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
     return (position for position, can in enumerate(able) if can)
+
+
+def _limited(ids: Sequence[str], positions: Iterable[int], limit: int | None) -> Iterable[int]:
+    """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None."""
+    if limit is None:
+        return positions
+    return sorted(sorted(positions, key=lambda at: hashlib.sha256(ids[at].encode()).hexdigest())[:limit])
 
 
 def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] = frozenset()) -> Plan:

@@ -6,7 +6,7 @@ import itertools
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
@@ -17,10 +17,9 @@ import orjson
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import BudgetReached, Mode, Record, Sample, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Record, ToolSpec, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -118,10 +117,8 @@ def evaluate(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    samples = subset(benchmark.samples, config.limit)
-    plan = work_items(samples, modes, config.epochs, single_shot=source.single_shot)
-    manifest = describe_run(config, settings, benchmark, source, samples, vision_model)
-    manifest = manifest.model_copy(update={"planned": plan.sizes()})
+    plan = work_items(benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit)
+    manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
     folder = config.out or default_folder(manifest)
     if model is not None and config.out is None:
         folder = _unused(folder)  # another object may have the same name
@@ -279,16 +276,6 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 
-def subset(samples: Sequence[Sample], limit: int | None) -> Sequence[Sample]:
-    """Return a fixed pseudo-random selection of ``limit`` samples (by hash of their ids), in their original order."""
-    if limit is None or limit >= len(samples):
-        return samples
-    ids = facts_of(samples).ids
-    order = sorted(range(len(ids)), key=lambda position: hashlib.sha256(ids[position].encode()).hexdigest())
-    positions = sorted(order[:limit])
-    return select_samples(samples, positions)
-
-
 def default_folder(manifest: Manifest) -> Path:
     """Return ``runs/BENCHMARK-MODEL-HASH``: the same for the same command, different for any other configuration."""
     name = manifest.model.removeprefix("baseline:")
@@ -306,7 +293,7 @@ def describe_run(
     settings: RunSettings,
     benchmark: Benchmark,
     source: PolicySource,
-    samples: Sequence[Sample],
+    plan: Plan,
     vision_model: PricedModel | None = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
@@ -346,7 +333,8 @@ def describe_run(
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
-        sample_ids=tuple(facts_of(samples).ids),
+        sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
+        planned=plan.sizes(),
     )
 
 

@@ -41,7 +41,7 @@ def write_predictions(run: Path, folder: Path) -> list[PredictionFile]:
         names = ", ".join(plugin.name for plugin in plugins() if _written_format(plugin))
         raise UsageError(
             f"{run} is a run on {manifest.benchmark}, which has no prediction files",
-            hint=f"those of {names} have; records.jsonl is JSON lines",
+            hint=f"only runs on {names} can be exported as predictions; records.jsonl of any run is JSON Lines",
         )
     folder.mkdir(parents=True, exist_ok=True)
     written: list[PredictionFile] = []

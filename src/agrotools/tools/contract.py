@@ -244,7 +244,7 @@ class Tool(Generic[P, R]):
         values = self.prepare_arguments({**arguments, **kwargs}, host_file)
         result = self.function(**values)  # pyright: ignore[reportCallIssue]
         if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"{self.name} returned a {type(result).__name__}, not a ToolResult")
+            raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
         return result
 
     def __repr__(self) -> str:
@@ -263,7 +263,7 @@ class Tool(Generic[P, R]):
             }
             encoded = to_json(given, inf_nan_mode="constants", fallback=_encodable)
         except (TypeError, ValueError, OverflowError, RecursionError) as error:
-            raise ToolError("invalid_argument", f"the arguments are no plain data: {error}") from None
+            raise ToolError("invalid_argument", f"the arguments are not plain JSON data: {error}") from None
         try:
             return self._model.model_validate_json(encoded, strict=True, context={"resolve": resolve})
         except ValidationError as found:
@@ -314,7 +314,7 @@ class Tool(Generic[P, R]):
             kind = agreement_kind(types[name])
             if kind is None:
                 raise ToolDeclarationError(
-                    f"{self.name}: how do two values of {name} agree? Say Agree(...) in its type"
+                    f"{self.name}: argument {name} needs an agreement rule: add Agree(...) to its type"
                 )
             agreement[name] = kind
             if (default := self._parameters[name].default) is not inspect.Parameter.empty:
@@ -393,4 +393,4 @@ def _encodable(value: Any) -> Any:
         return os.fspath(value)
     if hasattr(value, "tolist"):  # numpy arrays and scalars, without importing numpy
         return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no argument of a tool")
+    raise TypeError(f"a {type(value).__name__} object cannot be passed to a tool")

@@ -20,6 +20,7 @@ from agrotools.core import (
     Observation,
     ToolCall,
     ToolError,
+    ToolOutcome,
     UsageError,
 )
 from agrotools.tools import get_tool
@@ -48,19 +49,6 @@ if TYPE_CHECKING:
 
 
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
-
-
-@dataclass(frozen=True)
-class ToolOutcome:
-    """Outcome of a tool call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
-
-    observation: Observation
-    seconds: float
-    """Wall time of the tool itself, or of the look-up if the result came from the cache."""
-    cached: bool = False
-    recorded: bool = False
-    """True if no tool was run: the observation was recorded beforehand."""
-    log: str = ""
 
 
 @dataclass(frozen=True)
@@ -392,7 +380,7 @@ def _failure(error: ErrorInfo, log: str) -> Reply:
 def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorInfo:
     hint = "other arguments or another file may work"
     if status is None:
-        return ErrorInfo(kind="tool_failed", message=f"the tool lost touch with its caller: {broken}", hint=hint)
+        return ErrorInfo(kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint)
     if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
         message = "the tool ran out of the memory it may use"
         return ErrorInfo(kind="limit", message=message, hint="use a smaller region or a smaller file")

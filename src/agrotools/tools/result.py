@@ -182,5 +182,5 @@ def _unpack(head: bytes, rest: bytes) -> Reply:
             contents.append(rest[start : start + length])
             start += length
     except (orjson.JSONDecodeError, AttributeError, TypeError) as error:
-        raise BrokenFrame(f"the message is no JSON object: {error}") from error
+        raise BrokenFrame(f"the message is not a JSON object: {error}") from error
     return message, contents

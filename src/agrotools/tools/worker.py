@@ -121,7 +121,7 @@ def _run(request: dict[str, Any]) -> Reply:
             return {"request": asked, "artifacts": []}, list(needed.request.pictures)
     seconds = time.perf_counter() - started
     if not isinstance(result, ToolResult):
-        raise TypeError(f"{tool.name} gave back a {type(result).__name__}, not a ToolResult")
+        raise TypeError(f"{tool.name} returned an object of type {type(result).__name__}, not a ToolResult")
     encoded, artifacts = encode_result(result, tool.significant_digits)
     message = {
         "result": encoded,

@@ -154,7 +154,7 @@ class _ReplyChannel(asyncio.SubprocessProtocol):
             self._break(error)
             return
         if not self._asked and (reply is not None or not self._frames.empty):
-            self._break(BrokenFrame("it speaks unasked"))
+            self._break(BrokenFrame("it sent an unexpected frame"))
 
     def pipe_connection_lost(self, fd: int, exc: Exception | None) -> None:
         if fd == 1:

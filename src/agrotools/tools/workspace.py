@@ -91,7 +91,7 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
     except (OSError, orjson.JSONDecodeError) as error:
         raise ToolError("unreadable_file", f"{sidecar.name} cannot be read: {error}", hint=hint) from error
     if not isinstance(said, dict):
-        raise ToolError("unreadable_file", f"{sidecar.name} is no JSON object", hint=hint)
+        raise ToolError("unreadable_file", f"{sidecar.name} is not a JSON object", hint=hint)
     unknown = sorted(str(key) for key in said if key not in _KEYS)
     if unknown:
         raise ToolError("unreadable_file", f"{sidecar.name} has unknown keys: {', '.join(unknown[:5])}", hint=hint)
@@ -236,7 +236,7 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
     if within is not None and not real.is_relative_to(within.resolve()):
         raise ToolError("path_outside_workspace", f"{name!r} is a link that leads out of the workspace")
     if not stat.S_ISREG(mode):
-        what = "a folder" if stat.S_ISDIR(mode) else "no regular file"
+        what = "a folder" if stat.S_ISDIR(mode) else "not a regular file"
         raise ToolError("unreadable_file", f"{name!r} is {what}", hint="name a file")
     return real
 
@@ -354,7 +354,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     """
     suffix = Path(name).suffix
     if not _FILE_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
-        raise ValueError(f"an artifact cannot be called {name!r}")
+        raise ValueError(f"{name!r} is not a valid artifact name")
     data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
     work = _work.get()
@@ -372,7 +372,7 @@ def _encode(image: "Image", suffix: str) -> bytes:
             return _quick_png(image)
         image.save(buffer, "PNG", compress_level=2)  # a third of the time of level 6, 20 % more bytes
     else:
-        raise ValueError(f"an image is kept as .png or .jpg, not {suffix}")
+        raise ValueError(f"an image can be saved as .png or .jpg, not {suffix}")
     return buffer.getvalue()
 
 
@@ -383,7 +383,7 @@ def _quick_png(image: "Image") -> bytes:
 
     there, content = cv2.imencode(".png", cv2.cvtColor(np.asarray(image), cv2.COLOR_RGB2BGR))
     if not there:
-        raise ValueError(f"a picture of {image.width} x {image.height} pixels cannot be kept as PNG")
+        raise ValueError(f"a picture of {image.width} x {image.height} pixels cannot be saved as PNG")
     return content.tobytes()
 
 

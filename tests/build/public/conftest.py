@@ -1,8 +1,12 @@
 """What tests of all adapters need: a cache of tool results and a folder for made files, both of their own."""
 
+import shutil
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import pytest
+from data_sets import SMALL_WRITERS, WRITERS
 
 from support.caches import separate_cache
 
@@ -13,3 +17,20 @@ def scratch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     made = tmp_path / "scratch"
     made.mkdir()
     return made
+
+
+@pytest.fixture(scope="session")
+def data_set(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """The folder of a data set, written once and not to be changed."""
+    return cache(lambda name: WRITERS[name](tmp_path_factory.mktemp(name) / "set"))
+
+
+@pytest.fixture(scope="session")
+def _small_set(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    return cache(lambda name: SMALL_WRITERS[name](tmp_path_factory.mktemp(name) / "small"))
+
+
+@pytest.fixture
+def own_set(_small_set: Callable[[str], Path], tmp_path: Path) -> Callable[[str], Path]:
+    """A small copy of a data set, to be changed."""
+    return lambda name: Path(shutil.copytree(_small_set(name), tmp_path / "set"))

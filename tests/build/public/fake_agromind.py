@@ -72,10 +72,10 @@ def write_agromind(folder: Path, questions: str = "QA_Pairs") -> Path:
 def _draw(path: Path, count: int, seed: int) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     rng = np.random.default_rng([seed, zlib.crc32(path.name.encode())])
-    pixels = np.clip(rng.normal((110, 95, 70), 10, (400, 420, 3)), 0, 255).astype(np.uint8)
+    pixels = np.clip(rng.normal((110, 95, 70), 10, (200, 210, 3)), 0, 255).astype(np.uint8)
     picture = Image.fromarray(pixels)
     brush = ImageDraw.Draw(picture)
     for place in range(count):
-        x, y = 22 + 40 * (place % 10), 22 + 40 * (place // 10)
-        brush.ellipse((x - 15, y - 15, x + 15, y + 15), fill=(40, 120, 40))
+        x, y = 11 + 20 * (place % 10), 11 + 20 * (place // 10)
+        brush.ellipse((x - 7, y - 7, x + 7, y + 7), fill=(40, 120, 40))
     picture.save(path)

@@ -20,11 +20,9 @@ SHELL = 13
 _ORIENTATION = 0x0112
 
 
-def write_ip102(
-    folder: Path, of_each: int = 4, labels: Sequence[int] = LABELS, *, boxed: int = 24, number_from: int = 1
-) -> Path:
+def write_ip102(folder: Path, of_each: int = 4, labels: Sequence[int] = LABELS, *, boxed: int = 24) -> Path:
     """``of_each`` test pictures of every class and one for training; ``boxed`` test pictures with boxes (0: no
-    detection part), classes numbered from ``number_from``. Returns ``folder``."""
+    detection part). Returns ``folder``."""
     root = folder / "IP102_v1.1" / "Classification" / "ip102_v1.1"
     (root / "images").mkdir(parents=True)
     (folder / "__MACOSX").mkdir()
@@ -46,7 +44,7 @@ def write_ip102(
     for split, lines in splits.items():
         (root / f"{split}.txt").write_text("\n".join(lines) + "\n")
     if boxed:
-        _write_boxed(folder / "IP102_v1.1" / "Detection" / "VOC2007", labels, boxed, number_from)
+        _write_boxed(folder / "IP102_v1.1" / "Detection" / "VOC2007", labels, boxed)
     return folder
 
 
@@ -70,21 +68,21 @@ def _save_as(path: Path, kind: str, mode: str) -> None:
     changed.save(path, kind)
 
 
-def _write_boxed(root: Path, labels: Sequence[int], count: int, number_from: int) -> None:
+def _write_boxed(root: Path, labels: Sequence[int], count: int) -> None:
     for place in ("Annotations", "JPEGImages", "ImageSets/Main"):
         (root / place).mkdir(parents=True)
     stems: list[str] = []
     for number in range(count):
         label = labels[number % len(labels)]
         boxes = [(30 + 55 * (k % 5), 40 + 60 * (k // 5)) for k in range(1 + (number * 3) % 8)]
-        stems.append(_write_one(root, label, number, boxes, number_from))
+        stems.append(_write_one(root, label, number, boxes))
     stems += [
-        _write_one(root, labels[0], 900, [(60, 60), (150, 60)], number_from, second=labels[1]),
-        _write_one(root, labels[1], 901, [], number_from),
-        _write_one(root, labels[2], 902, [(60, 60)], number_from, written_size=(640, 480)),
-        _write_one(root, labels[3], 903, [(60, 60)], number_from, turned=True),
-        _write_one(root, labels[4], 904, [(60, 60)], number_from, prefix=labels[0]),
-        _write_one(root, labels[5], 905, [(12, 60)], number_from),
+        _write_one(root, labels[0], 900, [(60, 60), (150, 60)], second=labels[1]),
+        _write_one(root, labels[1], 901, []),
+        _write_one(root, labels[2], 902, [(60, 60)], written_size=(640, 480)),
+        _write_one(root, labels[3], 903, [(60, 60)], turned=True),
+        _write_one(root, labels[4], 904, [(60, 60)], prefix=labels[0]),
+        _write_one(root, labels[5], 905, [(12, 60)]),
     ]
     (root / "ImageSets" / "Main" / "test.txt").write_text("\n".join(stems) + "\n")
     (root / "ImageSets" / "Main" / "trainval.txt").write_text("IP000009999\n")
@@ -95,7 +93,6 @@ def _write_one(
     label: int,
     number: int,
     at: Sequence[tuple[int, int]],
-    number_from: int,
     *,
     second: int | None = None,
     written_size: tuple[int, int] | None = None,
@@ -116,7 +113,7 @@ def _write_one(
         x, y = centre
         of = label if second is None or place == 0 else second
         objects.append(
-            f"<object><name>{of + number_from}</name><bndbox><xmin>{max(1, x - 16)}</xmin><ymin>{y - 12}</ymin>"
+            f"<object><name>{of + 1}</name><bndbox><xmin>{max(1, x - 16)}</xmin><ymin>{y - 12}</ymin>"
             f"<xmax>{x + 16}</xmax><ymax>{y + 12}</ymax></bndbox></object>"
         )
     exif = Image.Exif()

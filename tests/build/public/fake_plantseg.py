@@ -33,12 +33,12 @@ _FOLDER = {"Training": "train", "Validation": "val", "Test": "test"}
 def write_plantseg(
     folder: Path, of_each: int = 3, table: str = "Metadata.csv", all_diseases: Mapping[str, Sequence[str]] = DISEASES
 ) -> Path:
-    """``of_each`` test pictures of every disease, thrice as many of the first, and one of each for training."""
+    """``of_each`` test pictures of every disease, thrice as many of the first, some for training too."""
     rows: list[dict[str, object]] = []
     for plant, diseases in all_diseases.items():
         for label in (*diseases, *([UNKNOWN] if plant == "tomato" else [])):
             many = of_each * (3 if label == "apple scab" else 1)
-            splits = ["Test"] * many + ["Training"] + (["Validation"] if label != "apple rust" else [])
+            splits = ["Test"] * many + (["Training", "Validation"] if all_diseases is DISEASES else [])
             for number, split in enumerate(splits):
                 rows.append(_written(folder, len(rows), plant, label, number, split))
     with (folder / table).open("w", newline="", encoding="utf-8") as file:

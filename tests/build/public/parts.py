@@ -1,16 +1,9 @@
-"""Parts that adapters read: all their things, and the benchmark made of one."""
+"""Parts that adapters read: their things and the files that these show."""
 
-from collections.abc import Sequence
 from pathlib import Path
 
-from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Part
 from agrotools.build.templates import Thing
-from agrotools.core import Sample
-from agrotools.core.base import no_progress
-from agrotools.formats.benchmark import BenchmarkHeader
 
 
 def things_of(part: Part, *kinds: str) -> list[Thing]:
@@ -22,13 +15,3 @@ def things_of(part: Part, *kinds: str) -> list[Thing]:
 def original_of(part: Part, thing: Thing) -> Path:
     """The file that the first file of a thing is."""
     return part.files[thing.files[0].path]
-
-
-def sound_benchmark(part: Part, folder: Path) -> tuple[BenchmarkHeader, Sequence[Sample]]:
-    """Header and samples of the benchmark that is made of ``part`` in ``folder / "out"``, as many as are wanted."""
-    out = folder / "out"
-    header = assembled([part], out, name="made", version="1", description="Test.", progress=no_progress)
-    assert validate_folder(out) == []
-    samples = load_folder(out).samples
-    assert len(samples) == part.samples
-    return header, samples

@@ -1,24 +1,28 @@
 """The AgroMind adapter on a small data set in its authors' layout."""
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from fake_agromind import COUNTS, PALMS, write_agromind
-from parts import original_of, sound_benchmark, things_of
+from parts import original_of, things_of
 
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.counts import GSD_M, agromind
 from agrotools.build.templates import Thing
-from agrotools.core import BenchmarkError
+
+
+@pytest.fixture
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("agromind")
 
 
 def _things(part: Part) -> dict[str, Thing]:
     return {original_of(part, thing).name: thing for thing in things_of(part)}
 
 
-def test_counts_are_those_of_the_answers_whether_numbers_or_options(tmp_path: Path) -> None:
-    things = _things(agromind(write_agromind(tmp_path / "set"), tmp_path, 40))
+def test_counts_are_those_of_the_answers_whether_numbers_or_options(folder: Path, tmp_path: Path) -> None:
+    things = _things(agromind(folder, tmp_path, 40))
     for number, count in enumerate(PALMS):
         name = f"44000_4000_{number}_77.jpg"
         # Two answers contradict each other about the third.
@@ -26,7 +30,7 @@ def test_counts_are_those_of_the_answers_whether_numbers_or_options(tmp_path: Pa
         if name in things:
             assert things[name].truth["count"] == count
             assert things[name].arguments["target"] == "oil palm"
-            area_ha = 420 * 400 * GSD_M**2 / 10_000
+            area_ha = 210 * 200 * GSD_M**2 / 10_000
             assert things[name].truth["density_per_ha"] == pytest.approx(count / area_ha, rel=1e-3)
             assert things[name].files[0].gsd_m == GSD_M
     for number, count in enumerate(COUNTS):
@@ -36,8 +40,8 @@ def test_counts_are_those_of_the_answers_whether_numbers_or_options(tmp_path: Pa
     assert not any("Pest" in name or "passwd" in name for name in things)
 
 
-def test_what_no_tool_answers_is_left_out_and_told_by_reason(tmp_path: Path) -> None:
-    part = agromind(write_agromind(tmp_path / "set"), tmp_path, 40)
+def test_what_no_tool_answers_is_left_out_and_told_by_reason(folder: Path, tmp_path: Path) -> None:
+    part = agromind(folder, tmp_path, 40)
     assert dict(part.dropped) == {
         "repeated": 2,
         "incomplete": 2,
@@ -56,49 +60,3 @@ def test_half_of_the_pictures_are_of_palms_and_every_kind_is_there(tmp_path: Pat
     assert len(targets) == 20
     assert targets.count("oil palm") == 10
     assert len(set(targets)) == 6
-
-
-FAULTS = {
-    "no folder": "has no QA_Pairs and images",
-    "no pictures": "has no QA_Pairs and images",
-    "a picture": "lacks images/corn/images/image_0003.jpg",
-    "no counts": "has no question that counts",
-    "no json": "cannot be read",
-    "no list": "is not a list of questions",
-    "cut short": "damaged|truncated|cut short|cannot be read",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_missing_is_named_with_where_to_get_it(tmp_path: Path, fault: str) -> None:
-    folder = tmp_path / "set"
-    if fault != "no folder":
-        write_agromind(folder)
-    qa = folder / "QA_Pairs" / "Scene Understanding"
-    picture = folder / "images" / "corn" / "images" / "image_0003.jpg"
-    if fault == "no pictures":
-        (folder / "images").rename(tmp_path / "elsewhere")
-    elif fault == "a picture":
-        picture.unlink()
-    elif fault == "no counts":
-        for path in qa.glob("CO_*.json"):
-            path.unlink()
-    elif fault == "no json":
-        (qa / "CO_3_2_4.json").write_text("[")
-    elif fault == "no list":
-        (qa / "CO_3_2_4.json").write_text(json.dumps({"items": []}))
-    elif fault == "cut short":
-        picture.write_bytes(picture.read_bytes()[:900])
-    with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        agromind(folder, tmp_path, 40)
-    assert "rssysu/AgroMind" in str(raised.value.hint)
-
-
-def test_the_data_set_becomes_a_sound_benchmark(tmp_path: Path) -> None:
-    part = agromind(write_agromind(tmp_path / "set"), tmp_path, 24)
-    header, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} == {"tree_counting", "organ_counting", "plotting"}
-    assert {sample.answer_type for sample in samples} == {"exact", "tolerance", "plot"}
-    assert header.metadata["left_out"]["agromind"]["repeated"] == 2  # pyright: ignore
-    assert header.metadata["needs_backend"].keys() == {"count_objects"}  # pyright: ignore
-    assert "CC BY-SA 4.0" in header.licence

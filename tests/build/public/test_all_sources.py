@@ -1,21 +1,13 @@
-"""A benchmark of all twelve public data sets: the published shares, and what falls short, told with its reason."""
+"""A benchmark of all twelve public data sets: the published shares, and samples that the real tools agree with."""
 
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
-from fake_agromind import write_agromind
-from fake_clcd import write_clcd
-from fake_deepnir import write_deepnir
-from fake_deepweeds import write_deepweeds
-from fake_fpcd import write_fpcd
-from fake_hi_cna import write_hi_cna
-from fake_ip102 import write_ip102
-from fake_open_canopy import write_open_canopy
-from fake_papple import write_papple
+from data_sets import WRITERS
 from fake_plantseg import DISEASES, write_plantseg
-from fake_weedmap import write_weedmap
-from fake_weedsense import write_weedsense
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
@@ -24,77 +16,96 @@ from agrotools.build.allocation import SOURCE_PCTS, apportioned
 from agrotools.build.sources.part import listing_of
 from agrotools.build.sources.public import DATASETS, build_all, folders_in
 from agrotools.cli.main import app
+from agrotools.core import ReferenceStep, Sample
+from agrotools.formats.benchmark import Benchmark
+from support.caches import separate_cache
 
-QUERIES = 60
-PONDS = [
-    [(0, 20, 20, 30)],
-    [(1, 30, 40, 40), (0, 120, 90, 30)],
-    [(2, 90, 40, 44)],
-    [(3, 60, 90, 36), (0, 180, 20, 30)],
-    [(4, 140, 60, 50)],
-    [(1, 20, 30, 40), (3, 150, 90, 40)],
-    [],
-]
-CHANGES = [0.0, 6.0, 12.0, 2.0, 30.0, 18.0]
-WRITERS = {
-    "agromind": write_agromind,
-    "clcd": lambda folder: write_clcd(folder, CHANGES),
-    "deepnir": write_deepnir,
-    "deepweeds": write_deepweeds,
-    "fpcd": lambda folder: write_fpcd(folder, PONDS),
-    "hi_cna": lambda folder: write_hi_cna(folder, CHANGES),
-    "ip102": write_ip102,
-    "open_canopy": write_open_canopy,
-    "papple": write_papple,
-    "plantseg": write_plantseg,
-    "weedmap": write_weedmap,
-    "weedsense": write_weedsense,
-}
+QUERIES = 72
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
+NAMES = {listing_of(name).source.name: name for name in DATASETS}
+TASK_TYPES = {
+    "agromind": {"tree_counting", "organ_counting"},
+    "clcd": {"farmland_change"},
+    "deepnir": {"organ_counting"},
+    "deepweeds": {"weed_identification"},
+    "fpcd": {"farm_pond_change"},
+    "hi_cna": {"farmland_change"},
+    "ip102": {"pest_diagnosis"},
+    "open_canopy": {"canopy_height"},
+    "papple": {"apple_size"},
+    "plantseg": {"crop_disease"},
+    "weedmap": {"weed_crop_area", "band_selection"},
+    "weedsense": {"weed_crop_area"},
+}
+"""Kinds of questions asked of each data set, beside charts."""
 
 
-def write_all(folder: Path, names: tuple[str, ...] = tuple(WRITERS)) -> Path:
-    for name in names:
-        WRITERS[name](folder / name)
-    return folder
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory, data_set: Callable[[str], Path]) -> Benchmark:
+    base = tmp_path_factory.mktemp("all")
+    for name in WRITERS:
+        (base / "sets").mkdir(exist_ok=True)
+        (base / "sets" / name).symlink_to(data_set(name))
+    with pytest.MonkeyPatch.context() as patch:
+        separate_cache(patch, base / "cache")
+        build_all(folders_in(base / "sets"), base / "out", queries=QUERIES)
+    return load_folder(base / "out")
 
 
-def _by_source(benchmark) -> Counter[str]:
-    names = {data_set: name for name, data_set in _source_names().items()}
-    return Counter(names[sample.source] for sample in benchmark.samples)
-
-
-def _source_names() -> dict[str, str]:
-    return {name: listing_of(name).source.name for name in DATASETS}
+def _by_source(benchmark: Benchmark) -> Counter[str]:
+    return Counter(NAMES[sample.source] for sample in benchmark.samples)
 
 
 def test_there_is_an_adapter_for_every_published_source() -> None:
-    assert set(WRITERS) == set(DATASETS) == set(SOURCE_PCTS)
+    assert set(WRITERS) == set(DATASETS) == set(SOURCE_PCTS) == set(NAMES.values())
     assert sum(SHARES.values()) == QUERIES
-    assert SHARES["ip102"] == 13
     assert apportioned(SOURCE_PCTS, 539)["ip102"] == 115
-    assert len(set(_source_names().values())) == 12
 
 
 @pytest.mark.slow
-def test_all_twelve_give_their_published_shares(tmp_path: Path) -> None:
-    folder = write_all(tmp_path / "sets")
-    build_all(folders_in(folder), tmp_path / "out", queries=QUERIES)
-    assert validate_folder(tmp_path / "out") == []
-    benchmark = load_folder(tmp_path / "out")
-    told = benchmark.header.metadata["shares"]
-    assert isinstance(told, dict)
-    assert told.keys() == DATASETS.keys()
-    made = _by_source(benchmark)
-    for name, share in told.items():
-        assert isinstance(share, dict)
-        assert share["wanted"] == SHARES[name]
-        assert share["made"] == made[name]
-        assert (share["made"] == share["wanted"]) is ("why" not in share)
-    assert made == SHARES
-    queries = [sample.query for sample in benchmark.samples]
+def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
+    assert validate_folder(built.root) == []
+    shares: Any = built.header.metadata["shares"]
+    assert shares == {name.replace("-", "_"): {"wanted": SHARES[name], "made": SHARES[name]} for name in shares}
+    assert _by_source(built) == SHARES
+    queries = [sample.query for sample in built.samples]
     assert len(set(queries)) == len(queries)
-    assert benchmark.header.metadata["needs_backend"]
+    needs: Any = built.header.metadata["needs_backend"]
+    assert needs.keys() == {"diagnose_pest_disease", "count_objects"}
+    assert "dropped" not in built.header.metadata
+    for licence in ("Etalab", "CC BY-SA 4.0", "CC BY 4.0"):
+        assert licence in built.header.licence
+
+
+def _agree(step: ReferenceStep) -> bool:
+    """True where the real tool finds about what the truth of the data set says."""
+    assert step.observation is not None
+    seen: Any = step.observation.result
+    true: Any = step.truth
+    match step.tool:
+        case "measure_crop_weed_area" if "veg_pct" in true:
+            # The tool cannot know the pixels that the annotators of WeedSense left undecided.
+            return seen["total_px"] >= true["total_px"] and abs(seen["veg_pct"] - true["veg_pct"]) < 1
+        case "estimate_canopy_height":
+            return all(seen[name] == pytest.approx(true[name], rel=1e-3) for name in ("mean_m", "cover_pct"))
+        case "measure_fruit_size":
+            return abs(seen["fruits"][0]["diameter_mm"] - true["fruits"][0]["diameter_mm"]) < 5
+        case _:
+            return True
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", WRITERS)
+def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(built: Benchmark, name: str) -> None:
+    samples: list[Sample] = [sample for sample in built.samples if NAMES[sample.source] == name]
+    assert {sample.task_type for sample in samples} <= {"plotting", *TASK_TYPES[name]}
+    steps = [step for sample in samples if sample.reference for step in sample.reference.steps]
+    errors = {step.tool: step.observation.error.kind for step in steps if step.observation and step.observation.error}
+    # The shipped nets know few of the plants, and a marked region may not be found. That is recorded.
+    assert set(errors.values()) <= {"backend_unavailable", "low_confidence", "nothing_found", "invalid_argument"}
+    for step in steps:
+        assert step.truth is not None
+        assert step.tool in errors or _agree(step), step
 
 
 def test_what_falls_short_is_told_with_its_reason_on_the_command_line(tmp_path: Path) -> None:

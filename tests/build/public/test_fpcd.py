@@ -1,28 +1,23 @@
 """The FPCD adapter on a small data set in its authors' layout."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from data_sets import PONDS
 from fake_fpcd import HEIGHT, VILLAGE, WIDTH, key, write_fpcd
-from parts import sound_benchmark
 from PIL import Image
 
 from agrotools.build.sources.public.fpcd import LEAST_PX, fpcd
-from agrotools.core import BenchmarkError
 
-PAIRS = [
-    [(0, 20, 20, 30)],
-    [(1, 30, 40, 40), (0, 120, 90, 30)],
-    [(2, 90, 40, 44)],
-    [(3, 60, 90, 36), (0, 180, 20, 30)],
-    [(4, 140, 60, 50)],
-    [(1, 10, 10, 30), (1, 100, 20, 40), (1, 180, 120, 36), (1, 60, 120, 8)],
-    [(1, 20, 30, 40), (3, 150, 90, 40)],
-    [],
-]
 WORDS = ["none", "constructed", "demolished", "dried", "wetted", "constructed", None, "none"]
+
+
+@pytest.fixture
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("fpcd")
 
 
 def things(part, of: str = "pond"):
@@ -43,11 +38,10 @@ def picture(folder: Path, number: int, date: str = "T1/{}_201502_{}.jpg") -> Pat
     return folder / "FPCD" / date.format(VILLAGE, number)
 
 
-def test_the_truth_is_what_the_masks_of_the_test_list_say(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
+def test_the_truth_is_what_the_masks_of_the_test_list_say(folder: Path, tmp_path: Path) -> None:
     part = fpcd(folder, tmp_path, 20)
     found = things(part)
-    assert sorted(found) == list(range(len(PAIRS)))
+    assert sorted(found) == list(range(len(PONDS)))
     for number, thing in found.items():
         mask = codes(folder, number)
         assert thing.tool == "detect_change"
@@ -61,8 +55,7 @@ def test_the_truth_is_what_the_masks_of_the_test_list_say(tmp_path: Path) -> Non
     assert "CC BY-SA 4.0" in part.source.licence
 
 
-def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
+def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(folder: Path, tmp_path: Path) -> None:
     found = things(fpcd(folder, tmp_path, 20), "new_pond")
     assert sorted(found) == [1, 5]
     for number, ponds in ((1, 1), (5, 3)):
@@ -76,8 +69,7 @@ def test_new_ponds_are_the_pieces_of_the_mask_that_are_no_specks(tmp_path: Path)
         assert look.truth["area_px"] == thing.truth["change_px"]
 
 
-def test_the_first_date_comes_first_and_files_are_the_authors_own(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
+def test_the_first_date_comes_first_and_files_are_the_authors_own(folder: Path, tmp_path: Path) -> None:
     part = fpcd(folder, tmp_path, 20)
     for number, thing in things(part).items():
         assert [file.name for file in thing.files] == ["before.jpg", "after.jpg"]
@@ -87,7 +79,7 @@ def test_the_first_date_comes_first_and_files_are_the_authors_own(tmp_path: Path
 
 
 def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
+    folder = write_fpcd(tmp_path / "set", PONDS)
     mask = codes(folder, 4)
     path = picture(folder, 4)
     Image.open(path).crop((0, 0, WIDTH - 6, HEIGHT)).save(path)
@@ -106,7 +98,7 @@ def test_pictures_of_unlike_size_are_cut_to_what_both_show_and_say_so(tmp_path: 
 
 
 def test_specks_alone_are_neither_change_nor_none(tmp_path: Path) -> None:
-    part = fpcd(write_fpcd(tmp_path / "set", [*PAIRS, [(1, 50, 50, 5)]]), tmp_path, 20)
+    part = fpcd(write_fpcd(tmp_path / "set", [*PONDS, [(1, 50, 50, 5)]]), tmp_path, 20)
     truth = things(part)[8].truth
     assert truth["change_px"] == 25
     assert truth["changed"] is None
@@ -114,7 +106,7 @@ def test_specks_alone_are_neither_change_nor_none(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS)
+    folder = write_fpcd(tmp_path / "set", PONDS)
     root = folder / "FPCD"
     first, second = root / "T0" / "T0", root / "T1"
     (first / f"{VILLAGE}_200703_0.jpg").unlink()
@@ -139,69 +131,9 @@ def test_what_cannot_be_used_is_dropped_and_counted(tmp_path: Path) -> None:
 
 
 def test_few_samples_show_all_events(tmp_path: Path) -> None:
-    folder = write_fpcd(tmp_path / "set", PAIRS * 3)
+    folder = write_fpcd(tmp_path / "set", PONDS * 3)
     part = fpcd(folder, tmp_path, 4)
     events = [thing.truth["pond"]["event"] for thing in things(part).values()]
     assert len(events) == 8
     assert set(events) == set(WORDS)
     assert list(things(fpcd(folder, tmp_path, 4))) == list(things(part))
-
-
-FAULTS = {
-    "no folder": "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks",
-    "no list": "has no cd_dataset_test.txt",
-    "empty list": "names no pair",
-    "binary list": "cannot be read",
-    "other list": r"no pair of .* can be used \(1 no T0 and T1 and mask\)",
-    "no masks": "has no cd_dataset_test.txt and T0 and T1 and multi_class_masks",
-    "strange mask": r"_1\.png has values other than 0, 1, 2, 3, 4: 7",
-    "coloured mask": r"_1\.png cannot be used",
-    "cut mask": r"_1\.png cannot be used",
-    "cut picture": r"_2\.jpg cannot be used",
-    "empty picture": r"_2\.jpg cannot be used",
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, fault: str) -> None:
-    folder = tmp_path / "set"
-    if fault != "no folder":
-        write_fpcd(folder, PAIRS[:3])
-    root = folder / "FPCD"
-    names = root / "cd_dataset_test.txt"
-    mask = root / "multi_class_masks" / "multi_class_masks" / f"{key(1)}.png"
-    seen = picture(folder, 2)
-    if fault == "no list":
-        names.unlink()
-    elif fault == "empty list":
-        names.write_text("\n\n")
-    elif fault == "binary list":
-        names.write_bytes(b"\xff\xfe\x00\xd8")
-    elif fault == "other list":
-        names.write_text("Nowhere_At_All_0")
-    elif fault == "no masks":
-        shutil.rmtree(root / "multi_class_masks")
-    elif fault == "strange mask":
-        Image.fromarray(np.full((HEIGHT, WIDTH), 7, np.uint8)).save(mask)
-    elif fault == "coloured mask":
-        Image.new("RGB", (WIDTH, HEIGHT), (255, 0, 0)).save(mask)
-    elif fault == "cut mask":
-        mask.write_bytes(mask.read_bytes()[:-60])
-    elif fault == "cut picture":
-        seen.write_bytes(seen.read_bytes()[:900])
-    elif fault == "empty picture":
-        seen.write_bytes(b"")
-    with pytest.raises(BenchmarkError, match=FAULTS[fault]) as raised:
-        fpcd(folder, tmp_path, 20)
-    assert "ctundia/FPCD" in str(raised.value.hint)
-
-
-def test_a_sound_benchmark_is_made_of_it(tmp_path: Path) -> None:
-    part = fpcd(write_fpcd(tmp_path / "set", PAIRS), tmp_path, 12)
-    _, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} == {"farm_pond_change"}
-    counts = [sample for sample in samples if sample.template == "new_pond_count"]
-    assert counts
-    for sample in counts:
-        assert [step.tool for step in sample.reference.steps] == ["detect_change", "describe_region"]
-        assert sample.answer[0].value in (1, 3)

@@ -1,6 +1,7 @@
 """The Open-Canopy adapter on a small data set in its authors' layout."""
 
 import json
+from collections.abc import Callable
 from itertools import pairwise
 from pathlib import Path
 
@@ -8,20 +9,23 @@ import numpy as np
 import pytest
 import rasterio
 from fake_open_canopy import LEFT_M, PIXEL_M, ROW, TILE_PX, TOP_M, FakeTile, draw_tile, write_open_canopy
-from parts import sound_benchmark
 
 from agrotools.build.sources.public.open_canopy import MEASURED_CLASSES, WINDOW_PX, open_canopy
-from agrotools.core import BenchmarkError
 
 FOREST = {2022: (FakeTile(), FakeTile("buffer"))}
+
+
+@pytest.fixture
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("open_canopy")
 
 
 def facts(part):
     return part.metadata["open-canopy"]
 
 
-def test_windows_hold_the_metres_of_measured_ground_and_plants(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set"), scratch, 20)
+def test_windows_hold_the_metres_of_measured_ground_and_plants(folder: Path, tmp_path: Path, scratch: Path) -> None:
+    part = open_canopy(folder, scratch, 20)
     assert facts(part)["test_tiles"] == 6
     assert len(part.files) == facts(part)["windows"] >= 16
     test_columns = [column for column, tile in enumerate(ROW) if tile.split == "test"]
@@ -126,79 +130,3 @@ def test_the_grid_may_be_in_degrees_or_say_nothing(tmp_path: Path, scratch: Path
             grid["crs"] = {"type": "name", "properties": {"name": "urn:ogc:def:crs:OGC:1.3:CRS84"}}
         path.write_text(json.dumps(grid))
     assert open_canopy(set_, scratch, 2).files == expected
-
-
-def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
-    part = open_canopy(write_open_canopy(tmp_path / "set"), scratch, 6)
-    header, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} == {"canopy_height", "plotting"}
-    assert "Etalab" in header.licence
-    for sample in samples:
-        for step in sample.reference.steps:
-            if step.tool == "estimate_canopy_height":
-                seen = step.observation.result
-                assert seen["mean_m"] == pytest.approx(step.truth["mean_m"], rel=1e-3)
-                assert seen["cover_pct"] == pytest.approx(step.truth["cover_pct"], rel=1e-3)
-
-
-FAULTS = (
-    "no folder", "no grid", "no json", "a list", "no split", "odd split", "no test", "no geometry", "odd year",
-    "odd crs", "no year", "no classes", "broken raster", "heights in metres", "coarse", "no map", "all holes",
-    "large tiles",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Path, fault: str) -> None:
-    folder = tmp_path / "set"
-    if fault != "no folder":
-        looks = "hole" if fault == "all holes" else "forest"
-        write_open_canopy(folder, {2021: [FakeTile(looks=looks)]})
-    root = folder / "canopy_height"
-    grid = root / "geometries.geojson"
-    lidar = root / "2021" / "lidar.vrt"
-
-    def change(**properties: object) -> None:
-        found = json.loads(grid.read_text())
-        found["features"][0]["properties"] |= properties
-        grid.write_text(json.dumps(found))
-
-    if fault == "no grid":
-        grid.unlink()
-    elif fault == "no json":
-        grid.write_bytes(b'{"features": [\xff')
-    elif fault == "a list":
-        grid.write_text("[1, 2]")
-    elif fault == "no split":
-        grid.write_text(json.dumps({"features": [{"properties": {}}]}))
-    elif fault == "odd split":
-        change(split="testing")
-    elif fault == "no test":
-        change(split="train")
-    elif fault == "odd year":
-        change(lidar_year="last year")
-    elif fault in ("no geometry", "odd crs", "large tiles"):
-        found = json.loads(grid.read_text())
-        if fault == "no geometry":
-            found["features"][0]["geometry"] = None
-        elif fault == "odd crs":
-            found["crs"] = {"properties": {"name": "the moon"}}
-        else:
-            found["features"][0]["geometry"]["coordinates"][0][2][0] += 5000
-        grid.write_text(json.dumps(found))
-    elif fault == "no year":
-        for path in (root / "2021").glob("*.vrt"):
-            path.unlink()
-    elif fault == "no classes":
-        (root / "2021" / "lidar_classification.vrt").unlink()
-    elif fault == "broken raster":
-        lidar.write_text("<VRTDataset rasterXSize=")
-    elif fault == "heights in metres":
-        lidar.write_text(lidar.read_text().replace("UInt16", "Float32"))
-    elif fault == "coarse":
-        lidar.write_text(lidar.read_text().replace("1.5", "10"))
-    elif fault == "no map":
-        lidar.write_text(lidar.read_text().replace("<SRS>EPSG:2154</SRS>", ""))
-    with pytest.raises(BenchmarkError) as raised:
-        open_canopy(folder, scratch, 4)
-    assert "AI4Forest/Open-Canopy" in str(raised.value.hint)

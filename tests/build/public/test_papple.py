@@ -1,36 +1,29 @@
 """The PApple RGB-D-Size adapter on a small data set in its authors' layout."""
 
 import json
-import shutil
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from fake_papple import FOCAL_PX, HEIGHT, WIDTH, write_papple
-from parts import sound_benchmark
+from fake_papple import FOCAL_PX, HEIGHT, WIDTH
 from PIL import Image
 
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.papple import papple
 from agrotools.build.templates import Thing
-from agrotools.core import BenchmarkError
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_papple(tmp_path_factory.mktemp("papple") / "set")
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_papple(tmp_path_factory.mktemp("papple") / "set", 2)
 
 
 @pytest.fixture
-def own(small: Path, tmp_path: Path) -> Path:
-    """A data set to damage."""
-    return Path(shutil.copytree(small, tmp_path / "set"))
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("papple")
+
+
+@pytest.fixture
+def own(own_set: Callable[[str], Path]) -> Path:
+    """A data set to change."""
+    return own_set("papple")
 
 
 def _things(part: Part) -> list[Thing]:
@@ -119,74 +112,6 @@ def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, 
     assert set(focal.values()) == {FOCAL_PX}
 
 
-FAULTS = (
-    "no folder", "no outlines", "no whole outlines", "no diameters", "no depth folder", "no depth", "no picture",
-    "outlines cut short", "outlines a list", "no regions", "number no number", "points no numbers", "points far away",
-    "diameter no number", "diameter of a house", "text not read", "focal length", "depth in millimetres",
-    "depth of another shape", "depth cut short", "depth an object", "picture cut short", "nothing measured",
-)  # fmt: skip
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_wrong_is_named_with_where_to_get_it(own: Path, tmp_path: Path, fault: str) -> None:
-    outlines, sizes = own / "gt_json/test/via_region_data_instance.json", own / "GT_diameter.txt"
-    depth, picture = own / "depth_maps/_MG_7600_1.npy", own / "images/test/_MG_7600_1.png"
-    entries = json.loads(outlines.read_text())
-    region = entries["_MG_7600_1.png1610302"]["regions"]["1"]
-    match fault:
-        case "no folder":
-            own = tmp_path / "nothing"
-        case "no outlines":
-            outlines.unlink()
-        case "no whole outlines":
-            outlines.with_name("via_region_data_amodal.json").unlink()
-        case "no diameters":
-            sizes.unlink()
-        case "no depth folder":
-            (own / "depth_maps").rename(tmp_path / "elsewhere")
-        case "no depth":
-            depth.unlink()
-        case "no picture":
-            picture.unlink()
-        case "outlines cut short":
-            outlines.write_bytes(outlines.read_bytes()[:5000])
-        case "outlines a list":
-            outlines.write_text("[]")
-        case "no regions":
-            del entries["_MG_7600_1.png1610302"]["regions"]
-        case "number no number":
-            region["region_attributes"]["apple_ID"] = "third"
-        case "points no numbers":
-            region["shape_attributes"]["all_points_x"] = ["a", "b", "c"]
-        case "points far away":
-            region["shape_attributes"]["all_points_x"][0] = 10**12
-        case "diameter no number":
-            sizes.write_text(sizes.read_text() + "2020_01_322.txt,large\n")
-        case "diameter of a house":
-            sizes.write_text(sizes.read_text() + "2020_01_322.txt,6300\n")
-        case "text not read":
-            sizes.write_bytes(b"\xff\xfe\x00")
-        case "focal length":
-            (own / "focal_length.txt").write_text("_MG_2600_1.png,far\n")
-        case "depth in millimetres":
-            np.save(depth, 1000 * np.load(depth))
-        case "depth of another shape":
-            np.save(depth, np.load(depth).T)
-        case "depth cut short":
-            depth.write_bytes(depth.read_bytes()[:9000])
-        case "depth an object":
-            np.save(depth, np.array([{"a": 1}], object), allow_pickle=True)
-        case "picture cut short":
-            picture.write_bytes(picture.read_bytes()[:9000])
-        case _:
-            sizes.write_text("2021_01_001.txt,70\n")
-    if fault in ("no regions", "number no number", "points no numbers", "points far away"):
-        outlines.write_text(json.dumps(entries))
-    with pytest.raises(BenchmarkError) as raised:
-        papple(own, tmp_path, 20)
-    assert "7260694" in str(raised.value.hint)
-
-
 def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> None:
     before = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
     sizes = own / "GT_diameter.txt"
@@ -194,20 +119,3 @@ def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> N
     sizes.write_text("".join(f"{line}\n{line}.5\n" if number % 2 else f"{line}\n" for number, line in enumerate(lines)))
     after = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
     assert after < before
-
-
-def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
-    part = papple(folder, tmp_path, 12)
-    _, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} == {"apple_size", "plotting"}
-    errors: list[float] = []
-    for sample in samples:
-        assert sample.reference is not None
-        for step in sample.reference.steps:
-            assert step.observation is not None
-            assert step.observation.error is None
-            if step.tool == "measure_fruit_size":
-                (fruit,) = step.observation.result["fruits"]  # pyright: ignore
-                errors.append(fruit["diameter_mm"] - step.truth["fruits"][0]["diameter_mm"])  # pyright: ignore
-    # Unit, focal length and boxes are right where the real tool finds the size that was drawn.
-    assert np.abs(errors).max() < 5

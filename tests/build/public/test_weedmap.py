@@ -1,6 +1,7 @@
 """The WeedMap adapter on a small data set in its authors' layout."""
 
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -14,24 +15,26 @@ from fake_weedmap import (
     EMPTY,
     OUTSIDE,
     ROWS_PX,
-    SENSORS,
     draw_bands,
     draw_labels,
     write_weedmap,
 )
-from parts import sound_benchmark
 from PIL import Image
 from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.public.weedmap import weedmap
-from agrotools.core import BenchmarkError
 
 pytestmark = pytest.mark.filterwarnings(f"ignore::{NotGeoreferencedWarning.__module__}.NotGeoreferencedWarning")
 
 
 SIZE = COLUMNS_PX, ROWS_PX
+
+
+@pytest.fixture
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("weedmap")
 
 
 @pytest.fixture(scope="module")
@@ -58,8 +61,8 @@ def pictures(part):
             yield picture, drawn[bands[:, valid].tobytes()]
 
 
-def test_truth_is_what_the_labels_say_where_there_is_data(tmp_path: Path, scratch: Path) -> None:
-    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 20)
+def test_truth_is_what_the_labels_say_where_there_is_data(folder: Path, tmp_path: Path, scratch: Path) -> None:
+    part = weedmap(folder, scratch, 20)
     found = list(pictures(part))
     assert sorted(at for _, at in found) == [
         (name, frame) for name in CHANNELS for frame in range(8) if frame not in (OUTSIDE, EMPTY)
@@ -97,8 +100,10 @@ def test_pairs_are_of_one_map(whole) -> None:
         assert len({subject.shown(index, 1).files[0].bands for index in range(subject.things)}) == 1
 
 
-def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(tmp_path: Path, scratch: Path) -> None:
-    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 5)
+def test_tiles_with_crop_and_weeds_come_first_and_no_more_are_made_than_needed(
+    folder: Path, tmp_path: Path, scratch: Path
+) -> None:
+    part = weedmap(folder, scratch, 5)
     frames = [at for _, at in pictures(part)]
     assert len(frames) == len(part.files) == len(list(scratch.iterdir())) == 10
     assert all(frame != CROP_ALONE for _, frame in frames)
@@ -140,21 +145,6 @@ def test_grey_may_be_stored_as_colours(tmp_path: Path, scratch: Path) -> None:
     assert weedmap(tmp_path / "set", scratch, 20).files.keys() == expected
 
 
-def test_a_sound_benchmark_is_built(tmp_path: Path, scratch: Path) -> None:
-    part = weedmap(write_weedmap(tmp_path / "set"), scratch, 10)
-    header, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} <= {"weed_crop_area", "plotting", "band_selection"}
-    assert not any(sample.no_tool_eligible for sample in samples)
-    assert header.metadata["weedmap"]["tiles"] == 12
-    assert "separation" in header.metadata["weedmap"]
-    for sample in samples:
-        for step in sample.reference.steps:
-            if "veg_pct" in step.truth:
-                seen = step.observation.result
-                assert seen["total_px"] == step.truth["total_px"]
-                assert seen["veg_pct"] == pytest.approx(step.truth["veg_pct"], abs=1.0)
-
-
 def test_bands_are_asked_about_too(whole) -> None:
     chosen = choose(whole.subjects, whole.questions, 62, SEED)
     about_bands = [item for item in chosen if item.question.task_type == "band_selection"]
@@ -164,55 +154,3 @@ def test_bands_are_asked_about_too(whole) -> None:
         for call in item.instance.calls:
             if call.tool == "measure_crop_weed_area":
                 assert set(call.truth["separability"]["classes"]) == {"soil", "crop", "weed"}
-
-
-def other_colours(root: Path) -> None:
-    for path in (root / "groundtruth").glob("0*_color.png"):
-        with Image.open(path) as picture:
-            values = np.asarray(picture)
-        Image.fromarray(np.where(values == 255, 250, values).astype(np.uint8)).save(path)
-
-
-def enormous_labels(root: Path) -> None:
-    for path in (root / "groundtruth").glob("0*_color.png"):
-        Image.new("RGB", (2500, 2000)).save(path)
-
-
-def no_channel(root: Path) -> None:
-    shutil.rmtree(next((root / "tile").glob("R")))
-
-
-def no_labels(root: Path) -> None:
-    for path in (root / "groundtruth").glob("*_GroundTruth_*.png"):
-        path.unlink()
-
-
-def all_empty(root: Path) -> None:
-    for path in (root / "groundtruth").glob("0*_color.png"):
-        Image.new("RGB", SIZE).save(path)
-
-
-def broken_channels(root: Path) -> None:
-    for path in (root / "tile" / "NIR").glob("*.png"):
-        path.write_bytes(path.read_bytes()[:200])
-
-
-FAULTS = (other_colours, enormous_labels, no_channel, no_labels, all_empty, broken_channels)
-
-
-@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: fault.__name__)
-def test_what_is_wrong_is_named_with_where_to_get_it(tmp_path: Path, scratch: Path, fault) -> None:
-    folder = write_weedmap(tmp_path / "set", frames=4, maps="005")
-    fault(folder / "Tiles" / SENSORS["005"] / "005")
-    with pytest.raises(BenchmarkError) as raised:
-        weedmap(folder, scratch, 4)
-    assert "10.3929/ethz-c-000788571" in str(raised.value.hint)
-
-
-@pytest.mark.parametrize("there", [True, False])
-def test_no_data_set(tmp_path: Path, scratch: Path, there: bool) -> None:
-    if there:
-        (tmp_path / "set" / "RedEdge" / "000" / "tile").mkdir(parents=True)
-    with pytest.raises(BenchmarkError, match="no tiles of map 003 or 005") as raised:
-        weedmap(tmp_path / "set", scratch, 4)
-    assert "ETH Research Collection" in str(raised.value.hint)

@@ -9,29 +9,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
-from parts import sound_benchmark
 from PIL import Image
 
+from agrotools.build.choosing import choose
+from agrotools.build.sources.assembling import SEED
 from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.weedsense import SPECIES, weedsense
 from agrotools.build.templates import Thing
-from agrotools.core import BenchmarkError
-
-
-@pytest.fixture(scope="module")
-def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_weedsense(tmp_path_factory.mktemp("weedsense") / "set")
-
-
-@pytest.fixture(scope="module")
-def small(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_weedsense(tmp_path_factory.mktemp("weedsense") / "set", codes=4, frames=1)
 
 
 @pytest.fixture
-def own(small: Path, tmp_path: Path) -> Path:
+def folder(data_set: Callable[[str], Path]) -> Path:
+    return data_set("weedsense")
+
+
+@pytest.fixture
+def own(own_set: Callable[[str], Path]) -> Path:
     """A data set to damage: every frame of it is looked at where 20 samples are wanted."""
-    return Path(shutil.copytree(small, tmp_path / "set"))
+    return own_set("weedsense")
 
 
 def _things(part: Part, of: str = "pot_weed") -> dict[Path, Thing]:
@@ -45,10 +40,6 @@ def _told(path: Path) -> tuple[str, int, int]:
     match = re.fullmatch(r"(\w+)_week_(\d+)_IMG_\d+_frame_(\d+)", path.stem)
     assert match
     return match[1], int(match[2]), int(match[3])
-
-
-def _dropped(part: Part) -> dict[str, int]:
-    return part.dropped
 
 
 def _masks(folder: Path) -> list[Path]:
@@ -148,7 +139,7 @@ def test_a_few_frames_without_files_or_rows_without_a_week_are_dropped_and_count
     table = own / "test" / "test_data.csv"
     table.write_text(table.read_text().replace(",11.0\n", ",\n", 1))
     part = weedsense(own, tmp_path, 20)
-    assert _dropped(part) == {
+    assert part.dropped == {
         "without a picture or a mask": 1,
         "without a name, species or week in the table": 1,
     }
@@ -172,7 +163,7 @@ def test_masks_that_settle_nothing_are_dropped_and_counted(own: Path, tmp_path: 
 
     _rewrite(mixed, add_other)
     part = weedsense(own, tmp_path, 20)
-    assert _dropped(part) == {
+    assert part.dropped == {
         "without a plant": 1,
         "with more than 1 % left undecided": 1,
         "with the number of another species": 2,
@@ -187,84 +178,6 @@ def test_a_split_alone_without_nesting_is_read(own: Path, tmp_path: Path) -> Non
     shutil.rmtree(own / "test" / "images")
     (tmp_path / "flat").rename(own / "test" / "images")
     assert len(_things(weedsense(own / "test", tmp_path, 20))) == 20
-
-
-def _table(change: Callable[[str], str]) -> Callable[[Path], None]:
-    def damage(folder: Path) -> None:
-        table = folder / "test" / "test_data.csv"
-        table.write_text(change(table.read_text()))
-
-    return damage
-
-
-def _all_one_number(folder: Path) -> None:
-    for path in _masks(folder):
-        _rewrite(path, lambda values: np.where((values > 0) & (values < 255), 1, values).astype(np.uint8))
-
-
-def _black_and_white(folder: Path) -> None:
-    for path in _masks(folder):
-        _rewrite(path, lambda values: np.where(values > 0, 255, 0).astype(np.uint8))
-
-
-def _coloured(folder: Path) -> None:
-    shutil.rmtree(folder / "test" / "mmseg_masks")
-    (folder / "test" / "masks").rename(folder / "test" / "mmseg_masks")
-
-
-def _cut_short(folder: Path) -> None:
-    picture = sorted((folder / "test" / "images" / "images").iterdir())[0]
-    picture.write_bytes(picture.read_bytes()[:900])
-
-
-def _no_pictures(folder: Path) -> None:
-    shutil.rmtree(folder / "test" / "images" / "images")
-
-
-def _some_pictures(folder: Path) -> None:
-    for path in sorted((folder / "test" / "images" / "images").iterdir())[:3]:
-        path.unlink()
-
-
-FAULTS: dict[str, tuple[Callable[[Path], None], str]] = {
-    "no folder": (shutil.rmtree, "has no test_data.csv"),
-    "no table": (lambda folder: (folder / "test" / "test_data.csv").unlink(), "has no test_data.csv"),
-    "no masks": (lambda folder: shutil.rmtree(folder / "test" / "mmseg_masks"), "has no mmseg_masks"),
-    "no pictures": (_no_pictures, "20 have no picture"),
-    "some pictures": (_some_pictures, "of 20 frames in test_data.csv, 3 have no picture"),
-    "empty table": (_table(lambda text: text.split("\n")[0] + "\n"), "of 0 frames"),
-    "another table": (_table(lambda text: text.replace("species", "plant", 1)), "no column species"),
-    "another species": (_table(lambda text: text.replace(",ABUTH,", ",TAROF,", 1)), "line 2: 'TAROF'"),
-    "no week": (_table(lambda text: text.replace(",3.0\n", ",twelve\n", 1)), "'twelve' no week"),
-    "week nan": (_table(lambda text: text.replace(",3.0\n", ",nan\n", 1)), "'nan' no week"),
-    "contradiction": (
-        _table(lambda text: text + text.split("\n")[1].replace(",1.0", ",2.0") + "\n"),
-        "contradicts another line",
-    ),
-    "broken picture": (_cut_short, "damaged or cut short"),
-    "broken mask": (lambda folder: _masks(folder)[3].write_bytes(b"\x89PNG\r\n"), "cannot be used"),
-    "coloured masks": (_coloured, "codes its classes as colours"),
-    "strange value": (
-        lambda folder: _rewrite(_masks(folder)[3], lambda values: np.maximum(values, 17).astype(np.uint8)),
-        "16, 255: 17",
-    ),
-    "smaller mask": (
-        lambda folder: _rewrite(_masks(folder)[3], lambda values: values[:-1]),
-        "has 240 x 320 pixels, its mask 240 x 319",
-    ),
-    "one number for all": (_all_one_number, "15 with the number of another species"),
-    "black and white": (_black_and_white, "most of the masks compared"),
-}
-
-
-@pytest.mark.parametrize("fault", FAULTS)
-def test_what_is_missing_or_odd_is_named_with_where_to_get_it(own: Path, tmp_path: Path, fault: str) -> None:
-    damage, message = FAULTS[fault]
-    damage(own)
-    with pytest.raises(BenchmarkError) as raised:
-        weedsense(own, tmp_path, 20)
-    assert message in str(raised.value)
-    assert "baselab/weedsense" in str(raised.value.hint)
 
 
 def _fullest(covers: list[float], _: list[int]) -> str:
@@ -282,31 +195,18 @@ ANSWERS: dict[str, Callable[[list[float], list[int]], float | str]] = {
 }
 
 
-def test_the_data_set_becomes_a_sound_benchmark(folder: Path, tmp_path: Path) -> None:
+def test_answers_are_what_the_masks_say(folder: Path, tmp_path: Path) -> None:
     part = weedsense(folder, tmp_path, 34)
-    _, samples = sound_benchmark(part, tmp_path)
-    assert {sample.task_type for sample in samples} == {"weed_crop_area", "plotting"}
-    assert len({sample.template for sample in samples}) == 14
-    for sample in samples:
-        print(sample.template, [file.name for file in sample.files], sample.query)
-        print("   ", [slot.model_dump().get("value") for slot in sample.answer])
-        assert sample.reference is not None
-        for step in sample.reference.steps:
-            assert step.observation
-            assert step.observation.result
-            if step.tool == "measure_crop_weed_area":
-                seen, true = step.observation.result["veg_pct"], step.truth["veg_pct"]  # pyright: ignore
-                assert seen == pytest.approx(true, abs=1.0)
-    by_stored = {stored: path.stem for stored, path in part.files.items()}
-    for sample in samples:
-        values = [
-            np.asarray(Image.open(folder / f"test/mmseg_masks/{by_stored[file.path]}.png")) for file in sample.files
-        ]
+    chosen = choose(part.subjects, part.questions, part.samples, SEED)
+    assert len({item.question.template for item in chosen}) == 14
+    for item in chosen:
+        stems = [part.files[file.path].stem for file in item.instance.files]
+        values = [np.asarray(Image.open(folder / f"test/mmseg_masks/{stem}.png")) for stem in stems]
         covers = [100 * np.count_nonzero((one > 0) & (one < 255)) / np.count_nonzero(one < 255) for one in values]
-        weeks = [_told(Path(by_stored[file.path]))[1] for file in sample.files]
-        if sample.template in ANSWERS:
-            answer = ANSWERS[sample.template](covers, weeks)
+        weeks = [_told(Path(stem))[1] for stem in stems]
+        if item.question.template in ANSWERS:
+            answer = ANSWERS[item.question.template](covers, weeks)
             expected = answer if isinstance(answer, str) else pytest.approx(answer, rel=1e-4)
-            assert sample.answer[0].value == expected, sample.template  # pyright: ignore
-    fullest = [sample.answer[0].value for sample in samples if sample.template == "pot_weed_peak"]  # pyright: ignore
+            assert item.slots[0].value == expected, item.question.template  # pyright: ignore
+    fullest = [item.slots[0].value for item in chosen if item.question.template == "pot_weed_peak"]  # pyright: ignore
     assert len(set(fullest)) > 1

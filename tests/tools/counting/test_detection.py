@@ -5,20 +5,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.tools.counting.fruit_net import (
-    Detections,
-    boxes_of_maps,
-    detect_in_tiles,
-    drop_duplicates,
-    join_detections,
-    overlaps,
-    tiles_of,
-)
+from agrotools.tools.counting.fruit_net import boxes_of_maps, detect_in_tiles, drop_duplicates, overlaps, tiles_of
+from agrotools.tools.counting.result import CountedObjects, join_objects, objects_in_boxes
 
 
-def of(*rows: tuple[float, float, float, float, float]) -> Detections:
+def of(*rows: tuple[float, float, float, float, float]) -> CountedObjects:
     table = np.array(rows, np.float64).reshape(-1, 5)
-    return join_detections([Detections(table[:, :4], table[:, 4], np.zeros(len(table), np.int64))])
+    return join_objects([objects_in_boxes(table[:, :4], table[:, 4], np.zeros(len(table), np.int64))])
 
 
 def test_overlap_is_intersection_over_union() -> None:
@@ -48,6 +41,7 @@ def test_a_peak_of_heat_becomes_a_box() -> None:
     found = boxes_of_maps(heat, distances, 0.1)
     assert found.boxes.tolist() == [[16.0, 10.0, 32.0, 22.0]]
     assert found.scores == pytest.approx([0.8])
+    assert found.classes is not None
     assert found.classes.tolist() == [1]
     assert len(boxes_of_maps(np.zeros((2, 8, 8), np.float32), distances, 0.1)) == 0
 
@@ -69,13 +63,13 @@ def test_cores_tile_the_picture(width: int, height: int, side: int, share: float
     assert (covered == 1).all()
 
 
-def bright_squares(tile: np.ndarray) -> Detections:
+def bright_squares(tile: np.ndarray) -> CountedObjects:
     """A detector that is always right: one box around each white square it sees, cut ones too."""
     import cv2
 
     count, _, stats, _ = cv2.connectedComponentsWithStats((tile[..., 0] > 128).astype(np.uint8))
     boxes = np.array([[x, y, x + w, y + h] for x, y, w, h, _ in stats[1:count]], np.float64).reshape(-1, 4)
-    return Detections(boxes, np.full(len(boxes), 0.9), np.zeros(len(boxes), np.int64))
+    return objects_in_boxes(boxes, np.full(len(boxes), 0.9), np.zeros(len(boxes), np.int64))
 
 
 @given(st.integers(0, 2**32 - 1), st.integers(100, 700), st.integers(100, 700))

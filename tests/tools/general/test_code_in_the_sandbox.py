@@ -207,7 +207,7 @@ def test_either_equations_or_code(given_both: dict[str, Any]) -> None:
 )
 def test_equations_that_are_code_reach_no_sandbox(monkeypatch: pytest.MonkeyPatch, equation: str) -> None:
     monkeypatch.setattr(code, "request_service", lambda _request: pytest.fail("it was asked for"))
-    with pytest.raises(ToolError, match="is no equation"):
+    with pytest.raises(ToolError, match="is not an equation"):
         solve_equations(equations=[equation])
 
 

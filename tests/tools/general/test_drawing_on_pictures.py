@@ -53,7 +53,7 @@ def test_what_lies_outside_is_cut_off_or_refused(field: Path, tmp_path: Path) ->
         with pytest.raises(ToolError) as caught:
             draw_box(image=field, region=(500, 10, 600, 20))
         assert caught.value.kind == "region_empty"
-        with pytest.raises(ToolError, match="is no colour") as caught:
+        with pytest.raises(ToolError, match="is not a colour") as caught:
             draw_box(image=field, region=(10, 10, 20, 20), colour="blurple")
         assert caught.value.argument == "colour"
 

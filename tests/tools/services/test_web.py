@@ -137,7 +137,7 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
         (400, {"error": {"message": f"bad query, key {KEY}"}}, ToolError, "refuses this request"),
         (500, {"message": f"oops {KEY}"}, InfrastructureError, "after 3 attempts"),
         (200, {"results": 3}, None, ""),
-        (200, "no json", InfrastructureError, "no form that is known"),
+        (200, "no json", InfrastructureError, "unknown form"),
     ],
 )
 async def test_what_goes_wrong_is_typed_and_holds_no_key(
@@ -416,5 +416,5 @@ def test_the_key_of_a_vendor_goes_to_no_other_server_unasked(monkeypatch: pytest
     assert images_endpoint().key == KEY
     assert KEY not in repr(images_endpoint())
     monkeypatch.delenv("OPENAI_API_KEY")
-    with pytest.raises(UsageError, match="OPENAI_API_KEY holds no API key"):
+    with pytest.raises(UsageError, match="OPENAI_API_KEY does not hold an API key"):
         ToolExecutor(backends={"generate_image": PAINTER})

@@ -11,7 +11,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import Field, JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.entries import ANSWER_TYPES, AnswerKind, text_of
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, read_json, safe_name
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
@@ -451,7 +451,7 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
     Raises:
         BenchmarkError: the file cannot be read, or holds no entries of Agent-X.
     """
-    entries = entries_of(read_json(path), path)
+    entries = entries_of(path)
     if any(isinstance(entry, dict) and "dialogs" in entry for entry in entries.values()):
         raise BenchmarkError(
             f"{path} holds dialogs: it is a file of GTA or ThinkGeo", hint="name its folder: --data-root DIR"

@@ -6,7 +6,7 @@ Reads the published files. docs/gta-thinkgeo-agent-x.md describes how their entr
 from pathlib import Path
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
@@ -68,7 +68,7 @@ def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
     Raises:
         BenchmarkError: the file cannot be read, or holds no entries.
     """
-    entries = entries_of(read_json(path), path)
+    entries = entries_of(path)
     findings = Findings()
     table = FileTable(path.parent)
     form = DialogForm(IMAGE_TOOLS, prefix="gta", family="general", source="GTA")

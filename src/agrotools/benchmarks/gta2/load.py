@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, ReadEntry, read_entries, text_of
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
@@ -28,6 +28,7 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
@@ -108,7 +109,7 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     Raises:
         BenchmarkError: a file cannot be read, or holds no entries.
     """
-    entries = entries_of(read_json(path), path)
+    entries = entries_of(path)
     findings = Findings()
     offered = _offered_tools(path.parent, findings)
     table = FileTable(path.parent)

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
@@ -103,7 +103,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
     samples: list[Sample] = []
     count = 0
     for sensor, file in parts:
-        entries = entries_of(read_json(file), file)
+        entries = entries_of(file)
         count += len(entries)
         findings.part = "sar " if sensor == "sar" else ""
         prefix = "thinkgeo" if sensor == "optical" else "thinkgeo-sar"

@@ -10,6 +10,7 @@ import random
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import Any, NamedTuple
 
 from pydantic import JsonValue
@@ -201,6 +202,7 @@ def subjects_of(
     def subject(number: int, group: list[Pictured]) -> Subject:
         together = _together(group, names, column) if measure.kind == "name" else {}
 
+        @cache
         def shown(index: int, position: int) -> Thing:
             thing = _thing(group[index], position, column, measure, names, about)
             return replace(thing, words={**thing.words, **together})

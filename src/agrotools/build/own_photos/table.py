@@ -56,7 +56,7 @@ class Table:
         if self.sheet is not None:
             return f"sheet {self.sheet!r}"
         separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
-        return f"encoding {self.encoding}, cells parted by {separator}"
+        return f"encoding {self.encoding}, delimiter {separator}"
 
 
 def open_table(
@@ -72,7 +72,7 @@ def open_table(
     if path.suffix.lower() in (".xlsx", ".xlsm"):
         return _open_sheet(path, sheet)
     if path.suffix.lower() in (".xls", ".ods", ".numbers"):
-        raise BenchmarkError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
+        raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
     return _open_csv(path, encoding, delimiter)
 
 
@@ -94,7 +94,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
     try:
         from openpyxl import load_workbook
     except ImportError as error:
-        raise BenchmarkError(
+        raise NoFileError(
             f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
         ) from error
 
@@ -111,7 +111,7 @@ def _open_sheet(path: Path, sheet: str | None) -> Table:
     book.close()
     if not names or (sheet is not None and sheet not in names):
         what = f"no sheet {sheet!r}" if names else "no sheet with cells"
-        raise BenchmarkError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
+        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
     chosen = sheet or names[0]
 
     def records() -> Iterator[list[str]]:
@@ -133,7 +133,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
                 yield number, record
         except UnicodeDecodeError as error:
             raise BenchmarkError(
-                f"{path.name} is not in {more.get('encoding')}: {error.reason} behind row {number}",
+                f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}",
                 hint=f"name its encoding in the plan, one of {', '.join(ENCODINGS)}",
             ) from error
         except csv.Error as error:
@@ -144,12 +144,12 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
 
     header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
     if header is None:
-        raise BenchmarkError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
+        raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
     if len(header) > _MOST_COLUMNS:
-        raise BenchmarkError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
+        raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
     if picture_name := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
-        raise BenchmarkError(
-            f"the first row of {path.name} holds {picture_name!r}, the name of a picture",
+        raise NoFileError(
+            f"the first row of {path.name} contains {picture_name!r}, the name of a picture",
             hint="put a row above it that names the columns, e.g. photo,apples",
         )
     columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
@@ -242,7 +242,7 @@ def _checked_encoding(path: Path, encoding: str) -> str:
         codecs.lookup(encoding)
     except LookupError as error:
         hint = f"one of {', '.join(ENCODINGS)}"
-        raise BenchmarkError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
+        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
     return encoding
 
 
@@ -282,7 +282,7 @@ class Images:
     Names are matched without regard to case. Links to folders are not followed.
 
     Raises:
-        BenchmarkError: the folder does not exist, or holds no pictures or over a million.
+        BenchmarkError: the folder does not exist, or contains no pictures or over a million.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -298,10 +298,10 @@ class Images:
             self._by_name.setdefault(path.name.casefold(), []).append(path)
             self._by_stem.setdefault(path.stem.casefold(), []).append(path)
             if len(self._by_path) > _MOST:
-                raise BenchmarkError(f"{folder} holds over {_MOST} pictures", hint="name a folder below it")
+                raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
         if not self._by_path:
             kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
-            raise BenchmarkError(f"{folder} holds no pictures", hint=f"pictures are files of the kinds {kinds}")
+            raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {kinds}")
 
     def __len__(self) -> int:
         return len(self._by_path)
@@ -314,7 +314,7 @@ class Images:
         """Return the picture that a cell names, or None if no picture has that name.
 
         Raises:
-            CellFault: the cell leads out of the folder, or several pictures have that name.
+            CellFault: the cell is a path outside the folder, or several pictures have that name.
         """
         if not cell:
             return None
@@ -324,18 +324,18 @@ class Images:
         path = PurePosixPath(written)
         if path.is_absolute() or written[1:2] == ":" or ".." in path.parts or written.startswith("~"):
             raise CellFault(
-                "leads out of the folder of pictures", "write the name of the picture, or its path in there"
+                "is outside the picture folder", "write the name of the picture, or its path in that folder"
             )
         if len(path.parts) > 1:
             return None
         several = self._by_name.get(written) or self._by_stem.get(written) or []
         if len(several) > 1:
-            raise CellFault("is the name of several pictures", "write the path in the folder of pictures")
+            raise CellFault("is the name of several pictures", "write its path in the picture folder")
         return self._inside(several[0]) if several else None
 
     def _inside(self, path: Path) -> Path:
         if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
-            raise CellFault("is a link that leads out of the folder of pictures", "copy the picture into the folder")
+            raise CellFault("is a link to a file outside the picture folder", "copy the picture into the folder")
         return path
 
 
@@ -411,18 +411,18 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
         if image is None:
-            what = "names no picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
+            what = "does not name a picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
             skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
             skipped.add(
-                column, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
+                column, f"comes after the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
             )
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
         raise BenchmarkError(
             f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}",
-            hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {column!r}",
+            hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
 
@@ -452,7 +452,7 @@ def _image_column(images: Images, table: Table) -> str:
     )
     raise BenchmarkError(
         f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}",
-        hint=f"the folder holds {', '.join(images.some_names())}...; one column must hold such names",
+        hint=f"the folder contains {', '.join(images.some_names())}...; one column must contain such names",
     )
 
 

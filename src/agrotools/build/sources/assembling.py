@@ -13,7 +13,6 @@ from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
-from agrotools.core import Sample
 from agrotools.core.base import Progress
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -47,11 +46,7 @@ def assembled(
     """
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
-        samples: list[Sample] = []
-        metadata_of_parts: dict[str, JsonValue] = {}
-        shares_of_parts: dict[str, JsonValue] = {}
-        left_out: dict[str, JsonValue] = {}
-        tally = Tally()
+        groups: list[Group] = []
         used: set[str] = set()
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
@@ -59,14 +54,19 @@ def assembled(
             used_paths = {file.path for item in chosen for file in item.instance.files}
             for stored in sorted(used_paths & part.files.keys()):
                 shutil.copyfile(part.files[stored], partial / stored)
-            group = Group(part.name, part.source.name, chosen)
-            of_part = build_samples([group], partial, toolset=AGROTOOLS, progress=progress, tally=tally)
-            samples += of_part
+            groups.append(Group(part.name, part.source.name, chosen))
+        tally = Tally()
+        samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
+        tally.check()
+        metadata_of_parts: dict[str, JsonValue] = {}
+        shares_of_parts: dict[str, JsonValue] = {}
+        left_out: dict[str, JsonValue] = {}
+        for part, group in zip(parts, groups, strict=True):
+            of_part = [sample for sample in samples if sample.id.rpartition("-")[0] == part.name]
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
-            shares_of_parts[part.name.replace("-", "_")] = _share(part, len(chosen), len(of_part))
+            shares_of_parts[part.name.replace("-", "_")] = _share(part, len(group.chosen), len(of_part))
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
-        tally.check()
         header = BenchmarkHeader(
             name=name,
             version=version,

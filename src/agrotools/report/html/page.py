@@ -12,11 +12,11 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from agrotools.core import Artifact, Record, RunStoreError, SampleFile
+from agrotools.core import Artifact, Record, RunStoreError, SampleFile, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, Absent, EmbeddedPicture, Pictures, Places
+from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Absent, EmbeddedPicture, Pictures, Places
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
@@ -70,6 +70,7 @@ def build_report(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
+    longest_px: int = LONGEST_SIDE_PX,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
 
@@ -85,9 +86,11 @@ def build_report(
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
+        longest_px: longest side of a picture; larger ones are scaled down.
 
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
+        UsageError: the folder of ``out`` does not exist.
         ScoringVersionError: the runs have scores of different scoring versions.
     """
     opened = opened_runs(
@@ -100,14 +103,15 @@ def build_report(
         comparisons=comparisons,
     )
     out = Path(out)
+    if not out.absolute().parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
     # Tables of papers need records scored by the current version, so runs with stored scores of another have none.
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
     try:
-        out.parent.mkdir(parents=True, exist_ok=True)
         with temporary_sibling(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, picture_bytes, papers)
+                page = _Page(opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers)
                 page.write()
             size = temporary.stat().st_size
     except OSError as error:
@@ -149,7 +153,7 @@ class _Page:
         self,
         runs: Sequence[Run],
         file: IO[str],
-        picture_bytes: int,
+        pictures: Pictures,
         papers: Papers,
     ) -> None:
         self._runs = runs
@@ -158,7 +162,7 @@ class _Page:
         self._template = templates().get_template("page.html.j2").module
         self._places = Places([run.folder for run in runs])
         self.n_records = sum(len(run.records) for run in runs)
-        self.pictures = Pictures(count_pictures(runs), picture_bytes)
+        self.pictures = pictures
         self.missing: set[str] = set()
         self.parts: list[_Part] = []
 
@@ -194,8 +198,9 @@ class _Page:
             n_records=self.n_records,
             n_shown=len(self.parts),
             missing=len(self.missing),
-            shrunk=self.pictures.shrunk,
-            command=f"agrotools report {' '.join(str(run.folder) for run in self._runs)} --samples {self.n_records}",
+            pictures=self.pictures,
+            originals=list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
+            command=f"agrotools report {' '.join(str(run.folder) for run in self._runs)}",
         )
 
     def _write_part(self, at: int, record: Record) -> None:

@@ -97,7 +97,10 @@ class Places:
 
 BUDGET_BYTES = 60_000_000
 """Default size limit of all pictures on the page together, in bytes after encoding."""
-SIDES_PX = (640, 480, 320, 200, 120)
+LONGEST_SIDE_PX = 480
+"""Default longest side of a picture on the page."""
+_SMALLER_SIDES_PX = (640, 480, 320, 200, 120)
+"""Longest sides of pictures that are scaled down to meet the size limit."""
 _LARGEST_SVG = 300_000
 _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
@@ -131,10 +134,12 @@ class Pictures:
     """Encoder of pictures, each at its first request; :meth:`fresh` yields the pictures that were not yet written.
 
     ``expected`` is the number of distinct pictures that will be requested. The remaining budget is shared among the
-    remaining pictures, and a picture that exceeds its share is scaled down.
+    remaining pictures, and a picture that exceeds its share is scaled down. ``longest_px`` limits the sides of all.
     """
 
-    def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES) -> None:
+    def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX) -> None:
+        self.longest_px = longest_px
+        self._sides_px = (longest_px, *(side for side in _SMALLER_SIDES_PX if side < longest_px))
         self._remaining = expected
         self._budget = budget_bytes
         self._pictures: dict[Key, EmbeddedPicture | Absent] = {}
@@ -190,13 +195,13 @@ class Pictures:
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
     ) -> _Encoded | Absent:
-        picture = make_picture(path, name, kind, bands, longest_px=SIDES_PX[0])
+        picture = make_picture(path, name, kind, bands, longest_px=self._sides_px[0])
         if isinstance(picture, Unreadable):
             return Absent(picture.reason)
-        for side in SIDES_PX:
+        for side in self._sides_px:
             url, size = _encoded(picture.image, side, exact=picture.exact)
             if len(url) <= share:
-                self.shrunk += side < SIDES_PX[0]
+                self.shrunk += side < self._sides_px[0]
                 return _Encoded(url, *size, description=_SIZE.sub("", picture.changes), colours=picture.colours)
         self.shrunk += 1
         return Absent("omitted to keep the page small")
@@ -222,9 +227,9 @@ def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tupl
     if exact:
         image.save(buffer, "PNG", compress_level=6)
         return _data_url("png", buffer.getvalue()), image.size
-    # WebP would be a third smaller but ten times slower, and every evaluation writes a report.
-    image.convert("RGB").save(buffer, "JPEG", quality=75)
-    return _data_url("jpeg", buffer.getvalue()), image.size
+    # Slower methods save another sixth of the size and take several times as long; every evaluation writes a report.
+    image.convert("RGB").save(buffer, "WEBP", quality=70, method=0)
+    return _data_url("webp", buffer.getvalue()), image.size
 
 
 def _drawing(path: Path, share: int) -> _Encoded | Absent:

@@ -1,8 +1,8 @@
 """Count and positions of objects of one kind in a picture."""
 
-from dataclasses import replace
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal, cast, get_args
+from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast, get_args
 
 import numpy as np
 from pydantic import Field, JsonValue
@@ -17,8 +17,9 @@ from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
 if TYPE_CHECKING:
-    from agrotools.tools.counting.methods import CountedObjects
+    from agrotools.vision.rasters import RasterSource
 
+_Fact = TypeVar("_Fact")
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
 """Back-end that finds fruit by colour, without the net."""
@@ -146,11 +147,10 @@ def count_objects(
         crowns_in_colours,
         fruit_by_colour,
         fruit_by_net,
-        objects_in_boxes,
         plants_on_soil,
         round_spots,
     )
-    from agrotools.tools.counting.result import count_result
+    from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.learned import find_learned
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.reading import read_image, refuse_grey
@@ -186,7 +186,9 @@ def count_objects(
             refuse_grey(pixels, name, f", and {chosen} goes by colour", hint)
         display, flags = pixels.pixels, pixels.flags
         valid = np.ones(display.shape[:2], np.bool_) if pixels.valid is None else pixels.valid
-        scale = choose_scale(gsd_m, (info.gsd_m if info else None) or _gsd_of_raster(image))
+        scale = choose_scale(
+            gsd_m, (info.gsd_m if info else None) or _of_raster(image, lambda source: source.sampling.gsd_m)
+        )
         if by_model:
             if chosen == "vlm":
                 from agrotools.tools.services.vision import locate_by_model
@@ -282,7 +284,7 @@ def _count_in_heights(
     if chm is not None and chm != image and not flags:
         display, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
     return count_result(
-        _scale_objects(objects, per_px),
+        objects.scaled(per_px),
         "crown_chm",
         target,
         shown=display,
@@ -298,52 +300,34 @@ def _count_in_heights(
 
 def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) -> tuple[float, tuple[str, ...]]:
     """Return pixels of the image per pixel of the height model; 1 and a flag if their extents differ."""
+    from agrotools.vision.reading import read_image
+
     if chm is None or chm == image:
         return 1.0, ()
-    across, down = _size(image)
+    size = _of_raster(image, lambda source: (source.width, source.height))
+    if size is None:
+        pixels = read_image(image, shown_as=shown_name(image))
+        size = pixels.width, pixels.height
+    across, down = size
     if abs(across / width / (down / height) - 1) > _SAME_EXTENT:
         return 1.0, ("coordinates_of_chm",)
     return (across * down / (width * height)) ** 0.5, ()
 
 
-def _scale_objects(objects: "CountedObjects", factor: float) -> "CountedObjects":
-    if factor == 1:
-        return objects
-    return replace(
-        objects, boxes=objects.boxes * factor, centres=objects.centres * factor, diameters=objects.diameters * factor
-    )
-
-
 def _is_heights(image: Path) -> bool:
     """Return True if a file is a raster of one band and not a grey picture."""
+    return _of_raster(image, lambda source: source.count == 1 and source.dtype != "uint8") or False
+
+
+def _of_raster(image: Path, fact: Callable[["RasterSource"], _Fact]) -> _Fact | None:
+    """Return a fact of a raster file, None for a photograph."""
     from agrotools.vision.rasters import open_raster
 
     name = shown_name(image)
     if file_format(image, shown_as=name) not in ("tiff", "envi"):
-        return False
-    with open_raster(image, shown_as=name) as source:
-        return source.count == 1 and source.dtype != "uint8"
-
-
-def _gsd_of_raster(image: Path) -> float | None:
-    from agrotools.vision.rasters import open_raster
-
-    if file_format(image) not in ("tiff", "envi"):
         return None
-    with open_raster(image) as source:
-        return source.sampling.gsd_m
-
-
-def _size(image: Path) -> tuple[int, int]:
-    from agrotools.vision.rasters import open_raster
-    from agrotools.vision.reading import read_image
-
-    name = shown_name(image)
-    if file_format(image, shown_as=name) in ("tiff", "envi"):
-        with open_raster(image, shown_as=name) as source:
-            return source.width, source.height
-    pixels = read_image(image, shown_as=name)
-    return pixels.width, pixels.height
+    with open_raster(image, shown_as=name) as source:
+        return fact(source)
 
 
 def _doubt_notes(target: str, mode: Mode) -> tuple[str, ...]:

@@ -6,7 +6,7 @@ Journal of Visual Communication and Image Representation 1).
 """
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import cv2
 import numpy as np
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
-from agrotools.tools.counting.methods import CountedObjects
+from agrotools.tools.counting.result import CountedObjects, join_objects
 from agrotools.vision import Box
 from agrotools.vision.blocks import RasterThumbnail, block_boxes, tile_shape
 from agrotools.vision.overlay import LONGEST_SIDE, viridis
@@ -38,44 +38,17 @@ _LEAST_RADIUS_PX = 1.5
 Heights = NDArray[np.float32]
 
 
-@dataclass(frozen=True, eq=False)
-class Crowns:
-    """Trees, tallest first, in pixels of the input model.
-
-    ``tops``: float64 (n, 2), x and y. ``boxes``: float64 (n, 4), x0, y0, x1, y1 of the crowns. ``areas``: float64 (n,),
-    pixels of the crowns. ``heights_m``: float64 (n,), heights of the unsmoothed model at the tops. ``scores``: float64
-    (n,), 0 to 1: 1 for an isolated tree or one well above its neighbours, near 0.3 for one barely above them.
-    """
-
-    tops: NDArray[np.float64]
-    boxes: NDArray[np.float64]
-    areas: NDArray[np.float64]
-    heights_m: NDArray[np.float64]
-    scores: NDArray[np.float64]
-
-    def chosen(self, keep: NDArray[np.bool_]) -> "Crowns":
-        return Crowns(self.tops[keep], self.boxes[keep], self.areas[keep], self.heights_m[keep], self.scores[keep])
-
-    def moved(self, factor: float, x: float, y: float) -> "Crowns":
-        """Return the trees in pixels ``factor`` times as small, shifted by x, y in these pixels."""
-        corner = np.array([x, y], np.float64)
-        return Crowns(
-            self.tops * factor + corner,
-            self.boxes * factor + np.tile(corner, 2),
-            self.areas * factor**2,
-            self.heights_m,
-            self.scores,
-        )
-
-
 def find_crowns(
     heights: Heights,
     gsd_m: float,
     *,
     min_height_m: float = 2.0,
     window_m: tuple[float, float] = (0.6, 0.085),
-) -> Crowns:
-    """Detect trees in a canopy height model.
+) -> CountedObjects:
+    """Detect trees in a canopy height model, tallest first, in pixels of the model; diameters are those of the crowns.
+
+    Heights are those of the unsmoothed model at the tops. The score is 1 for an isolated tree or one well above its
+    neighbours, near 0.3 for one barely above them.
 
     Args:
         heights: metres, float32 (rows, columns), NaN without data.
@@ -92,14 +65,14 @@ def find_crowns(
     labels = _grow_crowns(smooth, rows, columns, min_height_m)
     has_crown = labels[rows, columns] > 0
     count = rows.size
-    crowns = Crowns(
-        tops=np.column_stack([columns, rows]).astype(np.float64) + 0.5,
+    crowns = CountedObjects(
         boxes=_boxes(labels, count),
-        areas=np.bincount(labels.ravel(), minlength=count + 1)[1:].astype(np.float64),
-        heights_m=filled[rows, columns].astype(np.float64),
+        centres=np.column_stack([columns, rows]).astype(np.float64) + 0.5,
+        diameters=2 * np.sqrt(np.bincount(labels.ravel(), minlength=count + 1)[1:] / math.pi),
         scores=_scores(smooth, labels, smooth[rows, columns]),
+        heights_m=filled[rows, columns].astype(np.float64),
     )
-    return crowns.chosen(has_crown).moved(factor, 0, 0)
+    return crowns.chosen(has_crown).scaled(factor)
 
 
 def shrink_heights(heights: Heights, factor: int) -> Heights:
@@ -267,7 +240,7 @@ def crowns_of_raster(
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
-    parts: list[Crowns] = []
+    parts: list[CountedObjects] = []
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     measured = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
@@ -278,9 +251,8 @@ def crowns_of_raster(
         inner = heights[y0 - top : y1 - top, x0 - left : x1 - left]
         measured += int(np.count_nonzero(np.isfinite(inner)))
         picture.add((x0, y0, x1, y1), inner)
-        crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).moved(1, left, top)
-        x, y = crowns.tops.T
-        parts.append(crowns.chosen((x >= x0) & (x < x1) & (y >= y0) & (y < y1)))
+        crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
+        parts.append(crowns.centred_in((x0, y0, x1, y1)))
     if not measured:
         raise ToolError(
             "nothing_found",
@@ -290,7 +262,8 @@ def crowns_of_raster(
         )
     thumbnail = picture.means
     top_m = float(np.nanpercentile(thumbnail, 99.5))
-    objects = _as_objects(parts, source)
+    objects = join_objects(parts)
+    objects = replace(objects, boxes=np.minimum(objects.boxes, [source.width, source.height] * 2))
     notes = (
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
@@ -304,14 +277,3 @@ def crowns_of_raster(
         notes=notes,
         flags=(*unit.flags, *(("coarse_chm",) if gsd_m > COARSEST_M else ())),
     )
-
-
-def _as_objects(parts: list[Crowns], source: RasterSource) -> CountedObjects:
-    tops, boxes, areas, heights, scores = (
-        np.concatenate([getattr(part, name) for part in parts])
-        for name in ("tops", "boxes", "areas", "heights_m", "scores")
-    )
-    boxes = np.minimum(boxes, [source.width, source.height] * 2)
-    order = np.lexsort((tops[:, 0], tops[:, 1], -heights, -scores))
-    diameters = 2 * np.sqrt(areas / math.pi)
-    return CountedObjects(boxes[order], tops[order], diameters[order], scores[order], heights[order])

@@ -14,7 +14,7 @@ Files that are missing or differ from the shipped ones raise a ``ToolError`` of 
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any
@@ -26,53 +26,12 @@ from pydantic import Field, FiniteFloat
 
 from agrotools.tools.contract import shipped_file
 from agrotools.tools.counting.count_objects import FruitName
+from agrotools.tools.counting.result import CountedObjects, join_objects, objects_in_boxes
 from agrotools.vision import Box
 from agrotools.vision.nets import DescribedNet, DescriptionPart, read_whole_net, unusable_weights
 
 Boxes = NDArray[np.float64]
 """(n, 4): x0, y0, x1, y1 in pixels."""
-
-
-@dataclass(frozen=True, eq=False)
-class Detections:
-    """Detected objects, best first.
-
-    ``boxes``: float64 (n, 4), pixels. ``scores``: float64 (n,), 0 to 1. ``classes``: int64 (n,).
-    """
-
-    boxes: Boxes
-    scores: NDArray[np.float64]
-    classes: NDArray[np.int64]
-
-    def __len__(self) -> int:
-        return len(self.scores)
-
-    @property
-    def centres(self) -> NDArray[np.float64]:
-        """Centres of the boxes, float64 (n, 2): x, y."""
-        return (self.boxes[:, :2] + self.boxes[:, 2:]) / 2
-
-    def chosen(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> "Detections":
-        return Detections(self.boxes[keep], self.scores[keep], self.classes[keep])
-
-    def placed(self, factor: float, x: float, y: float) -> "Detections":
-        """Return the objects in pixels ``factor`` times as small, shifted by x, y in these pixels."""
-        return Detections(self.boxes * factor + np.array([x, y, x, y], np.float64), self.scores, self.classes)
-
-
-NO_DETECTIONS = Detections(np.empty((0, 4)), np.empty(0), np.empty(0, np.int64))
-
-
-def join_detections(parts: list[Detections]) -> Detections:
-    """Merge several sets of detections, best first."""
-    if not parts:
-        return NO_DETECTIONS
-    boxes, scores, classes = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("boxes", "scores", "classes")
-    )
-    # Equal scores are sorted in reading order, so that the result is deterministic.
-    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
-    return Detections(boxes[order], scores[order], classes[order])
 
 
 def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
@@ -84,7 +43,7 @@ def overlaps(one: Boxes, two: Boxes) -> NDArray[np.float64]:
     return joint / np.maximum(areas[0][:, None] + areas[1][None, :] - joint, 1e-12)
 
 
-def drop_duplicates(detections: Detections, same: float = 0.5) -> Detections:
+def drop_duplicates(detections: CountedObjects, same: float = 0.5) -> CountedObjects:
     """Keep the best of boxes that overlap by more than ``same`` (IoU), whatever their class.
 
     ``detections`` must be sorted best first. This is greedy non-maximum suppression: a box that overlaps only removed
@@ -105,7 +64,7 @@ MOST_PEAKS = 400
 
 def boxes_of_maps(
     heat: NDArray[np.float32], distances: NDArray[np.float32], least: float, stride: int = 4
-) -> Detections:
+) -> CountedObjects:
     """Convert the maps of one picture to objects in its pixels, best first, without duplicates.
 
     Args:
@@ -121,7 +80,7 @@ def boxes_of_maps(
     x, y = (columns + 0.5) * stride, (rows + 0.5) * stride
     left, top, right, bottom = distances[:, rows, columns].astype(np.float64)
     boxes: Boxes = np.stack([x - left, y - top, x + right, y + bottom], axis=1)
-    return drop_duplicates(join_detections([Detections(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
+    return drop_duplicates(join_objects([objects_in_boxes(boxes, scores.astype(np.float64), kinds.astype(np.int64))]))
 
 
 @dataclass(frozen=True)
@@ -154,12 +113,12 @@ def _stretches(length: int, side: int, overlap: int) -> list[tuple[int, int, int
 
 def detect_in_tiles(
     pixels: NDArray[np.uint8],
-    detect: Callable[[NDArray[np.uint8]], Detections],
+    detect: Callable[[NDArray[np.uint8]], CountedObjects],
     *,
     scale: float,
     side: int,
     overlap: int,
-) -> Detections:
+) -> CountedObjects:
     """Detect all objects of a picture, in its pixels.
 
     Args:
@@ -173,19 +132,17 @@ def detect_in_tiles(
     size = (max(1, round(width * scale)), max(1, round(height * scale)))
     how = cv2.INTER_AREA if scale < 1 else cv2.INTER_LINEAR
     resized = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=how), np.uint8)
-    parts: list[Detections] = []
+    parts: list[CountedObjects] = []
     for tile in tiles_of(size[0], size[1], side, overlap):
         x0, y0, x1, y1 = tile.box
-        detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).placed(1.0, x0, y0)
-        x, y = detections.centres.T
-        left, top, right, bottom = tile.core
+        detections = detect(np.ascontiguousarray(resized[y0:y1, x0:x1])).scaled(1.0, x0, y0)
         # Boxes may extend beyond the picture; a centre outside it belongs to the nearest tile.
-        x, y = np.clip(x, 0, size[0] - 1e-6), np.clip(y, 0, size[1] - 1e-6)
-        parts.append(detections.chosen((x >= left) & (x < right) & (y >= top) & (y < bottom)))
-    detections = drop_duplicates(join_detections(parts))
+        inside = np.clip(detections.centres, 0, np.array(size) - 1e-6)
+        parts.append(replace(detections, centres=inside).centred_in(tile.core))
+    detections = drop_duplicates(join_objects(parts))
     ratio = np.array([width / size[0], height / size[1]] * 2)
     boxes = np.clip(detections.boxes * ratio, 0, [width, height, width, height])
-    return Detections(boxes, detections.scores, detections.classes)
+    return objects_in_boxes(boxes, detections.scores, detections.classes)
 
 
 TILE_PX = 416
@@ -243,7 +200,7 @@ class FruitNet:
     info: FruitNetInfo
     session: Any
 
-    def detect(self, pixels: NDArray[np.uint8]) -> Detections:
+    def detect(self, pixels: NDArray[np.uint8]) -> CountedObjects:
         """Detect fruits of all kinds in a tile, uint8 (rows, columns, 3), at the net's scale."""
         height, width = pixels.shape[:2]
         rows, columns = (-(-side // _MULTIPLE) * _MULTIPLE for side in (height, width))
@@ -254,8 +211,7 @@ class FruitNet:
         except Exception as error:  # ONNX Runtime raises its own exception types
             raise unusable_weights(_WHAT, "cannot be run", _HINT) from error
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
-        x, y = detections.centres.T
-        return detections.chosen((x < width) & (y < height))
+        return detections.centred_in((-np.inf, -np.inf, width, height))
 
     def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
         """Return the interval of about 95 % of true counts, from errors on photographs outside the training set."""
@@ -277,7 +233,7 @@ def read_fruit_net(description: Path) -> FruitNet:
 
 def find_fruit(
     net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
-) -> tuple[Detections, tuple[float, ...]]:
+) -> tuple[CountedObjects, tuple[float, ...]]:
     """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales searched.
 
     Without an expected size, pictures larger than an orchard tile are also searched at coarser scales, in steps of two,
@@ -298,6 +254,7 @@ def find_fruit(
     most = math.sqrt(_MOST_PX / area)
     scales = sorted({min(scale, most) for scale in scales}, reverse=True)
     parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
-    detections = drop_duplicates(join_detections(parts)) if len(parts) > 1 else parts[0] if parts else NO_DETECTIONS
+    detections = drop_duplicates(join_objects(parts)) if len(parts) > 1 else parts[0]
+    assert detections.classes is not None
     matches_target = np.isin(detections.classes, [net.info.classes.index(fruit) for fruit in fruits])
     return detections.chosen(matches_target), tuple(scales)

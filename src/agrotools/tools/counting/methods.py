@@ -5,8 +5,8 @@ approximated by the difference of two Gaussians (Marr and Hildreth 1980).
 """
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from functools import partial
 from typing import NamedTuple
 
 import cv2
@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.tools.counting.count_objects import FruitName, colour_direction
-from agrotools.tools.counting.fruit_net import FruitNet, find_fruit, load_fruit_net
-from agrotools.vision import Box
+from agrotools.tools.counting.fruit_net import find_fruit, load_fruit_net
+from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.vegetation import otsu_threshold
 
@@ -35,50 +35,6 @@ _MERGED = 1.7
 """Area of a component, in typical plants, above which it may consist of several touching plants."""
 _SURE, _SURE_GIVEN = 0.25, 0.6
 """Share of the width of a typical plant, estimated or given, from which an object has the full score."""
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, eq=False)
-class CountedObjects:
-    """Counted objects: arrays of equal length, best first, in pixels of the picture.
-
-    ``boxes``: (n, 4), x0, y0, x1, y1. ``centres``: (n, 2), x, y. ``diameters``: (n,). ``scores``: (n,), 0 to 1.
-    ``heights_m``: (n,) for crowns in a height model. ``round_marks``: True to mark objects by circles, not boxes.
-    """
-
-    boxes: Floats
-    centres: Floats
-    diameters: Floats
-    scores: Floats
-    heights_m: Floats | None = None
-    round_marks: bool = False
-    interval_of: Callable[[int], tuple[float, float]] | None = None
-    """Function from a count to the interval with about 95 % of true counts; None if count errors are unknown."""
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-    def chosen(self, keep: NDArray[np.bool_]) -> "CountedObjects":
-        return replace(
-            self,
-            boxes=self.boxes[keep],
-            centres=self.centres[keep],
-            diameters=self.diameters[keep],
-            scores=self.scores[keep],
-            heights_m=None if self.heights_m is None else self.heights_m[keep],
-        )
-
-    def centred_in(self, box: Box) -> "CountedObjects":
-        """Return the objects with their centre in a box, so that the parts of a picture add up to the whole."""
-        x, y = self.centres.T
-        return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
-
-
-def objects_in_boxes(boxes: Floats, scores: Floats) -> CountedObjects:
-    """Convert a model's boxes (n, 4) in pixels and scores (n,), best first, to objects."""
-    sizes = boxes[:, 2:] - boxes[:, :2]
-    # The diameter is that of the circle with the area of an ellipse in the box.
-    return CountedObjects(boxes, boxes[:, :2] + sizes / 2, np.sqrt(sizes.prod(axis=1)), scores)
 
 
 def crowns_in_colours(pixels: NDArray[np.uint8], gsd_m: float | None, expected_size_px: float | None) -> CountedObjects:
@@ -128,7 +84,7 @@ def plants_on_soil(mask: NDArray[np.bool_], expected_size_px: float | None) -> C
     """
     parts = _components(mask, 0)
     if not len(parts[0]):
-        return _no_objects()
+        return no_objects()
     areas = parts[0][:, cv2.CC_STAT_AREA]
     typical = expected_size_px**2 * math.pi / 4 if expected_size_px else _weighted_median(areas)
     width = 2 * math.sqrt(typical / math.pi)
@@ -163,7 +119,6 @@ def fruit_by_net(
     detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.thresholds[name].count for name in net.info.classes])
     scores = _rescale_scores(_DEFAULT_SCORE, detections.scores, least[detections.classes])
-    sizes = detections.boxes[:, 2:] - detections.boxes[:, :2]
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
     flags: list[str] = []
     if len(scales) > 1:
@@ -173,22 +128,9 @@ def fruit_by_net(
     if weak:
         flags.append("weak_detector")
         notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
-    order = np.argsort(-scores, kind="stable")
-    return CountedObjects(
-        detections.boxes[order],
-        detections.centres[order],
-        np.sqrt(sizes.prod(axis=1))[order],
-        scores[order],
-        interval_of=_interval_of(net, fruits),
-        notes=tuple(notes),
-        flags=tuple(flags),
-    )
-
-
-def _interval_of(net: FruitNet, fruits: tuple[FruitName, ...]) -> Callable[[int], tuple[float, float]] | None:
-    if len(fruits) != 1:
-        return None
-    return lambda count: net.count_interval(fruits[0], count)
+    interval_of = partial(net.count_interval, fruits[0]) if len(fruits) == 1 else None
+    objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
+    return objects.chosen(np.argsort(-scores, kind="stable"))
 
 
 def _rescale_scores(place: float, scores: Floats, least: Floats) -> Floats:
@@ -219,7 +161,7 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
     notes = ("fruit is what differs from its surroundings by colour, towards red or orange",)
     weak = ("pale_fruit_possible", "low_reliability_fruit_colour")
     if not radii.size:
-        return replace(_no_objects(), notes=notes, flags=weak)
+        return replace(no_objects(), notes=notes, flags=weak)
     width = expected_size_px or 2 * float(np.percentile(radii, 95))
     smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
     reach = max(1, round(0.3 * width))
@@ -268,10 +210,6 @@ def _round_components(
     boxes = np.concatenate([centres - half, centres + half], axis=1)
     boxes = np.clip(boxes, 0, [shape[1], shape[0], shape[1], shape[0]])
     return CountedObjects(boxes, centres, diameters, scores, round_marks=True, notes=notes, flags=flags)
-
-
-def _no_objects() -> CountedObjects:
-    return CountedObjects(np.empty((0, 4)), np.empty((0, 2)), np.empty(0), np.empty(0))
 
 
 def _components(mask: NDArray[np.bool_], gap: int) -> tuple[NDArray[np.int32], Floats, NDArray[np.int32]]:

@@ -1,7 +1,9 @@
-"""Result of counting, with its overlay and table."""
+"""Objects in a picture, and the result of counting them, with its overlay and table."""
 
 import io
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,17 +13,81 @@ from agrotools.tools.counting.count_objects import Detector, ObjectCount
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
 
-if TYPE_CHECKING:
-    from agrotools.tools.counting.methods import CountedObjects
-
 MOST_LISTED = 300
 """Largest number of objects in a result; the table holds all."""
 _SMALLEST_SIDE = 960
 """Approximate side, pixels, to which smaller pictures are enlarged, so that marks do not hide the objects."""
 
 
+Floats = NDArray[np.float64]
+_PER_OBJECT = ("boxes", "centres", "diameters", "scores", "heights_m", "classes")
+
+
+@dataclass(frozen=True, eq=False)
+class CountedObjects:
+    """Objects in a picture: arrays of equal length, best first, in pixels.
+
+    ``boxes``: (n, 4), x0, y0, x1, y1. ``centres``: (n, 2), x, y; for crowns in a height model the tops. ``diameters``:
+    (n,). ``scores``: (n,), 0 to 1. ``heights_m``: (n,), crowns in a height model only. ``classes``: (n,), nets only.
+    ``round_marks``: True to mark objects by circles, not boxes.
+    """
+
+    boxes: Floats
+    centres: Floats
+    diameters: Floats
+    scores: Floats
+    heights_m: Floats | None = None
+    classes: NDArray[np.int64] | None = None
+    round_marks: bool = False
+    interval_of: Callable[[int], tuple[float, float]] | None = None
+    """Function from a count to the interval with about 95 % of true counts; None if count errors are unknown."""
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.scores)
+
+    def chosen(self, keep: NDArray[np.bool_] | NDArray[np.intp]) -> "CountedObjects":
+        arrays = {name: getattr(self, name) for name in _PER_OBJECT}
+        return replace(self, **{name: values[keep] for name, values in arrays.items() if values is not None})
+
+    def scaled(self, factor: float, x: float = 0.0, y: float = 0.0) -> "CountedObjects":
+        """Return the objects in pixels ``factor`` times as small, shifted by x, y in these pixels."""
+        corner = np.array([x, y])
+        boxes, centres = self.boxes * factor + np.tile(corner, 2), self.centres * factor + corner
+        return replace(self, boxes=boxes, centres=centres, diameters=self.diameters * factor)
+
+    def centred_in(self, box: Sequence[float]) -> "CountedObjects":
+        """Return the objects with their centre in a box, so that the parts of a picture add up to the whole."""
+        x, y = self.centres.T
+        return self.chosen((x >= box[0]) & (x < box[2]) & (y >= box[1]) & (y < box[3]))
+
+
+def objects_in_boxes(boxes: Floats, scores: Floats, classes: NDArray[np.int64] | None = None) -> CountedObjects:
+    """Return the objects of boxes (n, 4) in pixels with scores (n,).
+
+    The diameter is that of the circle with the area of an ellipse in the box.
+    """
+    sizes = np.sqrt(np.maximum(boxes[:, 2:] - boxes[:, :2], 0).prod(axis=1))
+    return CountedObjects(boxes, (boxes[:, :2] + boxes[:, 2:]) / 2, sizes, scores, classes=classes)
+
+
+def no_objects() -> CountedObjects:
+    return CountedObjects(np.empty((0, 4)), np.empty((0, 2)), np.empty(0), np.empty(0))
+
+
+def join_objects(parts: Sequence[CountedObjects]) -> CountedObjects:
+    """Join the arrays of at least one set of objects, best first, equal ones by height and in reading order."""
+    arrays = {name: [getattr(part, name) for part in parts] for name in _PER_OBJECT}
+    joined: dict[str, Any] = {name: np.concatenate(rows) for name, rows in arrays.items() if rows[0] is not None}
+    joint = CountedObjects(**joined)
+    falling = (-joint.scores,) if joint.heights_m is None else (-joint.heights_m, -joint.scores)
+    x, y = joint.centres.T if joint.classes is None else joint.boxes[:, :2].T
+    return joint.chosen(np.lexsort((x, y, *falling)))
+
+
 def count_result(
-    objects: "CountedObjects",
+    objects: CountedObjects,
     mode: Detector,
     target: str,
     *,
@@ -42,7 +108,7 @@ def count_result(
         region: the counted part, in pixels of the analysed picture.
         measured_px: number of its pixels with data.
     """
-    count = len(objects.scores)
+    count = len(objects)
     listed = objects.chosen(np.arange(count) < MOST_LISTED)
     more: list[str] = [] if gsd_m is not None else ["no_scale"]
     if return_boxes and count > MOST_LISTED:
@@ -50,14 +116,13 @@ def count_result(
         notes = (*notes, f"the {MOST_LISTED} best of {count} objects are listed; the table has all")
     area_ha = None if gsd_m is None else measured_px * gsd_m**2 / 10_000
     size = float(np.median(objects.diameters)) if count else None
-    tall = objects.heights_m is not None and count > 0
     return ObjectCount(
         count=count,
         count_interval=None if objects.interval_of is None else objects.interval_of(count),
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,
-        median_height_m=float(np.median(objects.heights_m)) if tall and objects.heights_m is not None else None,
+        median_height_m=float(np.median(objects.heights_m)) if count and objects.heights_m is not None else None,
         boxes=tuple((x0, y0, x1, y1) for x0, y0, x1, y1 in listed.boxes.tolist()) if return_boxes else None,
         centres=tuple((x, y) for x, y in listed.centres.tolist()) if return_boxes else None,
         scores=tuple(listed.scores.tolist()) if return_boxes else None,
@@ -70,19 +135,18 @@ def count_result(
     )
 
 
-def _table(objects: "CountedObjects") -> bytes:
-    out = io.StringIO()
-    out.write("x_px,y_px,x0,y0,x1,y1,diameter_px,score" + (",height_m" if objects.heights_m is not None else "") + "\n")
-    columns = [objects.centres, objects.boxes, objects.diameters[:, None], objects.scores[:, None]]
+def _table(objects: CountedObjects) -> bytes:
+    header = "x_px,y_px,x0,y0,x1,y1,diameter_px,score"
+    columns = [objects.centres, objects.boxes, objects.diameters, objects.scores]
     if objects.heights_m is not None:
-        columns.append(objects.heights_m[:, None])
-    for row in np.concatenate(columns, axis=1).tolist():
-        out.write(",".join(f"{value:.6g}" for value in row) + "\n")
+        header, columns = f"{header},height_m", [*columns, objects.heights_m]
+    out = io.StringIO()
+    np.savetxt(out, np.column_stack(columns), "%.6g", ",", header=header, comments="")
     return out.getvalue().encode()
 
 
 def _overlay(
-    objects: "CountedObjects",
+    objects: CountedObjects,
     mode: Detector,
     target: str,
     shown: NDArray[np.uint8],
@@ -95,19 +159,16 @@ def _overlay(
     enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []
-    for centre, box, diameter in zip(
-        (objects.centres * per_px).tolist(),
-        (objects.boxes * per_px).tolist(),
-        (objects.diameters * per_px).tolist(),
-        strict=True,
-    ):
+    drawn = objects.scaled(per_px)
+    rows = np.column_stack([drawn.centres, drawn.diameters, drawn.boxes]).tolist()
+    for x, y, diameter, *box in rows:
         if mode == "crown_chm":
-            marks.append(Mark(ORANGE, circle=(centre[0], centre[1], max(1.0 / enlarge, diameter / 12))))
+            marks.append(Mark(ORANGE, circle=(x, y, max(1.0 / enlarge, diameter / 12))))
         if objects.round_marks:
-            marks.append(Mark(colour, circle=(centre[0], centre[1], diameter / 2)))
+            marks.append(Mark(colour, circle=(x, y, diameter / 2)))
         else:
             marks.append(Mark(colour, box=(box[0], box[1], box[2], box[3])))
-    what = f"{len(objects.scores)} x {target} ({mode})"
+    what = f"{len(objects)} x {target} ({mode})"
     legend = [(colour, "found")]
     if mode == "crown_chm":
         legend = [(SKY_BLUE, "crown"), (ORANGE, "top")]

@@ -49,7 +49,7 @@ def rgb(colour: str, argument: str) -> Rgb:
     except ValueError:
         raise ToolError(
             "invalid_argument",
-            f"{colour[:40]!r} is no colour",
+            f"{colour[:40]!r} is not a colour",
             argument=argument,
             hint="use a name such as red, white or blue, or #rrggbb",
         ) from None
@@ -205,7 +205,7 @@ def _corner(position: str, size: tuple[int, int], width: float, height: float) -
     if point is None:
         raise ToolError(
             "invalid_argument",
-            f"{position[:40]!r} is no position",
+            f"{position[:40]!r} is not a position",
             argument="position",
             hint="write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top",
         )

@@ -289,7 +289,7 @@ def solve_equations(
         if _NO_EQUATION.search(equation):
             raise ToolError(
                 "invalid_argument",
-                f"{equation[:60]!r} is no equation",
+                f"{equation[:60]!r} is not an equation",
                 argument="equations",
                 hint="write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code",
             )

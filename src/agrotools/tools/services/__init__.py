@@ -139,7 +139,7 @@ def check_service(backend: str) -> None:
     elif backend.startswith(IMAGES):
         images_endpoint()
     elif backend != SANDBOX:  # the first call that needs the sandbox reports if it is missing
-        raise UsageError(f"{backend!r} is no service on the network")
+        raise UsageError(f"{backend!r} is not a network service")
 
 
 async def answer(request: ServiceRequest) -> dict[str, Any]:
@@ -162,4 +162,4 @@ async def answer(request: ServiceRequest) -> dict[str, Any]:
         from agrotools.tools.services.web import draw
 
         return await draw(request.service.removeprefix(IMAGES), request.body["prompt"], request.pictures)
-    raise UsageError(f"{request.service!r} is no service on the network")
+    raise UsageError(f"{request.service!r} is not a network service")

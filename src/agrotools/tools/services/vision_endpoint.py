@@ -142,7 +142,7 @@ def _is_about_form(error: InfrastructureError | UsageError) -> bool:
 def _text_of(completion: Completion, name: str) -> str:
     match completion.finish_reason:
         case "timeout":
-            raise ToolError("timeout", f"the model {name} did not reply in time", hint="a smaller region may do")
+            raise ToolError("timeout", f"the model {name} did not reply in time", hint="try a smaller region")
         case "context":
             raise ToolError(
                 "limit", f"the picture does not fit into the context of {name}", hint="use a smaller region"
@@ -151,7 +151,7 @@ def _text_of(completion: Completion, name: str) -> str:
             raise ToolError(
                 "backend_unavailable",
                 f"the endpoint of {name} refuses to answer about this picture",
-                hint="another region or question may do",
+                hint="try another region or question",
             )
         case _:
             return completion.text or (completion.tool_calls[0].arguments if completion.tool_calls else "")

@@ -68,7 +68,9 @@ def checked_url(url: str, variable: str) -> str:
     except ValueError:
         parts, usable = urlsplit(""), False
     if not usable or not url.isprintable():
-        raise UsageError(f"{variable} holds no HTTP address", hint="it must look like https://search.example.org")
+        raise UsageError(
+            f"{variable} does not hold an HTTP address", hint="it must look like https://search.example.org"
+        )
     if parts.username or parts.password or parts.query:
         raise UsageError(
             f"the address in {variable} holds a user name, a password or a query",
@@ -140,15 +142,15 @@ async def exchange(
                 waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
                 raise InfrastructureError(
                     f"no reply from {endpoint.name} after {attempt} attempts: {fault}{waits}",
-                    hint="is it up, and its address right? Ask again later, or choose another back-end",
+                    hint="check that it is running and its address, or choose another back-end",
                 )
             waited_s += wait_s
             await asyncio.sleep(wait_s)
 
 
-def unknown_form(endpoint: Endpoint, hint: str = "is its address right?") -> InfrastructureError:
+def unknown_form(endpoint: Endpoint, hint: str = "check the address") -> InfrastructureError:
     """Return the error for a reply in an unknown form."""
-    return InfrastructureError(f"{endpoint.name} replied in no form that is known", hint=hint)
+    return InfrastructureError(f"{endpoint.name} sent a reply of an unknown form", hint=hint)
 
 
 async def _read(response: aiohttp.ClientResponse, service: str) -> bytes:
@@ -171,7 +173,7 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
     if status in (404, 405) or 300 <= status < 400:
         raise UsageError(f"{name} is not at that address: {fault}", hint="check the address, redirects included")
     if status < 500 and status not in (408, 409, 425, 429):
-        raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="another wording may do")
+        raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording")
 
 
 def _message_in(body: bytes) -> str:
@@ -331,7 +333,7 @@ def find_recorded(place: str, query: str, k: int) -> dict[str, Any] | None:
         except ValidationError as error:
             if number == len(lines):  # incomplete: a complete file ends with an empty line
                 break
-            raise ValueError(f"line {number} is no recorded search") from error
+            raise ValueError(f"line {number} is not a recorded search") from error
         if query_key(entry.query) == query_key(query) and (entry.k >= k or best is None or best.k < k):
             best = entry
     if best is None:
@@ -361,7 +363,7 @@ def images_endpoint() -> Endpoint:
         key = ""  # never send a vendor's key to another server by default
     elif not _is_key(key):
         raise UsageError(
-            f"the environment variable {variable} holds no API key", hint="it must hold the key for images"
+            f"the environment variable {variable} does not hold an API key", hint="it must hold the key for images"
         )
     return Endpoint("the images endpoint", url, key, variable)
 
