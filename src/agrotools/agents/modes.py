@@ -8,7 +8,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
@@ -29,6 +28,7 @@ from agrotools.core import (
     SampleView,
     Step,
     ToolCall,
+    ToolOutcome,
     ToolSpec,
     Trajectory,
     Unparseable,
@@ -74,30 +74,7 @@ class ModelAgent(Policy, Protocol):
         ...
 
 
-class Outcome(Protocol):
-    """Outcome of a call, e.g. ``agrotools.tools.execution.ToolOutcome``."""
-
-    @property
-    def observation(self) -> Observation: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def cached(self) -> bool: ...
-    @property
-    def recorded(self) -> bool: ...
-
-
-CallTool = Callable[[ToolCall], Awaitable[Outcome]]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Outcome of a call that is not passed to a tool."""
-
-    observation: Observation
-    seconds: float = 0.0
-    cached: bool = False
-    recorded: bool = False
+CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 
 
 async def run_end_to_end(
@@ -161,7 +138,7 @@ def _unparseable_step(turn: int, action: Unparseable) -> Step:
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
     steps: list[Step] = []
     for index, call in enumerate(action.calls):
-        outcome = await call_tool(call) if action.refused is None else Refusal(Observation(error=action.refused))
+        outcome = await call_tool(call) if action.refused is None else ToolOutcome(Observation(error=action.refused))
         steps.append(
             Step(
                 turn=turn,
@@ -289,11 +266,11 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
     return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
 
 
-async def _refuse(call: ToolCall) -> Refusal:
+async def _refuse(call: ToolCall) -> ToolOutcome:
     error = ErrorInfo(
         kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
     )
-    return Refusal(Observation(error=error))
+    return ToolOutcome(Observation(error=error))
 
 
 async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
@@ -305,8 +282,8 @@ async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
     return await run_end_to_end(policy, view, _refuse_single_shot, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
 
 
-async def _refuse_single_shot(_call: ToolCall) -> Refusal:
-    return Refusal(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))
+async def _refuse_single_shot(_call: ToolCall) -> ToolOutcome:
+    return ToolOutcome(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))
 
 
 T = TypeVar("T")
