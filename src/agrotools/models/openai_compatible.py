@@ -6,7 +6,8 @@ refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not 
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
@@ -236,43 +237,43 @@ class OpenAICompatibleModel:
 
     async def _admission(self, tokens: int, alone: bool) -> bool:
         """Take one slot, or all if ``alone``, and wait for the rate limit; return True if it held the request back."""
-        stats = self.stats
         if alone:
             # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
             while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
                 await self._sleep(_LOOKS_AGAIN_S, False)
         elif not self.limit.try_acquire():
-            stats.waiting += 1
-            try:
+            with self._waiting():
                 await self.limit.acquire()
-            finally:
-                stats.waiting -= 1
         if self._rate.try_admit(tokens):
             return False
-        stats.waiting += 1
-        stats.rate_limit_waits += 1
         try:
-            await self._rate.admit(tokens)
+            with self._waiting(rate_limited=True):
+                await self._rate.admit(tokens)
         except BaseException:
             self.limit.release()
             raise
-        finally:
-            stats.waiting -= 1
-            stats.rate_limit_waits -= 1
         return True
 
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
-        self.stats.waiting += 1
-        self.stats.retry_waits += 1
-        self.stats.rate_limit_waits += rate_limited
-        try:
+        with self._waiting(rate_limited=rate_limited, retries=True):
             ends_at = asyncio.get_running_loop().time() + wait_s
             while not self.stats.stopping and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(min(remaining_s, _LOOKS_FOR_STOP_S))
+
+    @contextmanager
+    def _waiting(self, *, rate_limited: bool = False, retries: bool = False) -> Generator[None]:
+        """Count one more waiting request while the block runs."""
+
+        def count(by: int) -> None:
+            self.stats.waiting += by
+            self.stats.rate_limit_waits += by * rate_limited
+            self.stats.retry_waits += by * retries
+
+        count(1)
+        try:
+            yield
         finally:
-            self.stats.waiting -= 1
-            self.stats.retry_waits -= 1
-            self.stats.rate_limit_waits -= rate_limited
+            count(-1)
 
     async def _attempt(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
