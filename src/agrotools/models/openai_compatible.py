@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import Collection, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
@@ -46,7 +47,6 @@ from agrotools.models.timeouts import (
     Fault,
     GivenUp,
     Tries,
-    UnclearTimeout,
     backoff_s,
     hint_after,
 )
@@ -140,7 +140,7 @@ class OpenAICompatibleModel:
                     return tries.ended("context", message)
                 outcome = Fault(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
-            if isinstance(outcome, UnclearTimeout):
+            if isinstance(outcome, GivenUp):
                 self._count_timeout(outcome, tries)
                 self.stats.retries += 1
                 continue
@@ -158,7 +158,7 @@ class OpenAICompatibleModel:
 
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout | Rejection:
+    ) -> Completion | Fault | GivenUp | Rejection:
         """Make one attempt when its turn has come; fail without an attempt while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
@@ -189,7 +189,7 @@ class OpenAICompatibleModel:
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
             # Time-outs have a separate budget, and waits caused by our own limits do not count.
             tries.spent_s -= self._wire.timeout_s
-        timed_out = isinstance(outcome, UnclearTimeout) or getattr(outcome, "finish_reason", "") == "timeout"
+        timed_out = isinstance(outcome, GivenUp) or getattr(outcome, "finish_reason", "") == "timeout"
         self._timeouts_alone += tries.next_alone and timed_out
         return outcome
 
@@ -210,7 +210,7 @@ class OpenAICompatibleModel:
             self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
-    def _count_timeout(self, timeout: UnclearTimeout, tries: Tries) -> None:
+    def _count_timeout(self, timeout: GivenUp, tries: Tries) -> None:
         """Record a time-out and decide whether the next attempt is sent alone.
 
         Raises:
@@ -277,7 +277,7 @@ class OpenAICompatibleModel:
 
     async def _attempt(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout | Rejection:
+    ) -> Completion | Fault | GivenUp | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
@@ -327,7 +327,7 @@ class OpenAICompatibleModel:
 
     async def _classify_timeout(
         self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout:
+    ) -> Completion | Fault | GivenUp:
         """Classify a time-out: caused by the model (completion) or the endpoint (fault), or not clear yet."""
         if not given_up.alone:
             self._overloaded(given_up.sent.at, most=max(1, given_up.replies // 2))
@@ -336,7 +336,7 @@ class OpenAICompatibleModel:
         doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
         tries.proved += not doubt
         if tries.proved < PROOFS:
-            return UnclearTimeout(doubt or "only once so", given_up.alone, given_up.exceptional)
+            return replace(given_up, doubt=doubt or "only once so")
         return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
 
     async def _probe_endpoint(self, settings: ModelSettings) -> bool:
