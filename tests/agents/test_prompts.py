@@ -48,26 +48,8 @@ def test_every_template_is_used_and_none_is_missing() -> None:
         if file.suffix in (".py", ".j2")
     )
     assert names
-    used = [(f'render("{name}"', f'fill("{name}"', f'include "{name}.j2"') for name in names]
+    used = [(f'render("{name}"', f'include "{name}.j2"') for name in names]
     assert all(any(form in source for form in forms) for forms in used)
-
-
-@pytest.mark.parametrize(
-    ("name", "values"),
-    [
-        ("question", {"query": HOSTILE, "answer_form": "answer_form: \0query\0"}),
-        ("question", {"answer_form": " \n", "query": ""}),
-        ("observation", {"data": HOSTILE}),
-        ("repair", {"reason": HOSTILE}),
-    ],
-)
-def test_filling_a_template_gives_what_rendering_gives(name: str, values: dict[str, str]) -> None:
-    assert prompts.fill(name, **values) == render(name, **values)
-
-
-def test_a_template_that_does_more_than_put_values_in_cannot_be_filled() -> None:
-    with pytest.raises(ValueError, match="does more"):
-        prompts.fill("files", count="1")
 
 
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])

@@ -116,11 +116,12 @@ def test_numbers_with_and_without_unit_are_told_with_their_rows(photos):
     ("column", "cell", "says"),
     [
         (Column(column="v", ask="severity", unit="%"), "120", "above 100"),
-        (Column(column="v", ask="severity", unit="%"), "12 mm", "measures something else"),
+        (Column(column="v", ask="severity", unit="%"), "12 mm", "cannot be converted"),
         (Column(column="v", ask="severity", unit="%"), "12 apples", "where a unit is expected"),
         (Column(column="v", ask="count", target="apple"), "3.5", "not a whole number"),
         (Column(column="v", ask="count", target="apple"), "3 cm", "is in cm"),
         (Column(column="v", ask="count", target="apple"), "-3", "below 0"),
+        (Column(column="v", ask="count", target="apple"), "1e400", "too large"),
         (Column(column="v", ask="diseased", yes_means="it is ill"), "perhaps", "neither yes nor no"),
         (Column(column="v", ask="disease"), "<script>alert(1)</script>", "HTML"),
     ],

@@ -76,7 +76,7 @@ def test_the_options_of_an_evaluation_are_grouped() -> None:
     text = CliRunner().invoke(app, ["eval", "--help"]).stdout
     panels = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert panels[:2] == ["Arguments:", "Options:"]
-    assert {"Model and endpoint:", "Samples:", "Speed and cost:", "Judges:", "Output:"} < set(panels)
+    assert {"Model and endpoint:", "Samples:", "Speed and cost:", "Judges:"} < set(panels)
 
 
 def _run_calculate(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, error: OSError, *, in_keeping: bool) -> str:

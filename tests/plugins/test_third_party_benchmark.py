@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 import agrotools
+from support.command import run_command
 
 pytestmark = pytest.mark.slow
 HERE = Path(__file__).parent
@@ -65,7 +66,9 @@ def test_it_is_listed_and_its_counts_are_checked(python: Path, tmp_path: Path) -
     assert json.loads(checked.stdout)["counts"][0]["here"] == 3, checked.stderr
 
 
-def test_its_slot_scorer_metric_tool_and_report_are_used(python: Path, tmp_path: Path) -> None:
+def test_its_slot_scorer_metric_tool_and_report_are_used_and_without_it_its_run_is_refused(
+    python: Path, tmp_path: Path
+) -> None:
     done = ran(python, tmp_path, "eval", "ripeness", "-m", "baseline:oracle", "--out", "run")
     assert done.returncode == 0, done.stderr
     shown = " ".join(done.stdout.split())
@@ -77,6 +80,11 @@ def test_its_slot_scorer_metric_tool_and_report_are_used(python: Path, tmp_path:
     assert "agrotools.fas" not in metrics
     assert "Ripeness of tomatoes" in (tmp_path / "run" / "report.html").read_text(encoding="utf-8")
 
+    alone = run_command("score", tmp_path / "run")  # in this process, where the package is not installed
+    assert alone.returncode != 0
+    assert "ripeness_grade" in alone.stderr
+    assert "plug-in" in alone.stderr
+
 
 def test_its_protocol_asks_a_model(python: Path, tmp_path: Path) -> None:
     (tmp_path / "script.json").write_text(json.dumps(["3"]), encoding="utf-8")
@@ -86,14 +94,3 @@ def test_its_protocol_asks_a_model(python: Path, tmp_path: Path) -> None:
     (summary,) = json.loads(done.stdout)
     assert summary["modes"]["no-tool"]["metrics"]["ripeness.grade"]["overall"]["value"] == pytest.approx(1 / 3)
     assert summary["protocol"] == "one-word"
-
-
-def test_without_the_package_its_run_is_refused_with_what_is_missing(python: Path, tmp_path: Path) -> None:
-    done = ran(python, tmp_path, "eval", "ripeness", "-m", "baseline:oracle", "--out", "run")
-    assert done.returncode == 0, done.stderr
-    alone = subprocess.run(
-        [sys.executable, "-m", "agrotools", "score", str(tmp_path / "run")], capture_output=True, text=True, check=False
-    )
-    assert alone.returncode != 0
-    assert "ripeness_grade" in alone.stderr
-    assert "plug-in" in alone.stderr

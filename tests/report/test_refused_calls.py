@@ -44,6 +44,6 @@ def test_the_page_says_what_was_refused_and_why(tmp_path: Path):
         encoding="utf-8"
     )
     assert page.count("<dt>rejected</dt>") == 2
-    assert "<dd>Telescope is no name of a tool</dd>" in page
+    assert ">Telescope is no name of a tool</dd>" in page
     assert "unknown arguments: [&#39;wrong&#39;]" in page
     assert page.count("rejected, tool not run") == 1

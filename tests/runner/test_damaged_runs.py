@@ -11,12 +11,10 @@ from pathlib import Path
 import pytest
 
 from agrotools.runner.store import RunLock
+from support.command import run_command
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.slow
-
-AGROTOOLS = [sys.executable, "-m", "agrotools"]
-EVAL = [*AGROTOOLS, "eval", "benchmark", "-m", "baseline:prior"]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +26,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def evaluated(folder: Path, run: str, before: Callable[[], None] | None = None) -> subprocess.CompletedProcess[str]:
+def evaluated(folder: Path, run: str) -> subprocess.CompletedProcess[str]:
+    return run_command("eval", "benchmark", "-m", "baseline:prior", "--out", run, cwd=folder)
+
+
+def evaluated_beside(
+    folder: Path, run: str, before: Callable[[], None] | None = None
+) -> subprocess.CompletedProcess[str]:
+    """The same command as a process of its own, in which ``before`` is called first."""
+    command = [sys.executable, "-m", "agrotools", "eval", "benchmark", "-m", "baseline:prior", "--out", run]
     return subprocess.run(
-        [*EVAL, "--out", run], cwd=folder, capture_output=True, text=True, check=False, timeout=120, preexec_fn=before
+        command, cwd=folder, capture_output=True, text=True, check=False, timeout=120, preexec_fn=before
     )
 
 
@@ -54,7 +60,7 @@ def test_a_disk_that_is_full_stops_the_run_and_the_same_command_goes_on(folder: 
     def small_files() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, 30_000))
 
-    stopped = refused(evaluated(folder, "full", small_files))
+    stopped = refused(evaluated_beside(folder, "full", small_files))
     assert "cannot write to the run folder full: File too large" in stopped
     content = (folder / "full" / "records.jsonl").read_bytes()
     assert content.endswith(b"\n")
@@ -85,8 +91,7 @@ def test_scoring_a_damaged_run_names_the_line_instead_of_leaving_it_out_in_silen
     assert evaluated(folder, "scored").returncode == 0
     path = folder / "scored" / "records.jsonl"
     path.write_bytes(b"\0" * 512 + b"\n" + path.read_bytes())
-    score = [*AGROTOOLS, "score", "scored"]
-    done = subprocess.run(score, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    done = run_command("score", "scored", cwd=folder)
     assert "1 line cannot be read" in done.stderr
     assert "line 1: zero bytes" in done.stderr
     assert "Traceback" not in done.stderr
@@ -95,7 +100,7 @@ def test_scoring_a_damaged_run_names_the_line_instead_of_leaving_it_out_in_silen
 def test_a_second_command_on_a_run_is_refused_with_the_pid_of_the_first(folder: Path):
     (folder / "held").mkdir()
     lock = RunLock(folder / "held")
-    assert f"the run held is in use by process {os.getpid()}" in refused(evaluated(folder, "held"))
+    assert f"the run held is in use by process {os.getpid()}" in refused(evaluated_beside(folder, "held"))
     lock.close()
 
 

@@ -11,14 +11,16 @@ from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from support.plain_sample import plain_sample
+from support.quick import shorten_waits
 from support.slow_server import Hung, HungFor, Queue, Shared, Slowing, SlowServer, Work, slow_server
 
 SAMPLES = 30
 
 
 @pytest.fixture(autouse=True)
-def _key(monkeypatch: pytest.MonkeyPatch) -> None:
+def _quick(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "x")
+    shorten_waits(monkeypatch)
 
 
 def run(
@@ -37,7 +39,7 @@ def run(
     with slow_server(work) as server:
         config = EvalConfig(
             benchmark=str(benchmark), model="m", base_url=server.base_url, mode="no-tool", out=folder / "run",
-            **{"timeout_s": 1.0, "concurrency": 32, **settings},  # pyright: ignore[reportArgumentType]
+            **{"timeout_s": 0.6, "concurrency": 32, **settings},  # pyright: ignore[reportArgumentType]
         )  # fmt: skip
         with suppress(InfrastructureError):  # the endpoint is gone: the records say the same
             evaluate(config, io.StringIO())
@@ -52,21 +54,21 @@ def ends(records: dict[str, Record]) -> set[str]:
 def test_an_endpoint_that_answers_one_after_the_other_gets_fewer_requests_and_answers_all(
     tmp_path: Path, concurrency: int
 ) -> None:
-    records, server = run(tmp_path, Queue(service_s=0.1), concurrency=concurrency)
+    records, server = run(tmp_path, Queue(service_s=0.06), concurrency=concurrency)
     assert len(records) == SAMPLES
     assert ends(records) == {"answered"}
     assert server.times("weeds") < 3 * SAMPLES
 
 
 def test_an_endpoint_that_shares_its_time_among_all_is_not_taken_for_a_model_that_never_ends(tmp_path: Path) -> None:
-    records, _ = run(tmp_path, Shared(service_s=0.1), samples=40)
+    records, _ = run(tmp_path, Shared(service_s=0.06), samples=40)
     assert ends(records) <= {"answered", "invalid"}
     assert sum(record.invalid is None for record in records.values()) >= 30
 
 
 @pytest.mark.parametrize("answered", [0, 10])
 def test_an_engine_that_hangs_makes_records_invalid_and_ends_the_run(tmp_path: Path, answered: int) -> None:
-    records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.5)
+    records, server = run(tmp_path, Hung(answered=answered), timeout_s=0.3)
     assert ends(records) <= {"answered", "invalid"}
     # One answer went to the first contact.
     assert sum(record.invalid is None for record in records.values()) == max(0, answered - 1)
@@ -85,11 +87,11 @@ def test_a_reply_that_never_ends_for_some_questions_is_the_models_own(tmp_path: 
 
 
 def test_where_every_question_hangs_nothing_is_known_of_the_model(tmp_path: Path) -> None:
-    records, server = run(tmp_path, HungFor(), hang=12, samples=12, timeout_s=0.4)
+    records, server = run(tmp_path, HungFor(), hang=12, samples=12, timeout_s=0.3)
     assert ends(records) == {"invalid"}
     assert server.times("[hang]") < 24
 
 
 def test_an_endpoint_that_becomes_too_slow_for_the_time_out_makes_no_wrong_answer(tmp_path: Path) -> None:
-    records, _ = run(tmp_path, Slowing(service_s=0.02, more_s=0.05, probe_s=0.01), concurrency=4)
+    records, _ = run(tmp_path, Slowing(service_s=0.01, more_s=0.06, probe_s=0.01), samples=16, concurrency=4)
     assert ends(records) == {"answered", "invalid"}

@@ -171,7 +171,7 @@ def test_a_benchmark_runs_where_a_tool_of_it_is_not_installed(tmp_path: Path):
 
 @pytest.mark.slow
 def test_kill_9_of_a_recorded_run_then_the_same_command_gives_every_record_once(tmp_path: Path):
-    count = 800
+    count = 300
     benchmark, run = write_weighings(tmp_path / "benchmark", count), tmp_path / "run"
     command = ["eval", benchmark, "-m", "baseline:oracle", "--out", run, "--backend", "recorded"]
     records = run / "records.jsonl"

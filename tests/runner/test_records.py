@@ -207,15 +207,15 @@ print(count, resident_mb("VmHWM") - before)
 
 
 @pytest.mark.slow
-def test_a_hundred_thousand_records_are_read_in_little_memory(tmp_path: Path):
+def test_many_records_are_read_in_little_memory(tmp_path: Path):
     line = orjson.dumps(answered("SAMPLE", "weeds " * 420).model_dump(mode="json", by_alias=True)) + b"\n"
     assert len(line) > 3000
     with (tmp_path / "records.jsonl").open("wb") as file:
-        for number in range(100_000):
+        for number in range(30_000):
             file.write(line.replace(b"SAMPLE", b"sample-%06d" % number))
     done = subprocess.run(
         [sys.executable, "-c", READ_MANY, str(tmp_path), TESTS], check=True, capture_output=True, text=True
     )
     count, grown_mb = done.stdout.split()
-    assert int(count) == 100_000
-    assert float(grown_mb) < 40
+    assert int(count) == 30_000
+    assert float(grown_mb) < 20  # the file has 90 MB

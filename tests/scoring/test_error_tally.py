@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_single_shot, run_step_by_step
-from agrotools.agents.modes import Refusal
 from agrotools.agents.parsing import parse_output
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
@@ -30,6 +29,7 @@ from agrotools.core import (
     SampleView,
     Step,
     ToolCall,
+    ToolOutcome,
     Trajectory,
     Unparseable,
 )
@@ -80,8 +80,8 @@ def view(of: Sample) -> SampleView:
     )
 
 
-async def tool(call: ToolCall) -> Refusal:
-    return Refusal(SEEN)
+async def tool(call: ToolCall) -> ToolOutcome:
+    return ToolOutcome(SEEN)
 
 
 async def lagent_record(mode: Mode, replies: Sequence[str], name: str = "s1") -> Record:

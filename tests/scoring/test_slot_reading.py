@@ -135,6 +135,46 @@ def test_a_label_inside_a_longer_one_is_not_mentioned():
     assert [score_slot(slot, [whole, first], text).value for slot in (whole, first)] == [1, 1]
 
 
+SIAM_WEED = {"Siam weed": ("Chromolaena odorata",)}
+FUJI = {"Fuji": ()}
+
+
+@pytest.mark.parametrize(
+    ("names", "text", "score"),
+    [
+        (SIAM_WEED, "Siam weed (Lantana)", 0),
+        (SIAM_WEED, "Lantana (Siam weed)", 0),
+        (SIAM_WEED, "Siam weed (Lantana camara)", 0),
+        (SIAM_WEED, "species: Siam weed [possibly Lantana]", 0),
+        (SIAM_WEED, "It is Siam weed, also known as Lantana.", 0),
+        (SIAM_WEED, "Lantana aka Siam weed", 0),
+        (SIAM_WEED, "Siam weed = Lantana", 0),
+        (SIAM_WEED, r"\boxed{Siam weed} \boxed{Lantana}", 0),
+        (SIAM_WEED, r"\boxed{Lantana}, so the answer is \boxed{Siam weed}", 0),
+        (SIAM_WEED, "**Siam weed** **Lantana**", 0),
+        (SIAM_WEED, "Siam weed\nLantana", 0),
+        (SIAM_WEED, "Siam weed Lantana", 0),
+        (SIAM_WEED, "It is Siam weed. It is Lantana.", 0),
+        (SIAM_WEED, "Siam weed (Chromolaena odorata, Asteraceae)", 1),
+        (SIAM_WEED, "Siam weed (Christmas bush)", 1),
+        (SIAM_WEED, "Siam weed (syn. Eupatorium odoratum)", 1),
+        (SIAM_WEED, "Siam weed (not Lantana)", 1),
+        (SIAM_WEED, "Siam weed (an invasive shrub)", 1),
+        (SIAM_WEED, "The answer is Lantana. Wait, it is Siam weed.", 1),
+        (FUJI, "Fuji (Gala)", 0),
+        (FUJI, "Gala (Fuji)", 0),
+        (FUJI, "Fuji (a red apple)", 1),
+        (FUJI, "Fuji (high confidence)", 1),
+        ({"late blight": ("Phytophthora infestans",)}, "late blight (potato)", 1),
+        ({"English grain aphid": ("Sitobion avenae",)}, "an aphid (Sitobion avenae)", 1),
+    ],
+)
+def test_a_name_that_is_given_with_another_one_is_no_answer(names, text, score):
+    (value,) = names
+    slot = ExactSlot(name="species", label="kind of apple" if names is FUJI else "species", value=value, aliases=names)
+    assert score_slot(slot, [slot], text).value == score
+
+
 def test_a_list_below_its_key_is_its_value():
     assert score_slot(PARTS, [PARTS], "parts:\n\n* leaf\n* stem\n\nThe root is healthy.").value == 1
     assert score_slot(PARTS, [PARTS], "parts:\n1. leaf\n2. stem\n3. root").value == 0

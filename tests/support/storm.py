@@ -172,7 +172,7 @@ def _hostile_tools() -> Iterator[None]:
     for name, made in hostile_tools.BY_NAME.items():
         TOOLS.add(name, made)
     real = evaluation.ToolExecutor
-    evaluation.ToolExecutor = partial(ToolExecutor, timeout_s=4.0, memory_mb=1024)  # pyright: ignore
+    evaluation.ToolExecutor = partial(ToolExecutor, timeout_s=2.0, memory_mb=1024)  # pyright: ignore
     try:
         yield
     finally:
@@ -215,7 +215,7 @@ def storm(folder: Path, mode: Mode, count: int, seed: int, progress: TextIO, *, 
     with _hostile_tools(), fault_server_beside(partial(respond, by_name)) as server:
         config = _StormConfig(
             benchmark=str(benchmark), model="stormy", base_url=server.base_url, mode=mode, out=run,
-            concurrency=concurrency, timeout_s=2.5, stall_s=0.6, attempts=7, retry_wall_s=60,
+            concurrency=concurrency, timeout_s=1.5, stall_s=0.4, attempts=7, retry_wall_s=60,
         )  # fmt: skip
         evaluation.evaluate(config, progress)
         tally.requests = server.requests

@@ -1,12 +1,14 @@
 """The result cache: found again when nothing changed, never when something did, and never in the way."""
 
 import asyncio
-import shutil
+from collections.abc import AsyncIterator, Callable
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import hostile_tools
 import pytest
+import pytest_asyncio
 
 from agrotools.core import SampleFile, ToolCall
 from agrotools.tools import cache as cache_module
@@ -28,30 +30,34 @@ class Bench:
         self.image.write_bytes(b"pixels")
         self.info: dict[str, Any] = {"gsd_m": 0.05}
         self.calls = 0
-        self.options: dict[str, Any] = {}
+        self.timeout_s = 20.0
 
     def workspace(self) -> Workspace:
         self.calls += 1
         file = SampleFile(name="image_1.jpg", path=str(self.image), kind="image", **self.info)
         return Workspace((file,), self.folder / f"artifacts_{self.calls}")
 
+    @cached_property
     def executor(self) -> ToolExecutor:
-        options = {"timeout_s": 20, "find_tool": hostile_tools.BY_NAME.__getitem__, **self.options}
-        return ToolExecutor(workers=1, cache=self.cache, **options)
+        find_tool = hostile_tools.BY_NAME.__getitem__
+        return ToolExecutor(workers=1, cache=self.cache, timeout_s=self.timeout_s, find_tool=find_tool)
 
     async def call(self, name: str = "look", workspace: Workspace | None = None, **arguments: Any) -> ToolOutcome:
         if name == "look":
             arguments = {"image": "image_1.jpg", **arguments}
-        async with self.executor() as executor:
-            return await executor.run(ToolCall(tool=name, arguments=arguments), workspace or self.workspace(), TOOLSET)
+        call = ToolCall(tool=name, arguments=arguments)
+        return await self.executor.run(call, workspace or self.workspace(), TOOLSET)
 
     def entries(self) -> list[Path]:
         return sorted((self.cache.folder / "results").rglob("*.json"))
 
 
-@pytest.fixture
-def bench(tmp_path) -> Bench:
-    return Bench(tmp_path)
+@pytest_asyncio.fixture
+async def bench(tmp_path) -> AsyncIterator[Bench]:
+    bench = Bench(tmp_path)
+    yield bench
+    async with bench.executor:
+        pass
 
 
 def runs(outcome: ToolOutcome) -> Any:
@@ -135,7 +141,7 @@ async def test_accidents_are_not_kept(bench, how):
 
 
 async def test_timeouts_are_not_kept(bench):
-    bench.options["timeout_s"] = 0.2
+    bench.timeout_s = 0.2
     outcome = await bench.call("hang", how="sleep")
     assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "timeout"
@@ -148,46 +154,29 @@ async def test_a_tool_that_is_not_cacheable_always_runs(bench, monkeypatch):
     assert bench.entries() == []
 
 
-def spoil_json(bench: Bench) -> None:
-    bench.entries()[0].write_bytes(b"\x00garbage")
+SPOILT: dict[str, Callable[[bytes], bytes]] = {
+    "not an entry": lambda _content: b"\x00garbage",
+    "one digit": lambda content: content.replace(b'"size_bytes":6', b'"size_bytes":7'),
+    "cut off": lambda content: content[:-10],
+    "empty": lambda _content: b"",
+}
 
 
-def spoil_one_digit(bench: Bench) -> None:
-    path = bench.entries()[0]
-    path.write_bytes(path.read_bytes().replace(b'"size_bytes":6', b'"size_bytes":7'))
+def spoil(bench: Bench, how: str) -> None:
+    artifact = next(path for path in (bench.cache.folder / "artifacts").rglob("*") if path.is_file())
+    if how in SPOILT:
+        path = bench.entries()[0]
+        path.write_bytes(SPOILT[how](path.read_bytes()))
+    elif how == "another artifact":
+        artifact.write_bytes(b"else")
+    else:
+        artifact.unlink()
 
 
-def spoil_by_cutting(bench: Bench) -> None:
-    path = bench.entries()[0]
-    path.write_bytes(path.read_bytes()[:-10])
-
-
-def spoil_by_emptying(bench: Bench) -> None:
-    bench.entries()[0].write_bytes(b"")
-
-
-def spoil_artifact(bench: Bench) -> None:
-    next(path for path in (bench.cache.folder / "artifacts").rglob("*") if path.is_file()).write_bytes(b"else")
-
-
-def spoil_by_removing_artifacts(bench: Bench) -> None:
-    shutil.rmtree(bench.cache.folder / "artifacts")
-
-
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        spoil_json,
-        spoil_one_digit,
-        spoil_by_cutting,
-        spoil_by_emptying,
-        spoil_artifact,
-        spoil_by_removing_artifacts,
-    ],
-)
-async def test_a_spoilt_entry_is_ignored_and_written_again(bench, spoil):
+@pytest.mark.parametrize("how", [*SPOILT, "another artifact", "no artifact"])
+async def test_a_spoilt_entry_is_ignored_and_written_again(bench, how):
     await bench.call()
-    spoil(bench)
+    spoil(bench, how)
     again = await bench.call()
     assert not again.cached
     assert runs(again) == 2
@@ -200,22 +189,18 @@ async def test_a_cache_that_cannot_be_written_costs_nothing_but_time(bench):
 
 
 async def test_equal_calls_at_the_same_time_run_once(bench):
-    async with bench.executor() as executor:
-        call = ToolCall(tool="look", arguments={"image": "image_1.jpg"})
-        outcomes = await asyncio.gather(*(executor.run(call, bench.workspace(), TOOLSET) for _ in range(8)))
+    outcomes = await asyncio.gather(*(bench.call() for _ in range(8)))
     assert {runs(outcome) for outcome in outcomes} == {1}
     assert sum(not outcome.cached for outcome in outcomes) == 1
 
 
 async def test_a_cancelled_call_does_not_block_its_equals(bench):
-    async with bench.executor() as executor:
-        call = ToolCall(tool="echo", arguments={"value": 1, "wait_s": 0.3})
-        first = asyncio.create_task(executor.run(call, bench.workspace(), TOOLSET))
-        await asyncio.sleep(0.1)
-        second = asyncio.create_task(executor.run(call, bench.workspace(), TOOLSET))
-        await asyncio.sleep(0.05)
-        first.cancel()
-        assert (await second).observation.ok
+    first = asyncio.create_task(bench.call("echo", value=1, wait_s=0.3))
+    await asyncio.sleep(0.1)
+    second = asyncio.create_task(bench.call("echo", value=1, wait_s=0.3))
+    await asyncio.sleep(0.05)
+    first.cancel()
+    assert (await second).observation.ok
 
 
 async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch):

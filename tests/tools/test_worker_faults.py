@@ -134,7 +134,7 @@ async def test_crashes_leave_no_zombie_and_no_open_file(workspace):
     async with ToolExecutor(workers=2, timeout_s=0.5, memory_mb=1024, find_tool=FIND) as executor:
         assert (await call(executor, workspace, "echo", value=0)).observation.ok
         files = open_files()
-        for _ in range(4):
+        for _ in range(2):
             await asyncio.gather(
                 call(executor, workspace, "fail", how="segfault"),
                 call(executor, workspace, "hang", how="c"),

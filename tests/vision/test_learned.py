@@ -6,6 +6,7 @@ What random weights say means nothing; these tests are of the way there and back
 import json
 import os
 import socket
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -17,10 +18,11 @@ from PIL import Image
 from agrotools.core import ToolError
 from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
-from agrotools.vision.learned.weights import available, find_weights, library
+from agrotools.vision.learned.weights import find_weights, library
 
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
+needs_open_clip = pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
 pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (60, 90, 3), dtype=np.uint8)
@@ -100,22 +102,19 @@ def _grounding_dino(folder: Path) -> None:
     transformers.GroundingDinoImageProcessorPil(size={"shortest_edge": 64, "longest_edge": 96}).save_pretrained(folder)
 
 
-def _clip(folder: Path) -> None:
+def _open_clip(folder: Path, **text: Any) -> None:
+    import open_clip
     import torch
-    import transformers
+    from safetensors.torch import save_file
 
-    size = _words(folder, 16)
     torch.manual_seed(0)
-    text = {"vocab_size": size, "hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "eos_token_id": 102,
-            "num_attention_heads": 2, "max_position_embeddings": 16, "pad_token_id": 0}  # fmt: skip
-    vision = {"hidden_size": 16, "intermediate_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2,
-              "image_size": 32, "patch_size": 16}  # fmt: skip
-    transformers.CLIPModel(
-        transformers.CLIPConfig(text_config=text, vision_config=vision, projection_dim=16)
-    ).save_pretrained(folder)
-    transformers.CLIPImageProcessorPil(
-        size={"shortest_edge": 32}, crop_size={"height": 32, "width": 32}
-    ).save_pretrained(folder)
+    words: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
+    vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
+    model = open_clip.model.CLIP(embed_dim=16, vision_cfg=vision, text_cfg=words)
+    save_file(model.state_dict(), folder / "open_clip_model.safetensors")
+    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": {**words, **text}}
+    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
+    (folder / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": preprocess}))
 
 
 def _sam2(folder: Path) -> None:
@@ -201,17 +200,21 @@ def test_things_are_found_by_their_name(tmp_path: Path, make: Any, kind: str) ->
     assert (fewer.scores >= middle).all()
 
 
-@needs_torch
+@needs_open_clip
 def test_names_get_shares(tmp_path: Path) -> None:
     from agrotools.vision.learned.description import similarity_shares
 
-    weights = _made(_clip, tmp_path / "model")
+    weights = _made(_open_clip, tmp_path / "model")
+    assert weights.kind == "open_clip"
     shares = similarity_shares(PIXELS, ["lantana", "weed", "apple"], weights)
     assert shares.sum() == pytest.approx(1)
     assert (shares > 0).all()
     assert similarity_shares(PIXELS, ["apple", "lantana", "weed"], weights) == pytest.approx(
         shares[[2, 0, 1]], abs=1e-6
     )
+    elsewhere = _made(partial(_open_clip, hf_model_name="roberta-base"), tmp_path / "elsewhere")
+    with pytest.raises(ToolError, match="would be fetched"):
+        similarity_shares(PIXELS, ["Lantana camara"], elsewhere)
 
 
 @needs_torch
@@ -229,79 +232,14 @@ def test_a_box_gets_a_mask(tmp_path: Path) -> None:
     assert masks_in_boxes(PIXELS, boxes[:0], weights)[0].shape == (0, 60, 90)
 
 
-@pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
-def test_names_get_shares_by_open_clip_too(tmp_path: Path) -> None:
-    import open_clip
-    from safetensors.torch import save_file
-
-    from agrotools.vision.learned.description import similarity_shares
-
-    text: dict[str, Any] = {"context_length": 16, "vocab_size": 49408, "width": 16, "heads": 2, "layers": 1}
-    vision = {"image_size": 32, "layers": 1, "width": 64, "patch_size": 16}
-    config = {"embed_dim": 16, "vision_cfg": vision, "text_cfg": text}
-    preprocess = {"mean": [0.5, 0.5, 0.5], "std": [0.5, 0.5, 0.5]}
-    model = open_clip.model.CLIP(**config)
-    save_file(model.state_dict(), tmp_path / "open_clip_model.safetensors")
-    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config, "preprocess_cfg": preprocess}))
-    weights = find_weights(str(tmp_path))
-    assert weights.kind == "open_clip"
-    shares = similarity_shares(PIXELS, ["Lantana camara", "Parkinsonia aculeata"], weights)
-    assert shares.sum() == pytest.approx(1)
-    text["hf_model_name"] = "roberta-base"
-    (tmp_path / "open_clip_config.json").write_text(json.dumps({"model_cfg": config}))
-    with pytest.raises(ToolError, match="would be fetched"):
-        similarity_shares(PIXELS, ["Lantana camara"], find_weights(str(tmp_path)))
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(find_spec("deepforest") is None, reason="needs deepforest (the extra learned)")
-def test_crowns_are_found_by_tiles_and_nothing_is_fetched(tmp_path: Path) -> None:
-    import torch
-    from safetensors.torch import save_file
-    from torchvision.models import detection
-
-    from agrotools.vision.learned.detection import find_crowns
-
-    torch.manual_seed(0)
-    net = detection.retinanet_resnet50_fpn(weights=None, weights_backbone=None, num_classes=1)
-    # Untrained heads are sure of nothing; with this bias they are unsure of all, and some are kept.
-    net.head.classification_head.cls_logits.bias.data.fill_(0.0)
-    save_file(net.state_dict(), tmp_path / "model.safetensors")
-    (tmp_path / "config.json").write_text(json.dumps({"label_dict": {"Tree": 0}, "num_classes": 1}))
-    weights = find_weights(str(tmp_path))
-    assert weights.kind == "deepforest"
-    # Low pictures are quick: the network enlarges until the short side has 800 px or the long one 1,333.
-    pixels = np.random.default_rng(1).integers(0, 255, (40, 500, 3), dtype=np.uint8)
-    boxes, scores = find_crowns(pixels, weights, score_min=0.05)
-    assert len(boxes) == len(scores) > 0
-    assert (boxes[:, :2] < boxes[:, 2:]).all()
-    assert (boxes <= [500, 40, 500, 40]).all()
-    assert (np.diff(scores) <= 0).all()
-    assert boxes[:, 2].max() > 400
-
-
-def test_tiles_cover_all() -> None:
-    from agrotools.vision.learned.detection import tiles
-
-    assert tiles(300, 200) == [(0, 0)]
-    for width, height in ((400, 401), (1000, 730), (5000, 399)):
-        covered = np.zeros((height, width), np.bool_)
-        for left, top in tiles(width, height):
-            assert left + min(400, width) <= width
-            assert top + min(400, height) <= height
-            covered[top : top + 400, left : left + 400] = True
-        assert covered.all()
-
-
 @needs_torch
 def test_the_wrong_kind_and_broken_weights_are_refused(tmp_path: Path) -> None:
     from agrotools.vision.learned.detection import find_by_text, masks_in_boxes
 
-    weights = _made(_clip, tmp_path / "clip")
-    with pytest.raises(ToolError, match="does not find things by their name") as caught:
-        find_by_text(PIXELS, "apple", weights)
-    assert "IDEA-Research/grounding-dino-tiny" in str(caught.value)
     broken = _made(_sam2, tmp_path / "sam2")
+    with pytest.raises(ToolError, match="does not find things by their name") as caught:
+        find_by_text(PIXELS, "apple", broken)
+    assert "IDEA-Research/grounding-dino-tiny" in str(caught.value)
     (broken.folder / "model.safetensors").write_bytes(b"\x10\0\0\0\0\0\0\0not a header")
     with pytest.raises(ToolError, match="cannot be loaded as sam2") as caught:
         masks_in_boxes(PIXELS, np.array([[0.0, 0, 5, 5]]), broken)
@@ -319,14 +257,16 @@ def test_the_hub_cache_is_read_as_the_hub_writes_it(tmp_path: Path, monkeypatch:
     monkeypatch.setenv("HF_HUB_CACHE", str(tmp_path))
     assert hub_cache() == tmp_path
     cached = tmp_path / "models--google--owlv2-base"
-    assert not available("google/owlv2-base")[0]
     _empty_model(cached / "snapshots" / "abc")
     _empty_model(cached / "snapshots" / "def", weights="pytorch_model.bin")
     (cached / "refs").mkdir()
     (cached / "refs" / "main").write_text("abc")
-    found, reason = available("google/owlv2-base")
-    assert found is torch_is_here
-    assert ("abc" in reason) if torch_is_here else (install_command("learned") in reason)
+    if torch_is_here:
+        assert find_weights("google/owlv2-base").folder.name == "abc"
+    else:
+        with pytest.raises(ToolError) as caught:
+            find_weights("google/owlv2-base")
+        assert caught.value.hint == install_command("learned")
     (cached / "refs" / "main").write_text("def")
     with pytest.raises(ToolError, match=r"no weights as safetensors, only pytorch_model\.bin"):
         find_weights("google/owlv2-base")
@@ -354,7 +294,6 @@ def test_what_is_not_there_is_said_with_what_to_do(
         find_weights(model)
     assert caught.value.kind == "backend_unavailable"
     assert caught.value.hint
-    assert available(model)[0] is False
 
 
 def test_other_kinds_and_no_kind_are_refused(tmp_path: Path) -> None:
@@ -425,7 +364,7 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
     from agrotools.tools.regions.describe_region import describe_region
     from agrotools.tools.workspace import artifacts_in
 
-    weights = _made(_clip, tmp_path / "model")
+    weights = _made(_sam2, tmp_path / "model")
     with (
         artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"),
         pytest.raises(ToolError, match="does not write text") as caught,
@@ -434,13 +373,13 @@ def test_a_model_that_writes_nothing_describes_no_region(tmp_path: Path, field: 
     assert "florence-community/Florence-2-base" in str(caught.value)
 
 
-@needs_torch
+@needs_open_clip
 def test_a_weed_gets_the_likeliest_of_the_names(tmp_path: Path, field: Path) -> None:
     from agrotools.tools.recognition.identify_weed import identify_weed
     from agrotools.tools.workspace import artifacts_in
     from agrotools.vision.learned.description import similarity_shares
 
-    weights = _made(_clip, tmp_path / "model")
+    weights = _made(_open_clip, tmp_path / "model")
     names = ["lantana", "weed", "apple"]
     shares = dict(zip(names, similarity_shares(PIXELS[10:55, 20:80], names, weights).tolist(), strict=True))
     with artifacts_in(tmp_path / "out", backend=f"learned:{weights.folder}"):

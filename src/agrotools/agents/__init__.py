@@ -10,15 +10,3 @@ from agrotools.agents.modes import (
     run_single_shot,
     run_step_by_step,
 )
-
-__all__ = [
-    "UNPARSEABLE_LIMIT",
-    "LLMAgent",
-    "ModelAgent",
-    "Policy",
-    "prompt_hash",
-    "run_end_to_end",
-    "run_no_tool",
-    "run_single_shot",
-    "run_step_by_step",
-]

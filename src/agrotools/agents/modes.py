@@ -8,7 +8,6 @@ import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
@@ -29,6 +28,7 @@ from agrotools.core import (
     SampleView,
     Step,
     ToolCall,
+    ToolOutcome,
     ToolSpec,
     Trajectory,
     Unparseable,
@@ -74,30 +74,7 @@ class ModelAgent(Policy, Protocol):
         ...
 
 
-class Outcome(Protocol):
-    """Outcome of a call, e.g. ``agrotools.tools.execution.ToolOutcome``."""
-
-    @property
-    def observation(self) -> Observation: ...
-    @property
-    def seconds(self) -> float: ...
-    @property
-    def cached(self) -> bool: ...
-    @property
-    def recorded(self) -> bool: ...
-
-
-CallTool = Callable[[ToolCall], Awaitable[Outcome]]
-
-
-@dataclass(frozen=True)
-class Refusal:
-    """Outcome of a call that is not passed to a tool."""
-
-    observation: Observation
-    seconds: float = 0.0
-    cached: bool = False
-    recorded: bool = False
+CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 
 
 async def run_end_to_end(
@@ -161,7 +138,7 @@ def _unparseable_step(turn: int, action: Unparseable) -> Step:
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
     steps: list[Step] = []
     for index, call in enumerate(action.calls):
-        outcome = await call_tool(call) if action.refused is None else Refusal(Observation(error=action.refused))
+        outcome = await call_tool(call) if action.refused is None else ToolOutcome(Observation(error=action.refused))
         steps.append(
             Step(
                 turn=turn,
@@ -286,14 +263,8 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
     """
     if view.toolset:
         view = view.model_copy(update={"toolset": ()})
-    return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
-
-
-async def _refuse(call: ToolCall) -> Refusal:
-    error = ErrorInfo(
-        kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
-    )
-    return Refusal(Observation(error=error))
+    refuse = _refusal("there is no tool {tool!r}: this mode has none", "answer directly")
+    return await run_end_to_end(policy, view, refuse, max_steps=UNPARSEABLE_LIMIT)
 
 
 async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
@@ -302,11 +273,18 @@ async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
     Raises:
         InfrastructureError: from the policy.
     """
-    return await run_end_to_end(policy, view, _refuse_single_shot, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
+    refuse = _refusal("no tool runs in this protocol")
+    return await run_end_to_end(policy, view, refuse, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
 
 
-async def _refuse_single_shot(_call: ToolCall) -> Refusal:
-    return Refusal(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))
+def _refusal(message: str, hint: str | None = None) -> CallTool:
+    """Return a function that answers every call with an error; ``{tool}`` in ``message`` is the name of the tool."""
+
+    async def refuse(call: ToolCall) -> ToolOutcome:
+        error = ErrorInfo(kind="unknown_tool", message=message.format(tool=call.tool), hint=hint)
+        return ToolOutcome(Observation(error=error))
+
+    return refuse
 
 
 T = TypeVar("T")

@@ -89,7 +89,11 @@ def load_benchmark(
             return load_folder(folder)
     if not beside.is_dir() and not path.is_dir():
         if plain:
-            BENCHMARKS.get(text)
+            try:
+                BENCHMARKS.get(text)
+            except UsageError as error:
+                here = f"in {data_root} or here" if data_root is not None else "here"
+                raise UsageError(f"{error.message}, and there is no such folder {here}", hint=error.hint) from None
         raise NoFileError(f"there is no folder {path}", hint=f"give a folder, or one of {', '.join(BENCHMARKS)}")
     return load_folder(path if path.is_dir() else beside)
 

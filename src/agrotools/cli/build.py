@@ -5,15 +5,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, with_helper_models
+from agrotools.cli.helping import with_helper_models
+from agrotools.cli.options import HelperOptions, with_option_groups
 from agrotools.cli.output import count_text
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
 
 
+@with_option_groups
 def build(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
+    helpers: HelperOptions,
     source: Annotated[
         list[str] | None,
         typer.Option(
@@ -40,13 +43,6 @@ def build(
         typer.Option(help="File that says what the columns mean. Default: TABLE.plan.toml, written on the first run."),
     ] = None,
     yes: Annotated[bool, typer.Option("--yes", help="Accept the proposed plan without questions.")] = False,
-    paraphrase: Paraphrase = None,
-    traces: Traces = None,
-    base_url: BaseUrl = None,
-    api_key_env: ApiKeyEnv = None,
-    budget: Budget = None,
-    price: Price = None,
-    concurrency: Concurrency = None,
 ) -> None:
     """Build a benchmark folder from a data set, or from your own photos and a table.
 
@@ -66,13 +62,7 @@ def build(
     started = time.monotonic()
     helping = with_helper_models(
         out,
-        paraphrase,
-        traces,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        budget=budget,
-        price=price,
-        concurrency=concurrency,
+        helpers,
     )
     if images is not None and answers is not None and source is None and all_sources is None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps

@@ -1,12 +1,13 @@
-"""Helper models of the commands that build a benchmark: options, paraphrases, traces, and messages on the outcome."""
+"""Helper models of the commands that build a benchmark: paraphrases, traces, and messages on the outcome."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from agrotools.cli.options import HelperOptions
 from agrotools.cli.output import STOPPED, count_text
 
 if TYPE_CHECKING:
@@ -15,39 +16,11 @@ if TYPE_CHECKING:
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import PricedModel
 
-Paraphrase = Annotated[
-    str | None, typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked.")
-]
-Traces = Annotated[
-    str | None,
-    typer.Option(metavar="MODEL", help="Model that fills in the reference calls; results are written to traces.jsonl."),
-]
-BaseUrl = Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")]
-ApiKeyEnv = Annotated[
-    str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
-]
-Budget = Annotated[float | None, typer.Option(help="Maximum total cost of these models in USD.")]
-Price = Annotated[str | None, typer.Option(help="Price of these models, IN/OUT in USD per million tokens.")]
-Concurrency = Annotated[
-    int | None, typer.Option(min=1, help="Concurrent requests.", show_default="adapts to the endpoint")
-]
-
 _DIFFERING_SHOWN = 8
 
 
 @contextmanager
-def with_helper_models(
-    out: Path,
-    paraphrase: str | None,
-    traces: str | None,
-    *,
-    base_url: str | None = None,
-    api_key_env: str | None = None,
-    budget: float | None = None,
-    price: str | None = None,
-    concurrency: int | None = None,
-    workers: int = 2,
-) -> Generator[None]:
+def with_helper_models(out: Path, options: HelperOptions, *, workers: int = 2) -> Generator[None]:
     """Set up helper models, run the block that builds the benchmark, then paraphrase and trace it.
 
     If a helper model fails, the benchmark remains as built.
@@ -56,13 +29,13 @@ def with_helper_models(
         UsageError: before the block, if a model cannot be set up or there are options for a model but no model.
         typer.Exit: code 130, interrupted by the user while the models were working.
     """
-    if paraphrase is None and traces is None:
-        options = {"--base-url": base_url, "--api-key-env": api_key_env, "--budget": budget, "--price": price}
-        if unused := [name for name, value in {**options, "--concurrency": concurrency}.items() if value is not None]:
+    if options.paraphrase is None and options.traces is None:
+        if unused := [name for name, value in vars(options).items() if value is not None]:
             from agrotools.core import UsageError
 
             raise UsageError(
-                f"{unused[0]} was given without --paraphrase or --traces", hint="add --paraphrase or --traces MODEL"
+                f"--{unused[0].replace('_', '-')} was given without --paraphrase or --traces",
+                hint="add --paraphrase or --traces MODEL",
             )
         yield
         return
@@ -71,11 +44,11 @@ def with_helper_models(
     from agrotools.models.endpoint import priced_model
 
     def set_up(spec: str) -> "PricedModel":
-        wire = WireSettings(concurrency=concurrency)
-        return priced_model(Endpoint(spec, base_url, api_key_env, wire, price, budget))
+        wire = WireSettings(concurrency=options.concurrency)
+        return priced_model(Endpoint(spec, options.base_url, options.api_key_env, wire, options.price, options.budget))
 
     out = out.expanduser()
-    rewords, fills = (set_up(spec) if spec else None for spec in (paraphrase, traces))
+    rewords, fills = (set_up(spec) if spec else None for spec in (options.paraphrase, options.traces))
     with ExitStack() as stack:
         if fills:
             stack.enter_context(kept_traces(out))

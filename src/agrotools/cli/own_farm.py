@@ -40,7 +40,6 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
         _print_table(seen)
-        _refuse_strange_columns(plan, seen, plan_path)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
@@ -68,12 +67,14 @@ def print_next_steps(out: Path) -> None:
 def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -> "Plan":
     """Propose a plan, let the user complete it if the session is interactive, and write it to ``plan_path``."""
     from agrotools.build.own_photos import open_questions, write_plan
+    from agrotools.build.own_photos.plan import NOTHING, UNDECIDED
     from agrotools.build.own_photos.proposal import propose_plan
 
     proposal = propose_plan(seen, out.name)
     plan = proposal.plan
+    shown = {NOTHING: "ignored", UNDECIDED: "not decided"}
     for column in plan.columns:
-        typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {column.ask or 'not decided'}")
+        typer.echo(f"  {column.column}: {proposal.notes[column.column]} -> {shown.get(column.ask, column.ask)}")
     interactive = not yes and _is_terminal()
     if interactive:
         plan = _asked_of_owner(plan)
@@ -109,7 +110,7 @@ def _print_needs(lacking: "list[OpenQuestion]", seen: "DetectedTable", plan: "Pl
         typer.echo(f"  {need.column}: {need.key}{other}: {need.question}{choices}")
         column = plan.column(need.column)
         if need.key == "unit" and column and (mixed := mixed_units(seen, column)):
-            typer.echo(f"    it holds {mixed}")
+            typer.echo(f"    it contains {mixed}")
 
 
 def _print_plan(plan: "Plan") -> None:
@@ -122,17 +123,6 @@ def _print_plan(plan: "Plan") -> None:
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
 
 
-def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", plan_path: Path) -> None:
-    from agrotools.core import BenchmarkError
-
-    strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
-    if strange:
-        raise BenchmarkError(
-            f"{plan_path.name} names column {strange[0]!r}, which {seen.table.path.name} does not have",
-            hint=f"its columns: {', '.join(seen.table.columns[:20])}",
-        )
-
-
 def _asked_of_owner(plan: "Plan") -> "Plan":
     """Complete the plan on the terminal: content of each column, then missing entries. Enter accepts a default."""
     from agrotools.build.own_photos.plan import NOTHING, measures
@@ -142,7 +132,7 @@ def _asked_of_owner(plan: "Plan") -> "Plan":
     choices = (*measures(), NOTHING)
     for column in plan.columns:
         if column.ask != NOTHING:
-            kind = _choice(f"{column.column!r} holds", choices, column.ask or NOTHING)
+            kind = _choice(f"{column.column!r} contains", choices, column.ask or NOTHING)
             plan = _changed(plan, column.column, {"ask": kind})
     for column in list(plan.columns):
         while needs := open_questions_of_column(plan.column(column.column) or column, plan):

@@ -5,12 +5,14 @@ from typing import Annotated
 
 import typer
 
+from agrotools.cli.options import AllowInvalid, TextOptions, with_option_groups
 from agrotools.cli.output import count_text, print_json
-from agrotools.cli.results import EmbedderName, EmbedderPath, Extra, text_comparisons
 
 
+@with_option_groups
 def report(
     runs: Annotated[list[Path], typer.Argument(help="Run folders; several are shown side by side.")],
+    texts: TextOptions,
     out: Annotated[
         Path | None,
         typer.Option(help="File to write. Default: report.html in the run folder, or in this folder for several runs."),
@@ -22,18 +24,12 @@ def report(
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
-    extra: Extra = None,
-    embedder: EmbedderName = None,
-    embedder_path: EmbedderPath = None,
-    allow_invalid: Annotated[
-        bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
-    ] = False,
+    allow_invalid: AllowInvalid = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write an HTML report: tables, and samples with images, steps and scores. It opens in any browser, offline."""
     from agrotools.report.html import build_report
 
-    compared = text_comparisons(extra, embedder, embedder_path)
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     written = build_report(
         runs,
@@ -42,7 +38,7 @@ def report(
         longest_px=image_px,
         data_root=data_root,
         allow_invalid=allow_invalid,
-        comparisons=compared,
+        comparisons=texts.comparisons(),
     )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})

@@ -1,12 +1,12 @@
-"""Scoring, judging and display of runs, with the options shared by ``eval`` and ``score``."""
+"""Scoring, judging and display of runs, for ``eval`` and ``score``."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
+from agrotools.cli.options import JudgeOptions
 from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
@@ -22,117 +22,6 @@ if TYPE_CHECKING:
     from agrotools.scoring.judging import Rubrics
     from agrotools.scoring.summary import Summary
 
-SIMILARITY = "similarity"
-
-_JUDGES = "Judges"
-_COMPARISONS = "Comparisons of texts"
-
-Extra = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--with",
-        help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
-        rich_help_panel=_COMPARISONS,
-    ),
-]
-EmbedderName = Annotated[
-    str | None,
-    typer.Option(
-        "--embedder",
-        help="Embedding model for --with similarity, e.g. all-mpnet-base-v2.",
-        rich_help_panel=_COMPARISONS,
-    ),
-]
-EmbedderPath = Annotated[
-    Path | None,
-    typer.Option(help="Folder of the embedding model's files; nothing is downloaded.", rich_help_panel=_COMPARISONS),
-]
-
-
-def text_comparisons(extra: list[str] | None, embedder: str | None, embedder_path: Path | None) -> "TextComparisons":
-    """Return the text comparisons selected by ``--with``, ``--embedder`` and ``--embedder-path``.
-
-    Raises:
-        UsageError: a metric is unknown, or a package that it needs is not installed.
-    """
-    from agrotools.core import UsageError
-    from agrotools.plugin import TextComparisons, plugins
-    from agrotools.scoring.embedders import chosen_embedder
-
-    extras = frozenset(extra or ())
-    if extras - {SIMILARITY}:
-        known = [SIMILARITY, *(name for plugin in plugins() for name in plugin.scoring.comparisons)]
-        if unknown := sorted(extras.difference(known)):
-            hint = f"known: {', '.join(dict.fromkeys(known))}"
-            raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
-    needs_embedder = embedder or embedder_path or SIMILARITY in extras
-    return TextComparisons(extras - {SIMILARITY}, chosen_embedder(embedder, embedder_path) if needs_embedder else None)
-
-
-Judges = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--judge",
-        help="Model that grades open answers (repeatable); its replies are stored with the run.",
-        rich_help_panel=_JUDGES,
-    ),
-]
-JudgeBaseUrl = Annotated[
-    str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.", rich_help_panel=_JUDGES)
-]
-JudgeApiKeyEnv = Annotated[
-    str | None,
-    typer.Option(
-        help="Environment variable that holds their key.", show_default="OPENAI_API_KEY", rich_help_panel=_JUDGES
-    ),
-]
-JudgeVotes = Annotated[
-    int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.", rich_help_panel=_JUDGES)
-]
-JudgeCalibration = Annotated[
-    str | None,
-    typer.Option(
-        metavar="FILE|shipped",
-        help="Also let the judges grade answers with known grades, and report their agreement.",
-        rich_help_panel=_JUDGES,
-    ),
-]
-JudgeRubrics = Annotated[
-    Path | None,
-    typer.Option(
-        metavar="FILE",
-        help="TOML file with rubrics for the judges, instead of the built-in ones.",
-        rich_help_panel=_JUDGES,
-    ),
-]
-JudgeBudget = Annotated[
-    float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.", rich_help_panel=_JUDGES)
-]
-JudgePrice = Annotated[
-    str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.", rich_help_panel=_JUDGES)
-]
-JudgeConcurrency = Annotated[
-    int | None,
-    typer.Option(
-        min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint", rich_help_panel=_JUDGES
-    ),
-]
-
-
-@dataclass(frozen=True)
-class JudgeOptions:
-    """Command-line options of judges."""
-
-    judges: tuple[str, ...] = ()
-    base_url: str | None = None
-    api_key_env: str | None = None
-    votes: int = 1
-    calibration: str | None = None
-    rubrics: Path | None = None
-    budget: float | None = None
-    price: str | None = None
-    concurrency: int | None = None
-
 
 def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str, Rubrics]":
     """Check the options before anything runs, and return the user's rubrics by benchmark.
@@ -142,19 +31,20 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
     """
     from agrotools.core import UsageError
 
-    if not options.judges:
-        if options != JudgeOptions():
+    judges = options.judge or []
+    if not judges:
+        if options not in (JudgeOptions(), JudgeOptions(judge=[])):
             raise UsageError("options for a judge are given, and no judge", hint="add --judge MODEL")
         return {}
-    if len(set(options.judges)) < len(options.judges):
+    if len(set(judges)) < len(judges):
         raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
     from agrotools.scoring.judging import labelled_questions, read_rubrics
 
-    if options.calibration:
-        labelled_questions(options.calibration)
-    for spec in options.judges:
+    if options.judge_calibration:
+        labelled_questions(options.judge_calibration)
+    for spec in judges:
         _judge(spec, options)
-    path = options.rubrics
+    path = options.judge_rubrics
     return {name: read_rubrics(path, name) for name in dict.fromkeys(benchmarks)} if path else {}
 
 
@@ -162,9 +52,9 @@ def _judge(spec: str, options: JudgeOptions) -> "PricedModel":
     from agrotools.models import Endpoint, WireSettings
     from agrotools.models.endpoint import priced_model
 
-    wire = WireSettings(concurrency=options.concurrency)
-    where = (spec, options.base_url, options.api_key_env)
-    return priced_model(Endpoint(*where, wire, options.price, options.budget))
+    wire = WireSettings(concurrency=options.judge_concurrency)
+    where = (spec, options.judge_base_url, options.judge_api_key_env)
+    return priced_model(Endpoint(*where, wire, options.judge_price, options.judge_budget))
 
 
 def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
@@ -177,9 +67,9 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     """
     from agrotools.runner.store import read_manifest
 
-    benchmarks = {run: read_manifest(run).benchmark for run in runs} if options.judges else {}
+    benchmarks = {run: read_manifest(run).benchmark for run in runs} if options.judge else {}
     rubrics = check_judges(options, [*benchmarks.values()])
-    if not options.judges:
+    if not options.judge:
         return False
     import sys
 
@@ -187,9 +77,9 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     from agrotools.runner.progress import stage_progress
     from agrotools.scoring.judging import labelled_questions
 
-    labelled = labelled_questions(options.calibration) if options.calibration else {}
+    labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
     missing = False
-    for spec in options.judges:
+    for spec in options.judge:
         for run in runs:
             helper = _judge(spec, options)
             try:
@@ -197,7 +87,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
                 judged = judge_run(
                     run,
                     helper,
-                    votes=options.votes,
+                    votes=options.judge_votes,
                     labelled=labelled,
                     rubrics=rubrics.get(benchmarks[run]),
                     progress=progress,

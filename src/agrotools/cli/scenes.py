@@ -5,24 +5,20 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.helping import ApiKeyEnv, BaseUrl, Budget, Concurrency, Paraphrase, Price, Traces, with_helper_models
+from agrotools.cli.helping import with_helper_models
+from agrotools.cli.options import HelperOptions, with_option_groups
 
 
+@with_option_groups
 def scenes(
     out: Annotated[Path, typer.Option(help="Folder of the benchmark. An older benchmark there is replaced.")],
+    helpers: HelperOptions,
     count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions (samples).")] = 539,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
     language: Annotated[str, typer.Option(help="Language of the questions: en or zh.")] = "en",
     workers: Annotated[
         int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")
     ] = 2,
-    paraphrase: Paraphrase = None,
-    traces: Traces = None,
-    base_url: BaseUrl = None,
-    api_key_env: ApiKeyEnv = None,
-    budget: Budget = None,
-    price: Price = None,
-    concurrency: Concurrency = None,
 ) -> None:
     """Build a benchmark from drawn scenes of fields, trees, fruit, leaves and ponds.
 
@@ -43,13 +39,7 @@ def scenes(
     started = time.monotonic()
     with with_helper_models(
         out,
-        paraphrase,
-        traces,
-        base_url=base_url,
-        api_key_env=api_key_env,
-        budget=budget,
-        price=price,
-        concurrency=concurrency,
+        helpers,
         workers=workers,
     ):
         header = build_scenes(

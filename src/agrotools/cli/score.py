@@ -6,48 +6,21 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
 from agrotools.cli.output import print_json
-from agrotools.cli.results import (
-    EmbedderName,
-    EmbedderPath,
-    Extra,
-    JudgeApiKeyEnv,
-    JudgeBaseUrl,
-    JudgeBudget,
-    JudgeCalibration,
-    JudgeConcurrency,
-    JudgeOptions,
-    JudgePrice,
-    JudgeRubrics,
-    Judges,
-    JudgeVotes,
-    ask_judges,
-    text_comparisons,
-)
 
 
+@with_option_groups
 def score(
     runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
-    extra: Extra = None,
-    allow_invalid: Annotated[
-        bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
-    ] = False,
-    details: Annotated[
-        bool, typer.Option("--details", help="Also show scores by task and answer type, and statistics of the run.")
-    ] = False,
+    texts: TextOptions,
+    judging: JudgeOptions,
+    allow_invalid: AllowInvalid = False,
+    details: Details = False,
     paper: Annotated[
         bool,
         typer.Option("--paper", help="Also print the tables of the benchmark's paper, with its figures."),
     ] = False,
-    judge: Judges = None,
-    judge_base_url: JudgeBaseUrl = None,
-    judge_api_key_env: JudgeApiKeyEnv = None,
-    judge_votes: JudgeVotes = 1,
-    judge_calibration: JudgeCalibration = None,
-    judge_rubrics: JudgeRubrics = None,
-    judge_budget: JudgeBudget = None,
-    judge_price: JudgePrice = None,
-    judge_concurrency: JudgeConcurrency = None,
     format_: Annotated[
         str | None,
         typer.Option("--format", metavar="FORMAT", help="Score a prediction file in this benchmark's format."),
@@ -56,8 +29,6 @@ def score(
         Path | None, typer.Option(help="With --format: the data set that holds the reference answers.")
     ] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
-    embedder: EmbedderName = None,
-    embedder_path: EmbedderPath = None,
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score runs of an older scoring version with the current one.")
     ] = False,
@@ -67,47 +38,42 @@ def score(
 
     Scores of an older scoring version are shown as they are stored, unless --rescore is given.
     """
-    from agrotools.cli.results import show_runs
+    from agrotools.cli.results import ask_judges, show_runs
     from agrotools.core import UsageError
     from agrotools.runner.rescore import stored_summaries
 
     if format_ is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
-        of_runs = {"--rescore": rescore, "--judge": judge, "--with": extra, "--details": details, "--paper": paper}
+        of_runs = {
+            "--rescore": rescore,
+            "--judge": judging.judge,
+            "--with": texts.extra,
+            "--details": details,
+            "--paper": paper,
+        }
         if wrong := [name for name, value in of_runs.items() if value]:
             hint = "with --format, --embedder compares texts and --judgements FILE gives the replies of a judge"
             raise UsageError(f"{wrong[0]} is for runs, not for --format", hint=hint)
         prediction_options = {
             "data": data,
             "judgements": judgements,
-            "embedder": embedder,
-            "embedder_path": embedder_path,
+            "embedder": texts.embedder,
+            "embedder_path": texts.embedder_path,
         }
         raise typer.Exit(score_predictions(runs, format_, **prediction_options, as_json=as_json))
-    compared = text_comparisons(extra, embedder, embedder_path)
-    options = JudgeOptions(
-        tuple(judge or ()),
-        base_url=judge_base_url,
-        api_key_env=judge_api_key_env,
-        votes=judge_votes,
-        calibration=judge_calibration,
-        rubrics=judge_rubrics,
-        budget=judge_budget,
-        price=judge_price,
-        concurrency=judge_concurrency,
-    )
+    compared = texts.comparisons()
     if not rescore:
         # Refuse options that stored scores cannot use, before a judge is paid.
         requested_options = {
-            "--judge": judge,
-            "--with": extra,
-            "--embedder": embedder,
-            "--embedder-path": embedder_path,
+            "--judge": judging.judge,
+            "--with": texts.extra,
+            "--embedder": texts.embedder,
+            "--embedder-path": texts.embedder_path,
         }
         requested_options |= {"--paper": paper, "--allow-invalid": allow_invalid}
         stored_summaries(runs, [name for name, value in requested_options.items() if value])
-    missing = ask_judges(runs, options)
+    missing = ask_judges(runs, judging)
     code = show_runs(
         runs,
         allow_invalid=allow_invalid,

@@ -73,7 +73,7 @@ def description(tool: Tool[..., Any]) -> str:
         for name, kind, text in _result_fields(tool)
         if name not in ("notes", "flags")
     ]
-    results.append(("notes", "what the values rest on"))
+    results.append(("notes", "basis of the values: method, scale, back-end"))
     results.append(("flags", "where they may be wrong"))
     lines = [f"{tool.name} ({tool.category}, version {tool.version})", ""]
     for paragraph in spec.description.split("\n\n"):

@@ -321,10 +321,28 @@ def artifact_path(folder: Path, sha256: str, suffix: str) -> Path:
     return folder / "artifacts" / f"{sha256}{suffix}"
 
 
+def unexpected_content(head: bytes) -> tuple[str, str] | None:
+    """Return what a file holds in place of its data, by its first bytes, and how to get them; None for other content.
+
+    Servers send a web page in place of a missing file, and a clone without Git LFS holds pointers.
+    """
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()[:30].lower()
+    if not start:
+        return "empty", "download it again"
+    if start.startswith((b"<!doctype html", b"<html")):
+        return "a web page", "download it again"
+    return ("a pointer of Git LFS", "git lfs pull") if start.startswith(b"version https://git-lfs") else None
+
+
 def sha256_of_file(path: Path) -> str:
     """Return the SHA-256 of a file as hexadecimal digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def sha256_of_json(value: object) -> str:
+    """Return the SHA-256 of data as JSON with sorted keys, as hexadecimal digits."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def pairs_by_hash(hashes: Iterable[str]) -> list[list[str]]:

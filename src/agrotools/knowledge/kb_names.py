@@ -1,6 +1,6 @@
 """Mapping of labels of recognisers to entries of the knowledge base."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -28,15 +28,19 @@ class KbNames:
         """Return the entry of a label of the shipped networks, or None."""
         return self._by_label.get(label)
 
+    def all_of_name(self, name: str) -> Sequence[Entry]:
+        """Return all entries that have this name."""
+        return self._by_name.get(folded(name), ())
+
     def of_name(self, name: str, kinds: Collection[Kind], crop: str | None = None) -> Entry | None:
         """Return the single entry of these kinds that has this name, or None if there is none or more than one.
 
         With ``crop``, "leaf spot" may also mean the entry "bean leaf spot", and an entry on that crop is preferred to
         others.
         """
-        matches = [entry for entry in self._by_name.get(folded(name), ()) if entry.kind in kinds]
+        matches = [entry for entry in self.all_of_name(name) if entry.kind in kinds]
         if crop is not None and len(matches) != 1:
-            fuller = [entry for entry in self._by_name.get(folded(f"{crop} {name}"), ()) if entry.kind in kinds]
+            fuller = [entry for entry in self.all_of_name(f"{crop} {name}") if entry.kind in kinds]
             matches = [entry for entry in matches if self.is_on(entry, crop)] or fuller
         return matches[0] if len(matches) == 1 else None
 

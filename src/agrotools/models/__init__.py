@@ -15,20 +15,3 @@ from agrotools.models.base import (
     WireStats,
 )
 from agrotools.models.endpoint import Endpoint, make_model
-
-__all__ = [
-    "DEFAULT_WIRE",
-    "Completion",
-    "ContentPart",
-    "Endpoint",
-    "FinishReason",
-    "ImagePart",
-    "Message",
-    "Model",
-    "ModelSettings",
-    "RequestedCall",
-    "TextPart",
-    "WireSettings",
-    "WireStats",
-    "make_model",
-]

@@ -27,7 +27,7 @@ from agrotools.models.base import (
 )
 from agrotools.models.prices import Price, price_of, priced_for_budget
 
-_NEWER_LIMIT = {"max_tokens": "max_completion_tokens"}
+_NEWER_LIMIT: Mapping[str, str | None] = {"max_tokens": "max_completion_tokens"}
 
 # Tags that Ollama and similar servers append after a colon: a local `mistral:7b` is not a model of the Mistral API.
 _TAG = re.compile(r"latest|v?\d+(?:\.\d+)?[bm]?(?:-.*)?|instruct.*|text.*", re.IGNORECASE)
@@ -130,95 +130,30 @@ class Provider:
     spelling: Mapping[str, str | None] = field(default_factory=dict)
     """The provider's names of settings that differ from the format's; None for settings that must not be sent."""
     headers: Mapping[str, str] = field(default_factory=dict)
-    docs: str = ""
-    """URL of the vendor's documentation."""
 
 
 PROVIDERS: dict[str, Provider] = {
-    "openai": Provider(
-        "https://api.openai.com/v1",
-        "OPENAI_API_KEY",
-        spelling=_NEWER_LIMIT,
-        docs="https://platform.openai.com/docs/api-reference/chat/create",
-    ),
-    "gemini": Provider(
-        "https://generativelanguage.googleapis.com/v1beta/openai",
-        "GEMINI_API_KEY",
-        spelling={"seed": None},
-        docs="https://ai.google.dev/gemini-api/docs/openai",
-    ),
-    "dashscope": Provider(
-        "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
-        "DASHSCOPE_API_KEY",
-        spelling=_NEWER_LIMIT,
-        docs="https://www.alibabacloud.com/help/en/model-studio/compatibility-of-openai-with-dashscope",
-    ),
-    "dashscope-cn": Provider(
-        "https://dashscope.aliyuncs.com/compatible-mode/v1",
-        "DASHSCOPE_API_KEY",
-        spelling=_NEWER_LIMIT,
-        docs="https://help.aliyun.com/zh/model-studio/compatibility-of-openai-with-dashscope",
-    ),
-    "openrouter": Provider(
-        "https://openrouter.ai/api/v1",
-        "OPENROUTER_API_KEY",
-        headers={"X-Title": "agrotools"},
-        docs="https://openrouter.ai/docs/api-reference/overview",
-    ),
-    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY", docs="https://api-docs.deepseek.com"),
-    "mistral": Provider(
-        "https://api.mistral.ai/v1",
-        "MISTRAL_API_KEY",
-        spelling={"seed": "random_seed"},
-        docs="https://docs.mistral.ai/api#operation/createChatCompletion",
-    ),
-    "groq": Provider(
-        "https://api.groq.com/openai/v1",
-        "GROQ_API_KEY",
-        spelling=_NEWER_LIMIT,
-        docs="https://console.groq.com/docs/openai",
-    ),
-    "together": Provider(
-        "https://api.together.ai/v1",
-        "TOGETHER_API_KEY",
-        docs="https://docs.together.ai/docs/inference/openai-compatibility",
-    ),
-    "fireworks": Provider(
-        "https://api.fireworks.ai/inference/v1",
-        "FIREWORKS_API_KEY",
-        docs="https://docs.fireworks.ai/tools-sdks/openai-compatibility",
-    ),
-    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY", docs="https://docs.x.ai/api/integrations"),
-    "zhipu": Provider(
-        "https://open.bigmodel.cn/api/paas/v4",
-        "ZHIPUAI_API_KEY",
-        docs="https://docs.bigmodel.cn/cn/guide/develop/openai",
-    ),
-    "moonshot": Provider(
-        "https://api.moonshot.ai/v1", "MOONSHOT_API_KEY", docs="https://platform.moonshot.ai/docs/api/chat"
-    ),
-    "moonshot-cn": Provider(
-        "https://api.moonshot.cn/v1", "MOONSHOT_API_KEY", docs="https://platform.kimi.com/docs/api/overview"
-    ),
-    "siliconflow": Provider(
-        "https://api.siliconflow.com/v1",
-        "SILICONFLOW_API_KEY",
-        docs="https://docs.siliconflow.com/en/api-reference/chat-completions/chat-completions",
-    ),
-    "siliconflow-cn": Provider(
-        "https://api.siliconflow.cn/v1",
-        "SILICONFLOW_API_KEY",
-        docs="https://docs.siliconflow.cn/docs/userguide/quickstart",
-    ),
-    "vllm": Provider(
-        "http://localhost:8000/v1", docs="https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html"
-    ),
-    "sglang": Provider("http://localhost:30000/v1", docs="https://docs.sglang.io/docs/basic_usage/send_request"),
-    "ollama": Provider("http://localhost:11434/v1", docs="https://docs.ollama.com/api/openai-compatibility"),
-    "llamacpp": Provider(
-        "http://localhost:8080/v1", docs="https://github.com/ggml-org/llama.cpp/blob/master/tools/server/README.md"
-    ),
-    "lmstudio": Provider("http://localhost:1234/v1", docs="https://lmstudio.ai/docs/app/api/endpoints/openai"),
+    "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", _NEWER_LIMIT),
+    "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", {"seed": None}),
+    "dashscope": Provider("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),
+    "dashscope-cn": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),
+    "openrouter": Provider("https://openrouter.ai/api/v1", "OPENROUTER_API_KEY", headers={"X-Title": "agrotools"}),
+    "deepseek": Provider("https://api.deepseek.com/v1", "DEEPSEEK_API_KEY"),
+    "mistral": Provider("https://api.mistral.ai/v1", "MISTRAL_API_KEY", {"seed": "random_seed"}),
+    "groq": Provider("https://api.groq.com/openai/v1", "GROQ_API_KEY", _NEWER_LIMIT),
+    "together": Provider("https://api.together.ai/v1", "TOGETHER_API_KEY"),
+    "fireworks": Provider("https://api.fireworks.ai/inference/v1", "FIREWORKS_API_KEY"),
+    "xai": Provider("https://api.x.ai/v1", "XAI_API_KEY"),
+    "zhipu": Provider("https://open.bigmodel.cn/api/paas/v4", "ZHIPUAI_API_KEY"),
+    "moonshot": Provider("https://api.moonshot.ai/v1", "MOONSHOT_API_KEY"),
+    "moonshot-cn": Provider("https://api.moonshot.cn/v1", "MOONSHOT_API_KEY"),
+    "siliconflow": Provider("https://api.siliconflow.com/v1", "SILICONFLOW_API_KEY"),
+    "siliconflow-cn": Provider("https://api.siliconflow.cn/v1", "SILICONFLOW_API_KEY"),
+    "vllm": Provider("http://localhost:8000/v1"),
+    "sglang": Provider("http://localhost:30000/v1"),
+    "ollama": Provider("http://localhost:11434/v1"),
+    "llamacpp": Provider("http://localhost:8080/v1"),
+    "lmstudio": Provider("http://localhost:1234/v1"),
 }
 
 

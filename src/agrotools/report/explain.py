@@ -38,7 +38,7 @@ from agrotools.report.layout import (
     shortened,
     value_text,
 )
-from agrotools.report.trace import step_by_step_trace, trajectory_trace
+from agrotools.report.trace import closest_steps, missing_steps, predicted_steps, step_blocks, taken_steps
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.judging import Judgement
 
@@ -77,12 +77,16 @@ def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgem
     if record.invalid is not None:
         parts += [section("Invalid"), line(f"  {harmless(record.invalid)}. Excluded from all averages.", "red")]
     elif record.actions is not None:
-        parts += [section("Predicted steps"), *step_by_step_trace(record.actions, reference, scores)]
+        parts.append(section("Predicted steps"))
+        parts += [each for step in predicted_steps(record.actions, reference, scores) for each in step_blocks(step)]
     elif record.trajectory is not None:
-        unparseable = any(step.kind == "unparseable" for step in record.trajectory.steps)
-        if record.mode == "end-to-end" or record.trajectory.calls or unparseable:
-            compared_with = record.sample if record.mode == "end-to-end" else None
-            parts += [section("Steps"), *trajectory_trace(record.trajectory, compared_with)]
+        compared = record.sample if record.mode == "end-to-end" else None
+        calls = [step.call for step in record.trajectory.steps if step.call]
+        matches = closest_steps(calls, compared) if compared else [None] * len(calls)
+        steps = [each for step in taken_steps(record.trajectory.steps, matches, compared) for each in step_blocks(step)]
+        missing = missing_steps(reference, matches) if compared else []
+        if steps or missing:
+            parts += [section("Steps"), *steps, *(block("missing step", text, "yellow") for text in missing)]
         parts += [section("Answer"), *_answer(record)]
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:
@@ -279,7 +283,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-        unit = f" {slot.unit}" if slot.unit else ""
+        # "12 %" of a value in percent could be read as a relative error.
+        unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
         if value >= 1:
             return f"off by {off_by:.3g}{unit}, within the tolerance of {margin:.3g}" if off_by else "exact match"
         return f"off by {off_by:.3g}{unit}, outside the tolerance of {margin:.3g}"

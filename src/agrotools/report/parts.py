@@ -1,7 +1,7 @@
 """Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text
@@ -16,83 +16,50 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-T = TypeVar("T")
-T_co = TypeVar("T_co", covariant=True)
-
-
-class Parted(Protocol[T_co]):
-    """Figure over all samples and over each part of them."""
-
-    @property
-    def overall(self) -> T_co: ...
-    @property
-    def by_family(self) -> Mapping[str, T_co]: ...
-    @property
-    def by_task_type(self) -> Mapping[str, T_co]: ...
-    @property
-    def by_answer_type(self) -> Mapping[str, T_co]: ...
-    @property
-    def by_group(self) -> Mapping[str, Mapping[str, T_co]]: ...
-
-
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
-PartRow = tuple[str, str, Callable[[Parted[T]], T | None]]
-"""Label, style and figure of a table row."""
 
 
-def part_rows(figures: Sequence[Parted[T]]) -> Iterator[PartRow[T]]:
-    """Yield rows of families with their task types, of answer types, and of further groups of a benchmark."""
-    if not figures:
-        return
-    families = ordered(FAMILIES, [set(figure.by_family) for figure in figures])
-    task_types = ordered(FAMILY_OF_TASK_TYPE, [set(figure.by_task_type) for figure in figures])
-    for family in families:
-        family_task_types = [task_type for task_type in task_types if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+def part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, str, list[Any]]]:
+    """Yield label, style and a figure of each column, for families with their task types, answer types, and groups.
+
+    The figure is None for parts that a column does not have.
+    """
+
+    def row(parts: "Sequence[Mapping[str, Any]]", name: str, label: str = "", style: str = ""):
+        return label or f"  {_words(name)}", style, [part.get(name) for part in parts]
+
+    def heading(label: str):
+        return label, "bold", [None for _ in figures]
+
+    families, task_types, answer_types = (
+        [getattr(figure, name) for figure in figures] for name in ("by_family", "by_task_type", "by_answer_type")
+    )
+    present = _ordered(FAMILY_OF_TASK_TYPE, task_types)
+    for family in _ordered(FAMILIES, families):
+        of_family = [task_type for task_type in present if FAMILY_OF_TASK_TYPE.get(task_type) == family]
+        label = FAMILIES.get(family, family)
         # The figures of a family with one task type would repeat those of the task type.
-        yield FAMILIES.get(family, family), "bold", _nothing if len(family_task_types) == 1 else _family(family)
-        for task_type in family_task_types:
-            yield f"  {_words(task_type)}", "", _task_type(task_type)
-    for task_type in task_types:
-        if FAMILY_OF_TASK_TYPE.get(task_type) not in families:
-            yield _words(task_type), "", _task_type(task_type)
-    yield "By answer type", "bold", _nothing
-    for answer_type in ordered(ANSWER_TYPES, [set(figure.by_answer_type) for figure in figures]):
-        yield f"  {_words(answer_type)}", "", _answer_type(answer_type)
-    for group in ordered((), [set(figure.by_group) for figure in figures]):
-        yield f"By {_WORDS.get(group) or _words(group)}", "bold", _nothing
-        for value in ordered((), [set(figure.by_group.get(group, {})) for figure in figures]):
-            yield f"  {value}", "", _group(group, value)
+        yield heading(label) if len(of_family) == 1 else row(families, family, label, "bold")
+        yield from (row(task_types, task_type) for task_type in of_family)
+        present = [task_type for task_type in present if task_type not in of_family]
+    yield from (row(task_types, task_type, _words(task_type)) for task_type in present)
+    yield heading("By answer type")
+    yield from (row(answer_types, answer_type) for answer_type in _ordered(ANSWER_TYPES, answer_types))
+    for group in _ordered((), [figure.by_group for figure in figures]):
+        yield heading(f"By {_WORDS.get(group) or _words(group)}")
+        values = [figure.by_group.get(group, {}) for figure in figures]
+        yield from (row(values, value, f"  {value}") for value in _ordered((), values))
 
 
-def ordered(known: Sequence[str] | Mapping[str, str], present: Sequence[set[str]]) -> list[str]:
+def _ordered(known: Iterable[str], parts: Sequence[Iterable[str]]) -> list[str]:
     """Return the present names: known ones in their order, then numbers, then the others by name."""
-    there = set[str]().union(*present)
+    there = set[str]().union(*parts)
     return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
 
 
 def _by_number(name: str) -> tuple[bool, int, str]:
     return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
-
-
-def _nothing(_: object) -> None:
-    return None
-
-
-def _family(family: str) -> Callable[[Parted[T]], T | None]:
-    return lambda figure: figure.by_family.get(family)
-
-
-def _answer_type(answer_type: str) -> Callable[[Parted[T]], T | None]:
-    return lambda figure: figure.by_answer_type.get(answer_type)
-
-
-def _task_type(task_type: str) -> Callable[[Parted[T]], T | None]:
-    return lambda figure: figure.by_task_type.get(task_type)
-
-
-def _group(name: str, value: str) -> Callable[[Parted[T]], T | None]:
-    return lambda figure: figure.by_group.get(name, {}).get(value)
 
 
 def _words(identifier: str) -> str:
@@ -106,29 +73,43 @@ def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["
     runs as columns."""
     if len(summaries) == 1:
         columns = [(mode, part.seconds) for mode, part in summaries[0].modes.items() if part.seconds is not None]
-        return [_seconds_table("Seconds per query", columns)] if columns else []
+        return _part_tables("Seconds per query, mean", columns, _seconds_cell)
     tables: list[Table] = []
     for mode in MODES:
+        parts = [summary.modes.get(mode) for summary in summaries]
         columns = [
-            (name.rpartition("/")[2], seconds)
-            for name, summary in zip(run_names(summaries), summaries, strict=True)
-            if mode in summary.modes and (seconds := summary.modes[mode].seconds) is not None
+            (name, part.seconds)
+            for name, part in zip(_short_names(summaries), parts, strict=True)
+            if part and part.seconds
         ]
-        for start in range(0, len(columns), side_by_side):
-            tables.append(_seconds_table(f"Seconds per query, {mode}", columns[start : start + side_by_side]))
+        tables += _part_tables(f"Seconds per query, {mode}, mean", columns, _seconds_cell, side_by_side)
     return tables
 
 
-def _seconds_table(title: str, columns: Sequence[tuple[str, SecondsByPart]]) -> "Table":
-    table = new_table(f"{title}, mean")
-    table.add_column("", overflow="fold", min_width=18)
-    for heading, _ in columns:
-        table.add_column(heading, justify="right", overflow="fold")
-    figures = [figure for _, figure in columns]
-    table.add_row(stacked(["All"]), *(_seconds_cell(figure.overall) for figure in figures))
-    for label, style, of in part_rows(figures):
-        table.add_row(stacked([label], value_style=style), *(_seconds_cell(of(figure)) for figure in figures))
-    return table
+def _short_names(summaries: Sequence[Summary]) -> list[str]:
+    return [name.rpartition("/")[2] for name in run_names(summaries)]
+
+
+def _part_tables(
+    title: str,
+    columns: Sequence[tuple[str, Metric | SecondsByPart]],
+    cell: "Callable[[Any], Text]",
+    side_by_side: int = 100,
+) -> list["Table"]:
+    """Return tables with the rows of :func:`part_rows`; ``columns`` are headings and figures."""
+    tables: list[Table] = []
+    for start in range(0, len(columns), side_by_side):
+        table = new_table(title)
+        table.add_column("", overflow="fold", min_width=18)
+        for heading, _ in columns[start : start + side_by_side]:
+            table.add_column(heading, justify="right", overflow="fold")
+        figures = [figure for _, figure in columns[start : start + side_by_side]]
+        if cell is _seconds_cell:
+            table.add_row(stacked(["All"]), *(cell(figure.overall) for figure in figures))
+        for label, style, row in part_rows(figures):
+            table.add_row(stacked([label], value_style=style), *map(cell, row))
+        tables.append(table)
+    return tables
 
 
 def _seconds_cell(seconds: Seconds | None) -> "Text":
@@ -137,13 +118,6 @@ def _seconds_cell(seconds: Seconds | None) -> "Text":
     if seconds is None:
         return Text("")
     return stacked([f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)], value_style="")
-
-
-class Column(NamedTuple):
-    """Column of a table by part."""
-
-    heading: str
-    metric: Metric | None
 
 
 RUNS_SIDE_BY_SIDE = 4
@@ -171,38 +145,21 @@ def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_B
     of_plugins = [column for plugin in used_plugins(summaries) for column in plugin.reporting.parts]
     if len(summaries) == 1:
         requested = [*_OF_ONE_RUN, *((each.mode, each.metric, each.heading) for each in of_plugins)]
-        columns = [_column(heading, summaries[0], mode, metric) for mode, metric, heading in requested]
-        present_columns = [column for column in columns if column.metric]
-        return [_parts_table("By task type and answer type", present_columns)] if present_columns else []
+        columns = [(heading, _metric(summaries[0], mode, metric)) for mode, metric, heading in requested]
+        present = [(heading, metric) for heading, metric in columns if metric]
+        return _part_tables("By task type and answer type", present, _cell)
     tables: list[Table] = []
     several = [*_OF_SEVERAL_RUNS, *((each.mode, each.metric, each.title) for each in of_plugins if each.title)]
     for mode, metric, title in several:
-        of_runs = [
-            _column(name.rpartition("/")[2], summary, mode, metric)
-            for name, summary in zip(run_names(summaries), summaries, strict=True)
-        ]
-        columns = [column for column in of_runs if column.metric]
-        for start in range(0, len(columns), side_by_side):
-            part = columns[start : start + side_by_side]
-            tables.append(_parts_table(f"{title}, by task type and answer type", part))
+        of_runs = [_metric(summary, mode, metric) for summary in summaries]
+        columns = [(name, of_run) for name, of_run in zip(_short_names(summaries), of_runs, strict=True) if of_run]
+        tables += _part_tables(f"{title}, by task type and answer type", columns, _cell, side_by_side)
     return tables
 
 
-def _column(heading: str, summary: Summary, mode: Mode, metric: str) -> Column:
+def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
     of_mode = summary.modes.get(mode)
-    return Column(heading, of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None)
-
-
-def _parts_table(title: str, columns: Sequence[Column]) -> "Table":
-    table = new_table(title)
-    table.add_column("", overflow="fold", min_width=18)
-    for column in columns:
-        table.add_column(column.heading, justify="right", overflow="fold")
-    metrics = [column.metric for column in columns]
-    for label, style, estimate_of in part_rows([metric for metric in metrics if metric]):
-        cells = [_cell(estimate_of(metric) if metric else None) for metric in metrics]
-        table.add_row(stacked([label], value_style=style), *cells)
-    return table
+    return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
 
 
 def _cell(estimate: Estimate | None) -> "Text":

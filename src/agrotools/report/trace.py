@@ -1,13 +1,14 @@
-"""Comparison of the steps of a sample with the reference: calls, arguments that agree or differ, observations."""
+"""Steps of a sample compared with the reference, as data for terminal and page, and their form on a terminal."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from agrotools.core import (
     Action,
     Answer,
     Arguments,
+    Artifact,
     CallTools,
     Halt,
     Observation,
@@ -16,7 +17,6 @@ from agrotools.core import (
     Score,
     Step,
     ToolCall,
-    Trajectory,
     Unparseable,
     UsageError,
 )
@@ -32,8 +32,8 @@ from agrotools.report.layout import (
     fields_text,
     harmless,
     indented,
-    line,
     percent,
+    shortened,
     value_text,
 )
 from agrotools.scoring import METRICS
@@ -41,7 +41,6 @@ from agrotools.tools import get_tool
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
     from agrotools.text.agreement import ArgumentAgreement
 
@@ -124,7 +123,7 @@ def disagreements(compared: Sequence[Agreement]) -> int:
     return sum(item.mark == WRONG for item in compared)
 
 
-def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
+def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
     """Return the agreements of an argument score, as stored in its row."""
     from agrotools.text.agreement import ArgumentAgreement
 
@@ -133,155 +132,16 @@ def scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> l
     return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
 
 
-def arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
-    from rich.table import Table
-    from rich.text import Text
-
-    table: Table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(style="cyan", no_wrap=True)
-    table.add_column()
-    for item in compared:
-        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.predicted)
-        if item.mark != RIGHT:
-            detail = f" ({item.detail})" if item.detail else ""
-            cell.append(f"   reference: {item.reference}{detail}", style="dim")
-        table.add_row(item.name, cell)
-    return indented(table, 6)
+def call_text(step: ReferenceStep) -> str:
+    """Format a reference call on one line."""
+    return f"{step.tool}({fields_text(step.arguments)})"
 
 
-def time_text(step: Step) -> str:
+def _time_text(step: Step) -> str:
     """Return the duration of a call, or the reason why no tool was run."""
     if step.refused:
         return "rejected, tool not run"
     return "recorded" if step.recorded else "cached" if step.cached else f"{step.seconds:.2f} s"
-
-
-def rejection_text(action: CallTools, row: Score | None) -> str:
-    """Return the reason why a predicted call would have been rejected; empty if it would not.
-
-    The protocol's reason comes before that of the arguments, whose score is ``row``."""
-    if action.refused is not None:
-        return harmless(action.refused.message)
-    return value_text(row.reading["invalid"]) if row is not None and "invalid" in row.reading else ""
-
-
-def trajectory_trace(trajectory: Trajectory, sample: Sample | None) -> Iterator["RenderableType"]:
-    """Yield each step of a trajectory; with ``sample``, compared with the closest reference call."""
-    reference = sample.reference.steps if sample is not None and sample.reference else ()
-    calls = [step.call for step in trajectory.steps if step.call is not None]
-    matches = iter(closest_steps(calls, sample) if sample is not None else [None] * len(calls))
-    matched: set[int] = set()
-    for number, step in enumerate(trajectory.steps, 1):
-        if step.call is None:
-            yield from _other_step(number, step)
-            continue
-        match = next(matches)
-        if match is not None:
-            matched.add(match)
-        yield from _call_step(number, step, step.call, match, sample)
-    for index, missing in enumerate(reference):
-        if index not in matched:
-            yield block("missing step", f"reference step {index + 1}: {call_text(missing)}", "yellow")
-
-
-def step_by_step_trace(
-    actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
-) -> Iterator["RenderableType"]:
-    """Yield each predicted action with its reference step, and the reason if it is wrong."""
-    for index, action in enumerate(actions):
-        rows = {row.metric: row for row in scores if row.step == index}
-        expected = reference[index] if index < len(reference) else None
-        yield _verdict(index, len(reference) + 1, action, expected, rows)
-        thought = action.thought if isinstance(action, CallTools | Answer) else ""
-        if thought:
-            yield block("thought", thought, "italic dim")
-        if isinstance(action, CallTools):
-            yield from _predicted_call(action, reference, rows.get("agrotools.arg_acc"))
-        elif isinstance(action, Answer | Unparseable):
-            yield block("answer" if isinstance(action, Answer) else "output", action.text or "(empty)")
-        if expected is not None:
-            if not _calls(action, expected.tool):
-                yield block("reference", call_text(expected))
-            yield from _observation(expected.observation, "result shown")
-
-
-def _calls(action: Action, tool: str) -> bool:
-    return isinstance(action, CallTools) and action.calls[0].tool == tool
-
-
-def _predicted_call(
-    action: CallTools, reference: Sequence[ReferenceStep], row: Score | None
-) -> Iterator["RenderableType"]:
-    """Yield the scored call of a message, with its arguments compared with those of the reference call."""
-    first, *others = action.calls
-    yield block("called", first.tool)
-    step = row.reading.get("step") if row is not None else None
-    if row is not None and isinstance(step, int) and step < len(reference):
-        yield arguments_table(scored_agreements(first, reference[step], row))
-    elif first.arguments:
-        yield block("arguments", fields_text(first.arguments))
-    if refused := rejection_text(action, row):
-        yield block("rejected", refused, "red")
-    if others:
-        yield block("not scored", f"{', '.join(call.tool for call in others)}, in the same message", "dim")
-
-
-def _call_step(
-    number: int, step: Step, call: ToolCall, match: int | None, sample: Sample | None
-) -> Iterator["RenderableType"]:
-    from rich.text import Text
-
-    reference = sample.reference.steps[match] if sample and sample.reference and match is not None else None
-    compared = agreements(call, reference, sample) if reference is not None and sample is not None else []
-    head = Text(f"{number:>3} call {harmless(call.tool)}", style="bold")
-    head.append(f"  {time_text(step)}", style="not bold dim")
-    if match is not None:
-        mark, word = (WRONG, "differs from") if disagreements(compared) else (RIGHT, "matches")
-        head.append(f"  {mark} {word} reference step {match + 1}", style=f"not bold {MARK_STYLES[mark]}")
-    elif sample is not None and sample.reference:
-        head.append("  not in the reference plan", style="not bold yellow")
-    yield head
-    if step.thought:
-        yield block("thought", step.thought, "italic dim")
-    if compared:
-        yield arguments_table(compared)
-    elif call.arguments:
-        yield block("arguments", fields_text(call.arguments))
-    yield from _observation(step.observation, "result")
-
-
-def _other_step(number: int, step: Step) -> Iterator["RenderableType"]:
-    if step.kind == "answer":
-        yield line(f"{number:>3} answer", "bold")
-        if step.thought:
-            yield block("thought", step.thought, "italic dim")
-        return
-    yield line(f"{number:>3} unparseable output", "bold red")
-    yield block("output", step.text)
-    if step.reason:
-        yield block("feedback", step.reason, "red")
-
-
-def _verdict(
-    index: int, n_steps: int, action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]
-) -> "Text":
-    from rich.text import Text
-
-    step = f"call {expected.tool}" if expected else "answer"
-    head = Text(f"{index + 1:>3} of {n_steps}  {step}", style="bold")
-    reason = why_wrong(action, expected, rows)
-    mark = WRONG if reason else RIGHT
-    head.append(f"  {mark} {reason or 'correct'}", style=f"not bold {MARK_STYLES[mark]}")
-    metric_texts = [_metric_text(METRICS[metric], row.value) for metric, row in rows.items() if metric in METRICS]
-    if metric_texts:
-        head.append(f"\n    {'  '.join(metric_texts)}", style="not bold dim")
-    return head
-
-
-def _metric_text(info: MetricInfo, value: float) -> str:
-    if value not in (0, 1):
-        return f"{info.label} {percent(value)}"
-    return f"{info.label} {RIGHT if bool(value) != info.lower_is_better else WRONG}"
 
 
 def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str, Score]) -> str:
@@ -308,57 +168,223 @@ def why_wrong(action: Action, expected: ReferenceStep | None, rows: Mapping[str,
     return "right tool, but the arguments do not match"
 
 
-def _observation(observation: Observation | None, label: str) -> Iterator["RenderableType"]:
-    for detail in observation_lines(observation, label):
-        yield block(detail.label, detail.text, detail.style)
+# --- steps as data -----------------------------------------------------------------------------------------------
+
+LONGEST_TEXT = 8_000
+"""Maximum number of characters of a question, thought or answer; the rest is cut, with a note."""
 
 
-def observation_lines(observation: Observation | None, label: str) -> Iterator[LabelledText]:
-    """Yield the result of a call, labelled ``label``: error and hints, or fields, flags, notes and artifacts."""
-    if observation is None:
-        return
-    if observation.error is not None:
-        error = observation.error
-        about = f" ({error.argument})" if error.argument else ""
-        yield LabelledText(label, f"error {error.kind}{about}: {error.message}", "red")
-        if error.hint:
-            yield LabelledText("hint", error.hint, "dim")
-        if error.candidates:
-            yield LabelledText("candidates", ", ".join(error.candidates), "dim")
-        return
-    result = shown_result(observation)
-    yield LabelledText(label, fields_text(result.fields))
-    if result.flags:
-        yield LabelledText("flags", ", ".join(result.flags), "yellow")
-    if result.notes:
-        yield LabelledText("notes", "; ".join(result.notes), "dim")
-    if observation.artifacts:
-        listed = (f"{artifact.name} ({artifact.kind})" for artifact in observation.artifacts)
-        yield LabelledText("files", ", ".join(listed), "dim")
+@dataclass
+class StepPart:
+    """One step for a reader: the action, its comparison with the reference, and its result."""
+
+    number: int
+    title: str
+    of: int = 0
+    """Number of steps of the reference with its answer; 0 if the number of steps is not fixed."""
+    about: str = ""
+    verdict: str = ""
+    state: str = ""
+    """``right``, ``wrong``, or ``open`` (a call that the reference does not have); empty without a comparison."""
+    thought: str = ""
+    arguments: list[Agreement] = field(default_factory=list)
+    reference: str = ""
+    """Name of the reference step that ``arguments`` are compared with."""
+    plain_arguments: list[tuple[str, str]] = field(default_factory=list)
+    text: str = ""
+    lines: list[LabelledText] = field(default_factory=list)
+    result_label: str = ""
+    error: str = ""
+    fields: list[tuple[str, str]] = field(default_factory=list)
+    flags: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    result_lines: list[LabelledText] = field(default_factory=list)
+    artifacts: tuple[Artifact, ...] = ()
+    rows: Mapping[str, Score] = field(default_factory=dict)
+    """Score rows of the step, by metric."""
+
+    def compare(self, call: ToolCall, compared: list[Agreement], reference_index: int | None) -> None:
+        """Set the arguments of a call: compared with those of a reference step, or alone."""
+        if reference_index is not None:
+            self.arguments, self.reference = compared, f"reference step {reference_index + 1}"
+        else:
+            self.plain_arguments = [(name, value_text(value)) for name, value in call.arguments.items()]
+
+    def add_result(self, observation: Observation | None, label: str) -> None:
+        """Add the result of a call: error and hints, or fields, flags, notes and artifacts."""
+        if observation is None:
+            return
+        self.result_label, self.artifacts = label, observation.artifacts
+        if (error := observation.error) is not None:
+            about = f" ({error.argument})" if error.argument else ""
+            self.error = cut(f"{error.kind}{about}: {error.message}")
+            hints = {"hint": error.hint or "", "candidates": ", ".join(error.candidates or ())}
+            self.result_lines = [LabelledText(name, cut(text), "dim") for name, text in hints.items() if text]
+            return
+        artifact_names = [artifact.name for artifact in observation.artifacts]
+        result = {name: value for name, value in (observation.result or {}).items() if value not in artifact_names}
+        notes, flags = result.pop("notes", None), result.pop("flags", None)
+        if "summary" in result:
+            result.pop("spec", None)  # the summary describes the figure in words
+        self.fields = [(name, value_text(value)) for name, value in result.items()]
+        self.flags = [cut(str(flag)) for flag in flags] if isinstance(flags, list) else []
+        self.notes = [cut(str(note)) for note in notes] if isinstance(notes, list) else []
 
 
-class ShownResult(NamedTuple):
-    """Parts of a result for a reader: fields (without names of artifacts), flags and notes."""
-
-    fields: Arguments
-    flags: list[str]
-    notes: list[str]
+def cut(text: str) -> str:
+    """Cut ``text`` to :data:`LONGEST_TEXT` characters."""
+    return shortened(text, LONGEST_TEXT)
 
 
-def shown_result(observation: Observation) -> ShownResult:
-    """Return the parts of a result; all are empty if the call failed."""
-    artifact_names = [artifact.name for artifact in observation.artifacts]
-    result = {name: value for name, value in (observation.result or {}).items() if value not in artifact_names}
-    notes, flags = result.pop("notes", None), result.pop("flags", None)
-    if "summary" in result:
-        result.pop("spec", None)  # the summary describes the figure in words
-    return ShownResult(
-        result,
-        [*map(str, flags)] if isinstance(flags, list) else [],
-        [*map(str, notes)] if isinstance(notes, list) else [],
+def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
+    """Return the reply to the request for the answer form, if there was one."""
+    if answer.form_reply is None:
+        return []
+    return [LabelledText("reply to the request for the answer form", cut(answer.form_reply.text) or "(empty)")]
+
+
+def taken_steps(steps: Sequence[Step], matches: Sequence[int | None], sample: Sample | None) -> Iterator[StepPart]:
+    """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see :func:`closest_steps`.
+
+    With ``sample``, calls are compared with its reference."""
+    match_of = iter(matches)
+    reference = sample.reference.steps if sample is not None and sample.reference else ()
+    for number, step in enumerate(steps, 1):
+        if step.kind == "answer":
+            if step.thought or step.form_reply:
+                yield StepPart(number, "answer", thought=cut(step.thought), lines=form_reply_lines(step))
+            continue
+        if step.call is None:
+            part = StepPart(number, "unparseable output", state="wrong", text=cut(step.text) or "(empty)")
+            part.verdict = f"{WRONG} neither a call nor an answer"
+            part.lines = [LabelledText("feedback", cut(step.reason), "red")] if step.reason else []
+            yield part
+            continue
+        part = StepPart(number, f"call {step.call.tool}", about=_time_text(step), thought=cut(step.thought))
+        match = next(match_of)
+        if match is not None and sample is not None:
+            part.compare(step.call, agreements(step.call, reference[match], sample), match)
+            wrong = disagreements(part.arguments)
+            part.state = "wrong" if wrong else "right"
+            words = f"{WRONG} differs from" if wrong else f"{RIGHT} matches"
+            part.verdict = f"{words} reference step {match + 1}"
+        else:
+            part.compare(step.call, [], None)
+            if reference:
+                part.state, part.verdict = "open", "not in the reference plan"
+        part.add_result(step.observation, "result")
+        yield part
+
+
+def predicted_steps(
+    actions: Sequence[Action], reference: Sequence[ReferenceStep], scores: Sequence[Score]
+) -> Iterator[StepPart]:
+    """Yield each predicted action with its reference step, and the reason if it is wrong."""
+    for index, action in enumerate(actions):
+        rows = {row.metric: row for row in scores if row.step == index}
+        expected = reference[index] if index < len(reference) else None
+        reason = why_wrong(action, expected, rows)
+        part = StepPart(index + 1, f"call {expected.tool}" if expected else "answer", of=len(reference) + 1, rows=rows)
+        part.state = "wrong" if reason else "right"
+        is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
+        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"
+        if isinstance(action, CallTools | Answer):
+            part.thought = cut(action.thought)
+        if isinstance(action, CallTools):
+            _add_call(part, action, reference, rows.get("agrotools.arg_acc"))
+        elif isinstance(action, Answer | Unparseable):
+            part.text = cut(action.text) or "(empty)"
+            if isinstance(action, Answer):
+                part.lines += form_reply_lines(action)
+            elif action.hint:
+                part.lines.append(LabelledText("feedback", cut(action.hint)))
+        if expected is not None:
+            if not part.arguments:
+                part.lines.append(LabelledText("reference", call_text(expected)))
+            part.add_result(expected.observation, "result shown")
+        yield part
+
+
+def _add_call(part: StepPart, action: CallTools, reference: Sequence[ReferenceStep], row: Score | None) -> None:
+    """Add the scored call of a message, compared with the reference step that its score row names."""
+    first, *others = action.calls
+    at = row.reading.get("step") if row is not None else None
+    index = at if isinstance(at, int) and at < len(reference) else None
+    part.compare(first, _scored_agreements(first, reference[index], row) if row and index is not None else [], index)
+    # The protocol's reason comes before that of the arguments.
+    refused = action.refused.message if action.refused is not None else ""
+    if not refused and row is not None and "invalid" in row.reading:
+        refused = value_text(row.reading["invalid"])
+    if refused:
+        part.lines.append(LabelledText("rejected", cut(refused), "red"))
+    if others:
+        names = ", ".join(call.tool for call in others)
+        part.lines.append(LabelledText("not scored", cut(f"{names}, in the same message"), "dim"))
+
+
+def missing_steps(reference: Sequence[ReferenceStep], matches: Sequence[int | None]) -> list[str]:
+    """Return the reference steps that no call matches."""
+    return [f"reference step {at + 1}: {call_text(step)}" for at, step in enumerate(reference) if at not in matches]
+
+
+# --- steps on a terminal -----------------------------------------------------------------------------------------
+
+_STATE_STYLES = {"right": "green", "wrong": "bold red", "open": "yellow", "": ""}
+
+
+def step_blocks(part: StepPart) -> Iterator["RenderableType"]:
+    """Yield a step for a terminal: a headline, and its lines."""
+    from rich.text import Text
+
+    number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number:>3}"
+    head = Text(f"{number} {harmless(part.title)}", style="bold")
+    if part.about:
+        head.append(f"  {part.about}", style="not bold dim")
+    if part.verdict:
+        head.append(f"  {harmless(part.verdict)}", style=f"not bold {_STATE_STYLES[part.state]}")
+    if texts := [_metric_text(METRICS[metric], row.value) for metric, row in part.rows.items() if metric in METRICS]:
+        head.append(f"\n    {'  '.join(texts)}", style="not bold dim")
+    yield head
+    arguments = ", ".join(f"{name}: {value}" for name, value in part.plain_arguments)
+    fields = ", ".join(f"{name}: {value}" for name, value in part.fields)
+    files = ", ".join(f"{artifact.name} ({artifact.kind})" for artifact in part.artifacts)
+    error = f"error {part.error}" if part.error else ""
+    yield from _blocks(LabelledText("thought", part.thought, "italic dim"), LabelledText("output", part.text))
+    if part.arguments:
+        yield _arguments_table(part.arguments)
+    yield from _blocks(LabelledText("arguments", arguments), *part.lines)
+    yield from _blocks(LabelledText(part.result_label, error or fields, "red" if error else ""))
+    yield from _blocks(
+        LabelledText("flags", ", ".join(part.flags), "yellow"),
+        LabelledText("notes", "; ".join(part.notes), "dim"),
+        LabelledText("files", files, "dim"),
+        *part.result_lines,
     )
 
 
-def call_text(step: ReferenceStep) -> str:
-    """Format a reference call on one line."""
-    return f"{step.tool}({fields_text(step.arguments)})"
+def _blocks(*lines: LabelledText) -> Iterator["RenderableType"]:
+    for each in lines:
+        if each.text:
+            yield block(each.label, each.text, each.style)
+
+
+def _arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
+    from rich.table import Table
+    from rich.text import Text
+
+    table: Table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(style="cyan", no_wrap=True)
+    table.add_column()
+    for item in compared:
+        cell = Text.assemble((f"{item.mark} ", MARK_STYLES[item.mark]), item.predicted)
+        if item.mark != RIGHT:
+            detail = f" ({item.detail})" if item.detail else ""
+            cell.append(f"   reference: {item.reference}{detail}", style="dim")
+        table.add_row(item.name, cell)
+    return indented(table, 6)
+
+
+def _metric_text(info: MetricInfo, value: float) -> str:
+    if value not in (0, 1):
+        return f"{info.label} {percent(value)}"
+    return f"{info.label} {RIGHT if bool(value) != info.lower_is_better else WRONG}"

@@ -19,6 +19,7 @@ from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from hashlib import sha256
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -105,7 +106,7 @@ class PromptLog:
                 if (digest := known.get(id(message))) is None:
                     digest = known[id(message)] = self._message(message, lines)
                 digests.append(digest)
-            shared = _shared(before, digests) if before else 0
+            shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
             entries.append([shared, digests[shared:], self._tool_list(tools, lines) if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
@@ -263,14 +264,6 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     size = path.stat().st_size if path.is_file() else None
     name = path.relative_to(run).as_posix()
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
-
-
-def _shared(before: Sequence[str], after: Sequence[str]) -> int:
-    """Return the number of leading items that two sequences have in common."""
-    for place, (one, other) in enumerate(zip(before, after, strict=False)):
-        if one != other:
-            return place
-    return min(len(before), len(after))
 
 
 def _each_line(path: Path, read: Callable[[bytes], None]) -> None:

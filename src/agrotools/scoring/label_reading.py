@@ -3,15 +3,16 @@
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import islice, pairwise
+from itertools import islice, pairwise, takewhile
 from typing import NamedTuple
 
 from agrotools.core import Slot
+from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing, subject
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
-from agrotools.text.clauses import Negations, further_claims, list_neighbours
+from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels
-from agrotools.text.normalise import normalise
+from agrotools.text.normalise import CJK, WORD, normalise, reading_words
 
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that do not describe the requested thing."""
@@ -167,6 +168,101 @@ def last_word_label(text: str, labels: Mapping[str, Sequence[str]]) -> str | Non
     return endings[0] if len(endings) == 1 and written not in {label.lower() for label in labels} else None
 
 
+# --- names beside a name: "a (b)", "a, also known as b" ---------------------------------------------------------------
+
+_ALSO = (
+    r"(?:(?:aka|a\.k\.a\.?|alias|syn\.?|synonym:?|i\.e\.,?|that is|namely|rather|or|and|plus|with|as well as|maybe|"
+    r"perhaps|possibly|probably|likely|also|(?:also )?(?:known as|called|named)|(?:an? |its )?synonym is)"
+    rf"(?!{WORD})|又名|又称|即|或|和|[=~/\\>→-]) ?"
+)
+_BETWEEN = re.compile(
+    rf"[\"'*]*(?:,? ?[(\[{{<\"']\s?(?:{_ALSO})*|,? ?(?:{_ALSO})+[(\[{{<\"']?|"
+    rf"(?: ?\}}[.;,]?\s*(?:{_ALSO})*\\boxed ?\{{|(?<=\*\*) (?:{_ALSO})*\*\*))"
+)
+_NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}]))+"
+_NAME_BEHIND, _NAME_BEFORE = re.compile(rf"(?:an? |the )?({_NAME})"), re.compile(rf"({_NAME})$")
+_TWO_PARTS = re.compile(rf"\W*({_NAME})\W*(?:[.:!。…\n] ?)+\W*({_NAME})\W*")
+_ANSWER = re.compile(
+    rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer(?: is|:| =) ?(?:an? |the )?|"
+    rf"(?:^|[.!\n。] ?)(?:it|this)(?: is|'s) (?:an? |the )?"
+    rf"(?!{_NAME}(?:ous|ive|al|ic|[^e]ed|ing|ble|ful|less|ant|ent|y)\b))"
+    rf"({_NAME})(?=[.!}}\n。,;]|$)"
+)
+_LONGEST_REST = 60
+_SCIENTIFIC = re.compile(
+    r"[a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ps|ix|o) (?!tree|vine)[a-z-]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es)"
+)
+_REMARK = frozenset(
+    "unlike versus vs cf compare similar except excluding former family order genus host adult juvenile male female "
+    "ripe unripe immature mature dairy beef butterfly moth beetle bug fly insect caterpillar worm mite grass legume "
+    "bird cattle breed variety cultivar red green yellow black white brown".split()
+)
+"""Words of a remark on a name, which are no other name."""
+
+
+def _other_names(text: str, strongest: Sequence[LabelMatch], names: Sequence[str], label: str) -> tuple[str, ...]:
+    """Return the names that ``text`` gives as equal to, or as an answer beside, the accepted ``names``."""
+    pairs = [(match.text, name) for match in strongest for name in _names_beside(text, match)]
+    own = strongest[0].text
+    pairs += [(own, answer[1]) for answer in _ANSWER.finditer(text, after_correction(text))]
+    if parts := _TWO_PARTS.fullmatch(text):
+        pairs += [(own, part) for part in parts.groups()]
+    rest = f"{text[: strongest[0].start]}{text[strongest[0].end :]}"
+    if len(rest) < _LONGEST_REST and rest.strip() and re.search(r"^ | $", rest):  # "a b"
+        pairs.append((own, rest.strip(" .*")))
+    return tuple(dict.fromkeys(name for match, name in pairs if _is_other_name(name, match, names, label)))
+
+
+def _names_beside(text: str, match: LabelMatch) -> list[str]:
+    """Return the texts in brackets or behind "also known as" directly after or before a name."""
+    ends = reading_words("sentence")
+    beside: list[str] = []
+    gap = _BETWEEN.match(text, match.end)
+    if gap and (name := _NAME_BEHIND.match(text, gap.end())):
+        beside.append(" ".join(takewhile(lambda word: word not in ends, name[1].split())))
+    ahead = text[max(0, match.start - 120) : match.start]
+    gap = next((gap for gap in _BETWEEN.finditer(ahead) if gap.end() == len(ahead)), None)
+    if gap and (name := _NAME_BEFORE.search(ahead, 0, gap.start())):
+        beside.append(" ".join([*takewhile(lambda word: word not in ends, name[1].split()[::-1])][::-1]))
+    return beside
+
+
+def _kind(name: str) -> str:
+    return "scientific" if _SCIENTIFIC.fullmatch(name) else "Chinese" if name[-1:] > "\u2e80" else "common"
+
+
+def _is_other_name(name: str, own: str, names: Sequence[str], label: str) -> bool:
+    """Return True if ``name`` beside ``own``, one of the accepted ``names``, names another thing.
+
+    The knowledge base decides for the names that it holds. Of other names, a scientific one decides over a common one
+    beside it; a name is another one if names of its kind are accepted, but not this one, unless it only repeats words
+    of theirs or of the ``label`` of the slot.
+    """
+    if not is_name(name) or name.split()[0] in _REMARK or find_labels(name, {"": names}):
+        return False
+    from agrotools.knowledge.kb_names import shipped_names
+
+    known = shipped_names()
+    accepted = [normalise(each) for each in names]
+    own_entries = [entry for each in accepted for entry in known.all_of_name(each)]
+    with_crops = any(entry.kind == "crop" for entry in own_entries) or "crop" in label
+    found = known.all_of_name(name) or known.all_of_name(name.removesuffix("s"))
+    if entries := [entry for entry in found if entry.kind != "crop" or with_crops]:  # "late blight (potato)"
+        return not any(entry in own_entries for entry in entries) and not _repeats(name, accepted)
+    if own_entries:
+        return False  # an unlisted name of the same thing, or a remark
+    kind = _kind(name)
+    if (kind != "scientific" and _kind(own) == "scientific") or kind not in map(_kind, accepted):
+        return False
+    words = set(re.findall(rf"{WORD}+", name)) - _REMARK - reading_words("describing")
+    return not _repeats(name, accepted) and any(word.removesuffix("s") not in label for word in words)
+
+
+def _repeats(name: str, accepted: Sequence[str]) -> bool:
+    """Return True if ``name`` has no word that is not in an accepted name, or is short for one."""
+    return any(name in each or each in name or re.match(r"\w*".join(map(re.escape, name)), each) for each in accepted)
+
+
 def read_labels(
     text: str, labels: Mapping[str, Sequence[str]], *, several: bool, closed: bool, slot: Slot | None = None
 ) -> LabelReading:
@@ -209,4 +305,6 @@ def read_labels(
     # A list of candidates may come before a claim: "A, B or C. It is B."
     decided = most >= _CLAIM and not all(listed)
     further = () if decided else tuple(item for items in listed for item in items)
-    return LabelReading(asserted, tuple(matches), further or further_claims(text, same))
+    label = normalise(slot.label) if slot is not None else ""
+    further = further or _other_names(text, strongest[:_MOST], names, label) or further_claims(text, same)
+    return LabelReading(asserted, tuple(matches), further)

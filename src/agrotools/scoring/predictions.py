@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.core import imported as imported_target
 from agrotools.core.base import NoFileError
+from agrotools.core.files import unexpected_content
 from agrotools.plugin import PredictionFormat, PredictionInput, WithPlugins
 from agrotools.scoring.error_classes import Errors
 from agrotools.scoring.statistics import Estimate, estimate_mean
@@ -236,13 +237,21 @@ def read_text(path: Path) -> str:
         BenchmarkError: the file does not exist, is too large or is not UTF-8.
     """
     if not path.is_file():
-        raise NoFileError(f"{path}: no such file", hint="give the path of a prediction file")
-    if path.stat().st_size > _LARGEST:
-        raise BenchmarkError(f"{path} is larger than 2 GB", hint="split it and score the parts")
+        raise NoFileError(f"{path}: no such file", hint="give the path of a file")
     try:
-        return path.read_text("utf-8-sig")
+        if path.stat().st_size > _LARGEST:
+            raise BenchmarkError(f"{path} is larger than 2 GB", hint="give the published file, or a part of it")
+        content = path.read_bytes()
+        if unexpected := unexpected_content(content[:200]):
+            raise BenchmarkError(f"{path} is {unexpected[0]}", hint=unexpected[1])
+        return content.decode("utf-8-sig")
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
-        raise BenchmarkError(f"{path} is not UTF-8 text: {error.reason} at byte {error.start}") from error
+        what = "is cut off within a character" if error.reason == "unexpected end of data" else "is not UTF-8"
+        raise BenchmarkError(
+            f"{path} {what}: {error.reason} at byte {error.start}", hint="save it as UTF-8, or download it again"
+        ) from error
 
 
 def read_named_json(name: object, text: str) -> Any:

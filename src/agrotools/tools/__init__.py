@@ -35,80 +35,52 @@ _MODULES = {
 }
 """Public names and the module that each is imported from on first use."""
 
+_AGROTOOLS = {
+    "diagnose_pest_disease": "recognition.diagnose_pest_disease",
+    "identify_weed": "recognition.identify_weed",
+    "lookup_agronomy": "recognition.lookup_agronomy",
+    "extract_marked_region": "marks.extract_marked_region",
+    "count_objects": "counting.count_objects",
+    "measure_fruit_size": "fruit.measure_fruit_size",
+    "measure_weed_phenotype": "plants.measure_weed_phenotype",
+    "analyze_lesions": "lesions.analyze_lesions",
+    "describe_region": "regions.describe_region",
+    "estimate_canopy_height": "canopy_height",
+    "measure_crop_weed_area": "crop_weed.measure_crop_weed_area",
+    "detect_change": "change.detect_change",
+    "calculate": "general.calculate",
+    "plot": "plotting.plot",
+}
+_GENERAL = {
+    "read_text": "general.text",
+    "describe_image": "general.large_models",
+    "describe_attribute": "general.large_models",
+    "locate_objects": "general.objects",
+    "detect_objects": "general.objects",
+    "count_given_object": "general.objects",
+    "segment_objects": "general.objects",
+    "compare_images": "general.large_models",
+    "draw_box": "general.annotation",
+    "add_text": "general.annotation",
+    "search_web": "general.search_web",
+    "solve_equations": "general.code",
+    "plot_code": "general.code",
+    "read_formula": "general.large_models",
+    "generate_image": "general.large_models",
+    "stylize_image": "general.large_models",
+}
+
 TOOLS: Registry["Tool[..., Any]"] = Registry(
     "tool",
     "agrotools.tools",
-    {
-        "extract_marked_region": "agrotools.tools.marks.extract_marked_region:extract_marked_region",
-        "count_objects": "agrotools.tools.counting.count_objects:count_objects",
-        "measure_fruit_size": "agrotools.tools.fruit.measure_fruit_size:measure_fruit_size",
-        "measure_weed_phenotype": "agrotools.tools.plants.measure_weed_phenotype:measure_weed_phenotype",
-        "analyze_lesions": "agrotools.tools.lesions.analyze_lesions:analyze_lesions",
-        "describe_region": "agrotools.tools.regions.describe_region:describe_region",
-        "estimate_canopy_height": "agrotools.tools.canopy_height:estimate_canopy_height",
-        "measure_crop_weed_area": "agrotools.tools.crop_weed.measure_crop_weed_area:measure_crop_weed_area",
-        "detect_change": "agrotools.tools.change.detect_change:detect_change",
-        "diagnose_pest_disease": "agrotools.tools.recognition.diagnose_pest_disease:diagnose_pest_disease",
-        "identify_weed": "agrotools.tools.recognition.identify_weed:identify_weed",
-        "lookup_agronomy": "agrotools.tools.recognition.lookup_agronomy:lookup_agronomy",
-        "calculate": "agrotools.tools.general.calculate:calculate",
-        "plot": "agrotools.tools.plotting.plot:plot",
-        "read_text": "agrotools.tools.general.text:read_text",
-        "describe_image": "agrotools.tools.general.large_models:describe_image",
-        "describe_attribute": "agrotools.tools.general.large_models:describe_attribute",
-        "locate_objects": "agrotools.tools.general.objects:locate_objects",
-        "detect_objects": "agrotools.tools.general.objects:detect_objects",
-        "count_given_object": "agrotools.tools.general.objects:count_given_object",
-        "segment_objects": "agrotools.tools.general.objects:segment_objects",
-        "compare_images": "agrotools.tools.general.large_models:compare_images",
-        "draw_box": "agrotools.tools.general.annotation:draw_box",
-        "add_text": "agrotools.tools.general.annotation:add_text",
-        "search_web": "agrotools.tools.general.search_web:search_web",
-        "solve_equations": "agrotools.tools.general.code:solve_equations",
-        "plot_code": "agrotools.tools.general.code:plot_code",
-        "read_formula": "agrotools.tools.general.large_models:read_formula",
-        "generate_image": "agrotools.tools.general.large_models:generate_image",
-        "stylize_image": "agrotools.tools.general.large_models:stylize_image",
-    },
+    {name: f"agrotools.tools.{module}:{name}" for name, module in {**_AGROTOOLS, **_GENERAL}.items()},
     lambda: [item for plugin in plugins() for item in plugin.tools.items()],
 )
 
-AGROTOOLS: tuple[str, ...] = (
-    "diagnose_pest_disease",
-    "identify_weed",
-    "lookup_agronomy",
-    "extract_marked_region",
-    "count_objects",
-    "measure_fruit_size",
-    "measure_weed_phenotype",
-    "analyze_lesions",
-    "describe_region",
-    "estimate_canopy_height",
-    "measure_crop_weed_area",
-    "detect_change",
-    "calculate",
-    "plot",
-)
+AGROTOOLS: tuple[str, ...] = tuple(_AGROTOOLS)
 """The toolset of the AgroTools benchmark."""
 
-GENERAL_TOOLS: tuple[str, ...] = (
-    "read_text",
-    "describe_image",
-    "describe_attribute",
-    "locate_objects",
-    "detect_objects",
-    "count_given_object",
-    "segment_objects",
-    "compare_images",
-    "draw_box",
-    "add_text",
-    "search_web",
-    "solve_equations",
-    "plot_code",
-    "read_formula",
-    "generate_image",
-    "stylize_image",
-)
+GENERAL_TOOLS: tuple[str, ...] = tuple(_GENERAL)
 """General tools for any kind of picture, used by the published toolsets."""
 
 

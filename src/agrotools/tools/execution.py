@@ -20,6 +20,7 @@ from agrotools.core import (
     Observation,
     ToolCall,
     ToolError,
+    ToolOutcome,
     UsageError,
 )
 from agrotools.tools import get_tool
@@ -48,19 +49,6 @@ if TYPE_CHECKING:
 
 
 _LEARNED_TIMEOUT_S, _LEARNED_MEMORY_MB = 300.0, 16_384
-
-
-@dataclass(frozen=True)
-class ToolOutcome:
-    """Outcome of a tool call. ``log`` (tracebacks, prints) is for tool developers; policies never see it."""
-
-    observation: Observation
-    seconds: float
-    """Wall time of the tool itself, or of the look-up if the result came from the cache."""
-    cached: bool = False
-    recorded: bool = False
-    """True if no tool was run: the observation was recorded beforehand."""
-    log: str = ""
 
 
 @dataclass(frozen=True)

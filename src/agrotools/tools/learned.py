@@ -52,19 +52,12 @@ def _cut(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
 def find_learned(backend: str, pixels: NDArray[np.uint8], box: Box, target: str, score_min: float) -> "FoundObjects":
     """Detect ``target`` and return its boxes, best first."""
     from agrotools.tools.services.vision import FoundObjects
-    from agrotools.vision.learned.detection import find_by_text, find_crowns
+    from agrotools.vision.learned.detection import find_by_text
 
-    weights, part = weights_of(backend), _cut(pixels, box)
-    notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
-    flags: tuple[str, ...] = ()
-    if weights.kind == "deepforest":
-        boxes, scores = find_crowns(part, weights, score_min=score_min)
-        notes = (*notes, "it finds tree crowns from above and nothing else, whatever the target")
-        if not any(word in target.lower() for word in ("tree", "crown", "palm")):
-            flags = ("target_not_known",)
-    else:
-        boxes, scores, flags = find_by_text(part, target, weights, score_min=score_min)
+    weights = weights_of(backend)
+    boxes, scores, flags = find_by_text(_cut(pixels, box), target, weights, score_min=score_min)
     corner = np.array([*box[:2], *box[:2]], np.float64)
+    notes = (f"found by {weights.name} ({weights.kind})", _NOT_CALIBRATED)
     return FoundObjects(boxes + corner, scores, [], notes, (FLAG, *flags))
 
 
@@ -118,14 +111,14 @@ def outline_learned(
     The back-end names two models joined by a plus sign: a detector and an outline model.
     """
     from agrotools.vision.learned.detection import masks_in_boxes
-    from agrotools.vision.learned.weights import EXAMPLES, find_weights
+    from agrotools.vision.learned.weights import KINDS, find_weights
 
     models = models_of(backend)
     if len(models) != 2:
         raise ToolError(
             "backend_unavailable",
             "outlines need two models: one that finds things by their name and one that outlines what is in a box",
-            hint=f"write learned:{EXAMPLES['grounding-dino']}+{EXAMPLES['sam2']}",
+            hint=f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}",
         )
     outliner = find_weights(models[1])
     height, width = pixels.shape[:2]

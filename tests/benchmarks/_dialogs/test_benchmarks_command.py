@@ -61,11 +61,10 @@ def test_list_says_what_is_found(data: Path) -> None:
 
 
 def test_check_of_whole_files_is_sound(data: Path) -> None:
-    for name, line in (("gta", "tool steps"), ("thinkgeo", "optical tool steps")):
-        result = said("check", name, str(data))
-        assert result.exit_code == 0, result.stdout
-        assert "sound" in result.stdout
-        assert line in result.stdout
+    result = said("check", "gta", str(data))
+    assert result.exit_code == 0, result.stdout
+    assert "sound" in result.stdout
+    assert "tool steps" in result.stdout
     counts = json.loads(said("check", "gta", str(data), "--json").stdout)["counts"]
     assert [count["what"] for count in counts if not count["agrees"]] == []
 

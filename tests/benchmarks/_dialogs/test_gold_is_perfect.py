@@ -29,8 +29,8 @@ OURS = {
 )
 def test_perfect_tools_lose_nothing(name: str, folder: str, write: Callable[[Path], object], tmp_path: Path):
     write(tmp_path / folder)
-    command = ["eval", name, "--data-root", tmp_path, "-m", "baseline:perfect-tools", "--backend", "recorded"]
-    done = CliRunner().invoke(app, [*map(str, command), "--out", str(tmp_path / "run"), "--json"])
+    command = f"eval {name} -m baseline:perfect-tools --backend recorded --limit 40 --json"
+    done = CliRunner().invoke(app, [*command.split(), "--data-root", str(tmp_path), "--out", str(tmp_path / "run")])
     assert done.exit_code == 0, done.output
     modes = json.loads((tmp_path / "run" / "scores.json").read_text())["summary"]["modes"]
     for mode, metrics in OURS.items():

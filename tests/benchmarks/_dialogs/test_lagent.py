@@ -7,7 +7,6 @@ from typing import Any
 import pytest
 
 from agrotools.agents import run_end_to_end, run_step_by_step
-from agrotools.agents.modes import Refusal
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks._dialogs.lagent_format import declared_by
 from agrotools.core import (
@@ -21,6 +20,7 @@ from agrotools.core import (
     SampleFile,
     SampleView,
     ToolCall,
+    ToolOutcome,
     Unparseable,
 )
 from agrotools.models import Completion, ImagePart, Message
@@ -92,8 +92,8 @@ def reference(result: dict[str, Any]) -> ReferenceTrajectory:
     return ReferenceTrajectory(steps=(step,))
 
 
-async def returning_text(_call: ToolCall) -> Refusal:
-    return Refusal(Observation(result={"text": "(1, 2, 3, 4) 7", "notes": ["ours"]}))
+async def returning_text(_call: ToolCall) -> ToolOutcome:
+    return ToolOutcome(Observation(result={"text": "(1, 2, 3, 4) 7", "notes": ["ours"]}))
 
 
 async def test_step_by_step_tells_what_the_published_agent_tells():
@@ -166,7 +166,7 @@ async def test_only_the_last_turn_is_told_to_answer():
     ],
 )
 async def test_a_call_that_the_protocol_refuses_reaches_no_tool(reply: str, told: str, kind: str):
-    async def nobody(_call: ToolCall) -> Refusal:
+    async def nobody(_call: ToolCall) -> ToolOutcome:
         raise AssertionError("it must not run")
 
     model = Scripted(reply, "Final Answer: x")

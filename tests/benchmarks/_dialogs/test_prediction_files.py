@@ -45,7 +45,7 @@ def test_parts_are_joined_where_the_file_is_not_there(tmp_path):
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ("", "is cut off"),
+        ("", "is empty"),
         (json.dumps(STEP_FILE)[:200], "is cut off"),
         ("{'0': 1}", "is not valid JSON"),
         ("[" * 200_000, "nested too deeply"),

@@ -78,8 +78,10 @@ def test_tool_calls_are_counted_as_published():
         {"thought": ""},
     ]
     made = published_scorer.tool_call_statistics([{"0": {"reasoning_steps": steps}}, {"1": {"reasoning_steps": ""}}])
-    assert (made.successful, made.failed, made.no_output, made.empty_steps, made.invalid) == (2, 2, 1, 1, 1)
-    assert (made.empty_samples, made.failures, made.steps, made.samples) == (1, 4, 4, 2)
+    assert made == {
+        **{"samples": 2, "steps": 4, "empty_samples": 1, "successful": 2, "failed": 2},
+        **{"no_output": 1, "no_tool": 0, "empty_steps": 1, "invalid": 1, "failures": 4},
+    }
 
 
 def test_a_null_thought_stops_the_count():

@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -66,25 +67,21 @@ def judgements(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "judgements.jsonl").read_text(encoding="utf-8").splitlines()]
 
 
+@pytest.fixture(scope="module")
+def first_run(root: Path) -> Path:
+    with pytest.MonkeyPatch.context() as patch, serving(Server()) as api:
+        patch.setenv("AGROTOOLS_CACHE", str(root / "cache"))
+        common = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", api.base_url)
+        agrotools(*common, "--out", root / "run")
+    return root / "run"
+
+
 @pytest.fixture
-def run(root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def run(first_run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A run of the model GPT-4o that nobody has judged."""
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     monkeypatch.setenv("COLUMNS", "160")
-    with serving(Server()) as api:
-        agrotools(
-            "eval",
-            "agent-x",
-            "--data-root",
-            root,
-            "-m",
-            "GPT-4o",
-            "--base-url",
-            api.base_url,
-            "--out",
-            tmp_path / "run",
-        )
-    return tmp_path / "run"
+    return Path(shutil.copytree(first_run, tmp_path / "run"))
 
 
 def rubric(folder: Path) -> Path:
@@ -117,7 +114,7 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(
     assert 0 < figures["corrected"]["agent_x.toolset_f1_corrected"]["value"] < 1
     assert figures["differs"] == [
         f"{COUNT} questions of 828",
-        "a prompt of ours, which offers the tools of the question alone",
+        "our prompt, which offers only the tools of the question",
         "judged by grader (the paper: GPT-4o, Qwen-14B)",
         "built-in rubrics",
     ]

@@ -108,11 +108,11 @@ def test_ids_that_come_again_are_told_apart(tmp_path: Path):
     ("content", "message"),
     [
         (b'[{"id": 1, "question": "\xe9\x97', "is cut off within a character"),
-        (b'[{"id": 1', "is not whole JSON"),
+        (b'[{"id": 1', "is cut off"),
         ("问题".encode("gb18030"), "is not UTF-8"),
         (b"{}", "holds no list"),
         (b"[]", "it is empty"),
-        (b"[" * 100_000, "is not whole JSON"),
+        (b"[" * 100_000, "is nested too deeply"),
         (b'[{"question": 1}]', "1 without an answer"),
     ],
 )

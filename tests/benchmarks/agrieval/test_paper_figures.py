@@ -3,8 +3,6 @@
 import io
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -19,6 +17,7 @@ from agrotools.report.published import paper, rows_of_table
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
+from support.command import run_command
 from support.made_agrieval import write_agrieval
 
 TYPES = ("single_choice", "multiple_choice", "true_false")
@@ -204,17 +203,14 @@ def test_every_label_of_the_published_open_questions_is_known(field_data: Path):
 
 
 def test_the_command_prints_the_tables_of_runs_and_says_where_none_has_any(tmp_path: Path, small_benchmark: Path):
-    made = write_agrieval(tmp_path / "made", 60, 20)
+    made = write_agrieval(tmp_path / "made", 60, 5)
     rotated = EvalConfig(
         benchmark="agrieval", data_root=made, model="baseline:random", out=tmp_path / "a", options={"order": "rotated"}
     )
     other = EvalConfig(benchmark=str(small_benchmark), model="baseline:random", out=tmp_path / "other")
     for config, has_tables in ((rotated, True), (other, False)):
         folder = evaluate(config, io.StringIO()).run
-        done = subprocess.run(
-            [sys.executable, "-m", "agrotools", "score", str(folder), "--paper"],
-            capture_output=True, text=True, check=False,
-        )  # fmt: skip
+        done = run_command("score", folder, "--paper")
         assert done.returncode == 0, done.stderr
         assert ("none of these runs" in done.stderr) == (not has_tables)
         assert ("AgriEval. Accuracy by task" in done.stdout) == has_tables

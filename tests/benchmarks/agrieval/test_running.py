@@ -24,6 +24,7 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import ModeSummary
+from support.command import run_command
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion, serving, text_of
 
@@ -32,7 +33,7 @@ AGROTOOLS = [sys.executable, "-m", "agrotools"]
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return write_agrieval(tmp_path_factory.mktemp("made") / "agrieval", 600, 30)
+    return write_agrieval(tmp_path_factory.mktemp("made") / "agrieval", 300, 30)
 
 
 @pytest.fixture(autouse=True)
@@ -69,7 +70,7 @@ def test_the_ceiling_answers_with_the_gold_and_is_marked(made: Path, tmp_path: P
 
 
 def test_random_scores_what_chance_gives_in_each_kind_of_question(field_data: Path, tmp_path: Path):
-    part = run(field_data, tmp_path / "run", "baseline:random", options={"part": "choice"}, epochs=8)
+    part = run(field_data, tmp_path / "run", "baseline:random", options={"part": "choice"}, epochs=3)
     samples = load_benchmark("agrieval", data_root=field_data, options={"part": "choice"}).samples
     for task, found in part.metrics["agrieval.accuracy"].by_task_type.items():
         slots = [sample.answer[0] for sample in samples if sample.task_type == task]
@@ -168,7 +169,7 @@ def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_pa
             "--concurrency", "8", "--out", str(tmp_path / "run"),
         ]  # fmt: skip
         records = tmp_path / "run" / "records.jsonl"
-        for kill_at in (60, 300):
+        for kill_at in (60, 150):
             process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             while process.poll() is None:
                 if records.exists() and records.read_bytes().count(b"\n") >= kill_at:
@@ -177,10 +178,10 @@ def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_pa
             process.wait()
         assert subprocess.run(command, capture_output=True, check=False).returncode == 0
         asked = Counter(text_of(body["messages"][0]) for body in endpoint.requests)
-    assert len(asked) == 630
-    assert sum(asked.values()) <= 630 + 2 * 16, "what was in flight, and no more, was asked again"
+    assert len(asked) == 330
+    assert sum(asked.values()) <= 330 + 2 * 16, "what was in flight, and no more, was asked again"
     ids = [record.sample.id for record in iter_records(tmp_path / "run")]
-    assert len(ids) == len(set(ids)) == 630
+    assert len(ids) == len(set(ids)) == 330
 
 
 def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -205,15 +206,10 @@ def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: P
 
 
 def test_the_command_prints_the_table_and_lists_what_it_left_out(made: Path, tmp_path: Path):
-    done = subprocess.run(
-        [*AGROTOOLS, "eval", "agrieval", "--data-root", str(made), "-o", "part=choice", "--limit", "50", "--json"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    common = ("eval", "agrieval", "--data-root", made)
+    done = run_command(*common, "-o", "part=choice", "--limit", 50, "--json", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert [each["model"] for each in json.loads(done.stdout)] == ["baseline:prior", "baseline:random"]
-    wrong = subprocess.run(
-        [*AGROTOOLS, "eval", "agrieval", "--data-root", str(made), "-o", "shot=5"],
-        cwd=tmp_path, capture_output=True, text=True, check=False,
-    )  # fmt: skip
+    wrong = run_command(*common, "-o", "shot=5", cwd=tmp_path)
     assert wrong.returncode == 2
     assert "did you mean shots" in wrong.stderr

@@ -207,12 +207,11 @@ def test_what_was_left_out_stands_in_the_header(tmp_path: Path) -> None:
         (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is not valid JSON"),
         (b'{"0": {}}x', "is not valid JSON"),
-        (b'{"0": "\\ud800"}', "is not valid JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
         (b"{}", "holds no entry"),
         (json.dumps({"0": "\u00e4"}, ensure_ascii=False).encode("utf-16"), "not UTF-8"),
-        (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: byte 10"),
+        (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: .* at byte 10"),
         (b"[" * 100_000, "JSON|deep|cut off"),
         (b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", "pointer of Git LFS"),
     ],
@@ -226,8 +225,8 @@ def test_a_file_that_cannot_be_read_says_why(tmp_path: Path, content: bytes, mes
 
 def test_a_file_that_is_far_too_large_is_not_read(tmp_path: Path) -> None:
     with (tmp_path / "dataset.json").open("wb") as file:
-        file.truncate((1 << 30) + 1)
-    with pytest.raises(BenchmarkError, match="more than 1 GiB"):
+        file.truncate((1 << 31) + 1)
+    with pytest.raises(BenchmarkError, match="larger than 2 GB"):
         load_benchmark("gta", tmp_path)
 
 

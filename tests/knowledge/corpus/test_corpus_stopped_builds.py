@@ -43,7 +43,7 @@ def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = random.Random(1)
     path = tmp_path_factory.mktemp("stopped") / "a.jsonl"
     with path.open("w") as file:
-        for number in range(600):
+        for number in range(300):
             text = "".join(chr(0x4E00 + int(900 * rng.random() ** 3)) for _ in range(400))
             file.write(json.dumps({"id": number, "text": text}) + "\n")
     return path
@@ -61,9 +61,7 @@ def content(index: CorpusIndex) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in (index.folder / index.manifest.data).iterdir()}
 
 
-@pytest.mark.parametrize(
-    ("stage", "count"), [("hashing", 1), ("reading", 1), ("reading", 20), ("sorting", 1), ("sorting", 3)]
-)
+@pytest.mark.parametrize(("stage", "count"), [("hashing", 1), ("reading", 5), ("sorting", 3)])
 def test_a_killed_build_is_no_index_and_is_begun_anew(tmp_path: Path, corpus: Path, stage: str, count: int):
     out = tmp_path / "index"
     killed(corpus, out, stage, count)
@@ -92,9 +90,9 @@ def test_kills_at_any_moment(tmp_path: Path, corpus: Path):
     out = tmp_path / "index"
     expected = content(build_index(corpus, tmp_path / "undisturbed"))
     unfinished = 0
-    for tenths in range(14):
+    for delay_s in (0.1, 0.4, 0.6, 0.8, 1.2):
         with subprocess.Popen(command(corpus, out)) as process:
-            time.sleep(0.05 + tenths / 10)
+            time.sleep(delay_s)
             process.kill()
         try:
             index = CorpusIndex.open(out)
@@ -107,7 +105,7 @@ def test_kills_at_any_moment(tmp_path: Path, corpus: Path):
     assert unfinished
 
 
-@pytest.mark.parametrize("limit", [10_000, 200_000, 700_000])
+@pytest.mark.parametrize("limit", [10_000, 350_000])
 def test_a_full_disk_is_told_and_cleared_up(tmp_path: Path, corpus: Path, limit: int):
     """A limit on the size of files stands for the disk: the failing write is a real one."""
     out = tmp_path / "index"

@@ -70,10 +70,9 @@ def test_terms_are_those_of_a_plain_reading(text: str):
     assert len(terms(text)) == expected
 
 
-@pytest.mark.slow
-def test_a_million_words_have_a_million_numbers():
-    words = [f"w{number}" for number in range(1_000_000)]
-    assert len(np.unique(terms_of([" ".join(words)])[0])) == 1_000_000
+def test_every_word_has_a_number_of_its_own():
+    words = [f"w{number}" for number in range(100_000)]
+    assert len(np.unique(terms_of([" ".join(words)])[0])) == 100_000
 
 
 def test_neighbouring_pairs_are_spread_over_the_partitions():

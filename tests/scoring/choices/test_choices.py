@@ -94,6 +94,7 @@ def test_a_plain_answer_is_read_whatever_the_letters(letters: set[str], form: st
 
 def test_a_reading_says_how_it_was_made():
     assert read("先看A。\n答案：B") == ChoiceReading(("B",), "behind 答案", "B")
+    assert read("如果一定要选,选A。") == ChoiceReading(("A",), "behind 选", "A")
     assert read("深耕") == ChoiceReading(("B",), "whole reply", "深耕")
     assert read("A或B").ambiguous
     assert read("答案是A，答案是C。") == ChoiceReading((), "answers exclude each other", "A,答案是C", True)

@@ -1,25 +1,22 @@
-"""General and published tools with the back-end ``vlm``, against a real endpoint on this machine."""
+"""General and published tools with the back-end ``vlm``: what is asked, and what is made of the replies."""
 
-import base64
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from aiohttp import web
 from PIL import Image
 
-from agrotools.core import SampleFile, ToolCall
-from agrotools.models import WireSettings
+from agrotools.core import SampleFile, ToolCall, ToolError
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.tools import get_tool
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.services import Question
 from agrotools.tools.services.vision_endpoint import VisionEndpoint
-from agrotools.tools.workspace import Workspace
-from support.openai_server import Body, completion, serve
+from agrotools.tools.workspace import CallContext, Workspace, call_context
+from support.openai_server import completion, serve
 
 SIZE = (200, 100)
 THINGS = {"things": [
@@ -28,164 +25,169 @@ THINGS = {"things": [
     {"name": "cow", "box": [20, 70, 40, 90], "score": 0.2},
 ]}  # fmt: skip
 OBJECTS = {"objects": [{"box": [10, 10, 60, 60], "score": 0.6}, {"box": [100, 20, 160, 80], "score": 0.764}]}
+COW = {"image": "image_1.jpg", "text": "cow"}
 
 
-def _workspace(folder: Path) -> Workspace:
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
     files: list[SampleFile] = []
     for name, grey in (("image_1.jpg", 90), ("image_2.jpg", 160)):
-        Image.fromarray(np.full((SIZE[1], SIZE[0], 3), grey, np.uint8)).save(folder / name)
-        files.append(SampleFile(name=name, path=str(folder / name), kind="image"))
-    return Workspace(tuple(files), folder / "made")
+        Image.fromarray(np.full((SIZE[1], SIZE[0], 3), grey, np.uint8)).save(tmp_path / name)
+        files.append(SampleFile(name=name, path=str(tmp_path / name), kind="image"))
+    return Workspace(tuple(files), tmp_path / "made")
 
 
-async def _run(folder: Path, reply: Body | Callable[[Body], web.Response], tool: str, **arguments: Any) -> Any:
-    """What came of a call, and the requests that reached the endpoint."""
-    responder = reply if callable(reply) else lambda _body: completion(json.dumps(reply))
-    async with serve(responder) as endpoint:
-        model = OpenAICompatibleModel(
-            "eye", base_url=endpoint.base_url, wire=WireSettings(attempts=1, first_wait_s=0.01, retry_wall_s=2.0)
-        )
-        try:
-            async with ToolExecutor(workers=1, backends={tool: "vlm"}, vision=VisionEndpoint(model)) as executor:
-                outcome = await executor.run(ToolCall(tool=tool, arguments=arguments), _workspace(folder), [tool])
-        finally:
-            await model.close()
-    return outcome, endpoint.requests
+class Eye:
+    """A vision model that gives these replies, one after the other, and keeps the questions."""
+
+    name = "eye"
+
+    def __init__(self, *replies: Any) -> None:
+        self.replies = [json.dumps(reply) for reply in replies]
+        self.asked: list[Question] = []
+
+    def ask(self, question: Question) -> str:
+        self.asked.append(question)
+        return self.replies.pop(0)
 
 
-def _result(outcome: ToolOutcome) -> dict[str, Any]:
-    assert outcome.observation.error is None, (outcome.observation.error, outcome.log)
-    assert outcome.observation.result is not None
-    return outcome.observation.result
+def seen_by(eye: Eye, workspace: Workspace, name: str, **arguments: Any) -> Any:
+    """The result of a call, as a worker runs it."""
+    tool = get_tool(name)
+    paths = tool.prepare_arguments(
+        tool.validate(arguments), lambda file: workspace.resolve(file, by_last_part=tool.files_by_last_part)
+    )
+    with call_context(CallContext(workspace.keep, backend="vlm", vision=eye)):
+        return tool.function(**paths)
 
 
-def _pictures(request: Body) -> list[Any]:
-    parts = request["messages"][1]["content"][1:]
-    urls = [part["image_url"]["url"] for part in parts]
-    return [np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2])))) for url in urls]
+def pictures(question: Question) -> list[Any]:
+    return [np.asarray(Image.open(io.BytesIO(picture))) for picture in question.pictures]
 
 
-async def test_a_change_is_asked_about_with_both_pictures(tmp_path: Path) -> None:
-    outcome, [request] = await _run(
-        tmp_path, {"answer": "A barn was built."}, "ChangeDetection",
-        text="what is new?", pre_image="image/image_1.jpg", post_image="/data/sets/image/image_2.jpg",
+async def test_a_change_is_asked_about_with_both_pictures(workspace: Workspace) -> None:
+    """Through an endpoint and a worker, with files by the end of their path."""
+    call = ToolCall(
+        tool="ChangeDetection",
+        arguments={
+            "text": "what is new?", "pre_image": "image/image_1.jpg", "post_image": "/data/sets/image/image_2.jpg"
+        },
     )  # fmt: skip
-    assert _result(outcome)["text"] == "A barn was built."
-    before, after = _pictures(request)
-    assert (round(before.mean()), round(after.mean())) == (90, 160)
-    assert '"what is new?"' in request["messages"][1]["content"][0]["text"]
+    async with serve(lambda _body: completion('{"answer": "A barn was built."}')) as endpoint:
+        model = OpenAICompatibleModel("eye", base_url=endpoint.base_url)
+        async with ToolExecutor(workers=1, backends={call.tool: "vlm"}, vision=VisionEndpoint(model)) as executor:
+            outcome = await executor.run(call, workspace, [call.tool])
+        await model.close()
+    assert outcome.observation.result is not None, (outcome.observation.error, outcome.log)
+    assert outcome.observation.result["text"] == "A barn was built."
+    [request] = endpoint.requests
+    text, *images = request["messages"][1]["content"]
+    assert '"what is new?"' in text["text"]
+    assert len({image["image_url"]["url"] for image in images}) == 2
 
 
-async def test_an_attribute_is_asked_for_with_the_part_and_the_whole(tmp_path: Path) -> None:
-    outcome, [request] = await _run(
-        tmp_path, {"answer": "grey"}, "RegionAttributeDescription",
-        image="image_1.jpg", bbox="(20, 10, 60, 40)", attribute="colour",
-    )  # fmt: skip
-    assert _result(outcome)["text"] == "grey"
-    part, whole = _pictures(request)
-    assert part.shape[:2] == (30, 40)
-    assert whole.shape[:2] == (100, 200)
+def test_a_comparison_shows_the_earlier_picture_first(workspace: Workspace) -> None:
+    eye = Eye({"answer": "Nothing."})
+    seen_by(eye, workspace, "compare_images", before="image_1.jpg", after="image_2.jpg", question="what is new?")
+    assert [round(picture.mean()) for picture in pictures(eye.asked[0])] == [90, 160]
+
+
+def test_an_attribute_is_asked_for_with_the_part_and_the_whole(workspace: Workspace) -> None:
+    eye = Eye({"answer": "grey"})
+    call = {"image": "image_1.jpg", "bbox": "(20, 10, 60, 40)", "attribute": "colour"}
+    assert seen_by(eye, workspace, "RegionAttributeDescription", **call).text == "grey"
+    part, whole = pictures(eye.asked[0])
+    assert (part.shape[:2], whole.shape[:2]) == ((30, 40), (100, 200))
     assert whole[10, 40, 1] < 60  # the frame
 
 
-async def test_a_picture_is_described_and_a_question_answered(tmp_path: Path) -> None:
-    outcome, _ = await _run(tmp_path, {"answer": "A grey area."}, "ImageDescription", image="image_1.jpg")
-    assert _result(outcome)["text"] == "A grey area."
-    outcome, [request] = await _run(
-        tmp_path, {"answer": "No."}, "describe_image", image="image_1.jpg", question="Is it red?"
-    )
-    assert _result(outcome)["description"] == "No."
-    assert '"Is it red?"' in request["messages"][1]["content"][0]["text"]
+def test_a_picture_is_described_and_a_question_answered(workspace: Workspace) -> None:
+    eye = Eye({"answer": "A grey area."}, {"answer": "No."})
+    assert seen_by(eye, workspace, "ImageDescription", image="image_1.jpg").text == "A grey area."
+    answer = seen_by(eye, workspace, "describe_image", image="image_1.jpg", question="Is it red?")
+    assert answer.description == "No."
+    assert '"Is it red?"' in eye.asked[1].text
 
 
-async def test_boxes_are_written_as_published(tmp_path: Path) -> None:
-    outcome, _ = await _run(tmp_path, OBJECTS, "TextToBbox", image="image_1.jpg", text="cow")
-    assert _result(outcome)["text"] == "(100, 20, 160, 80), score 76"
-    outcome, _ = await _run(tmp_path, OBJECTS, "LocateObjectByText", image="image_1.jpg", text="cow", top1=False)
-    assert _result(outcome)["text"] == "(100, 20, 160, 80), score 76\n(10, 10, 60, 60), score 60"
-    outcome, _ = await _run(tmp_path, {"objects": []}, "TextToBbox", image="image_1.jpg", text="cow")
-    assert _result(outcome)["text"] == "No object found."
+@pytest.mark.parametrize(
+    ("tool", "arguments", "reply", "text"),
+    [
+        ("TextToBbox", {}, OBJECTS, "(100, 20, 160, 80), score 76"),
+        (
+            "LocateObjectByText", {"top1": False}, OBJECTS,
+            "(100, 20, 160, 80), score 76\n(10, 10, 60, 60), score 60",
+        ),
+        ("TextToBbox", {}, {"objects": []}, "No object found."),
+        ("CountGivenObject", {}, OBJECTS, "2"),
+        ("ObjectCounter", {}, OBJECTS, "2"),
+        ("SegmentObjectPixels", {}, {"things": []}, "0"),
+        ("SegmentObjectPixels", {"flag": False}, {"things": []}, "0"),
+    ],
+)  # fmt: skip
+def test_what_is_found_is_written_as_published(
+    workspace: Workspace, tool: str, arguments: dict[str, Any], reply: Any, text: str
+) -> None:
+    assert seen_by(Eye(reply), workspace, tool, **COW, **arguments).text == text
 
 
-async def test_things_are_counted_in_the_picture_or_in_a_box(tmp_path: Path) -> None:
-    outcome, _ = await _run(tmp_path, OBJECTS, "CountGivenObject", image="image_1.jpg", text="cow")
-    assert _result(outcome)["text"] == "2"
-    outcome, [request] = await _run(
-        tmp_path, {"objects": []}, "CountGivenObject", image="image_1.jpg", text="cow", bbox="(0, 0, 50, 40)"
-    )
-    assert _result(outcome)["text"] == "0"
-    assert _pictures(request)[0].shape[:2] == (40, 50)
-    outcome, _ = await _run(tmp_path, OBJECTS, "ObjectCounter", image="image_1.jpg", text="cow")
-    assert _result(outcome)["text"] == "2"
+def test_things_are_counted_in_a_box(workspace: Workspace) -> None:
+    eye = Eye({"objects": []})
+    assert seen_by(eye, workspace, "CountGivenObject", **COW, bbox="(0, 0, 50, 40)").text == "0"
+    assert pictures(eye.asked[0])[0].shape[:2] == (40, 50)
 
 
-async def test_all_common_things_are_named(tmp_path: Path) -> None:
-    outcome, _ = await _run(tmp_path, THINGS, "ObjectDetection", image="image_1.jpg")
-    assert _result(outcome)["text"] == "car (100, 20, 160, 80), score 91\ncow (10, 10, 60, 60), score 55"
-    outcome, _ = await _run(tmp_path, THINGS, "detect_objects", image="image_1.jpg", score_min=0.1)
-    result = _result(outcome)
-    assert result["counts"] == {"car": 1, "cow": 2}
-    assert (tmp_path / "made" / result["overlay"]).is_file()
+def test_all_common_things_are_named(workspace: Workspace) -> None:
+    text = seen_by(Eye(THINGS), workspace, "ObjectDetection", image="image_1.jpg").text
+    assert text == "car (100, 20, 160, 80), score 91\ncow (10, 10, 60, 60), score 55"
+    result = seen_by(Eye(THINGS), workspace, "detect_objects", image="image_1.jpg", score_min=0.1)
+    assert result.counts == {"car": 1, "cow": 2}
+    assert (workspace.artifacts / result.overlay.name).is_file()
 
 
-async def test_a_name_outside_the_list_is_asked_for_again(tmp_path: Path) -> None:
-    wrong = {"things": [{"name": "unicorn", "box": [1, 1, 9, 9]}]}
-    replies = iter([wrong, THINGS])
-    outcome, requests = await _run(
-        tmp_path, lambda _body: completion(json.dumps(next(replies))), "ObjectDetection", image="image_1.jpg"
-    )
-    assert _result(outcome)["text"].startswith("car (")
-    assert len(requests) == 2
-    assert "'unicorn' is not in the list" in requests[1]["messages"][-1]["content"]
+def test_a_name_outside_the_list_is_asked_for_again(workspace: Workspace) -> None:
+    eye = Eye({"things": [{"name": "unicorn", "box": [1, 1, 9, 9]}]}, THINGS)
+    assert seen_by(eye, workspace, "ObjectDetection", image="image_1.jpg").text.startswith("car (")
+    assert eye.asked[1].earlier is not None
+    assert "'unicorn' is not in the list" in eye.asked[1].earlier[1]
 
 
-async def test_pixels_of_outlines_are_counted(tmp_path: Path) -> None:
+def test_pixels_of_outlines_are_counted(workspace: Workspace) -> None:
     square = [[10, 10], [39, 10], [39, 29], [10, 29]]
     triangle = [[100, 20], [140, 20], [100, 60]]
     seen = {"things": [{"outline": triangle, "score": 0.5}, {"outline": square, "score": 0.9}]}
-    outcome, _ = await _run(tmp_path, seen, "segment_objects", image="image_1.jpg", text="cow")
-    result = _result(outcome)
-    assert result["pixels"][0] == 30 * 20
-    assert result["pixels"][1] == pytest.approx(41 * 42 / 2, abs=5)
-    assert result["boxes"][0] == [10, 10, 40, 30]
-    assert result["total_px"] == sum(result["pixels"])
-    assert "rough_outlines" in result["flags"]
-    outcome, _ = await _run(tmp_path, seen, "SegmentObjectPixels", image="image_1.jpg", text="cow")
-    assert _result(outcome)["text"] == f"600, {result['pixels'][1]}"
-    outcome, _ = await _run(tmp_path, seen, "SegmentObjectPixels", image="image_1.jpg", text="cow", flag=False)
-    assert _result(outcome)["text"] == str(600 + result["pixels"][1])
-    for flag in (True, False):
-        outcome, _ = await _run(
-            tmp_path, {"things": []}, "SegmentObjectPixels", image="image_1.jpg", text="cow", flag=flag
-        )
-        assert _result(outcome)["text"] == "0"
+    result = seen_by(Eye(seen), workspace, "segment_objects", **COW)
+    assert result.pixels[0] == 30 * 20
+    assert result.pixels[1] == pytest.approx(41 * 42 / 2, abs=5)
+    assert result.boxes[0] == (10, 10, 40, 30)
+    assert result.total_px == sum(result.pixels)
+    assert "rough_outlines" in result.flags
+    each, together = (seen_by(Eye(seen), workspace, "SegmentObjectPixels", **COW, flag=flag) for flag in (True, False))
+    assert (each.text, together.text) == (f"600, {result.pixels[1]}", str(600 + result.pixels[1]))
 
 
-async def test_text_and_formulas_are_read(tmp_path: Path) -> None:
+def test_text_and_formulas_are_read(workspace: Workspace) -> None:
     lines = {"things": [{"name": "NPK 15-15-15", "box": [4, 5, 90, 30]}, {"name": "25 kg", "box": [4, 40, 60, 60]}]}
-    outcome, _ = await _run(tmp_path, lines, "OCR", image="image_1.jpg")
-    assert _result(outcome)["text"] == "(4, 5, 90, 30) NPK 15-15-15\n(4, 40, 60, 60) 25 kg"
-    outcome, _ = await _run(tmp_path, {"latex": r"\frac{a}{b}"}, "MathOCR", image="image_1.jpg")
-    assert json.loads(_result(outcome)["text"])["latex_styled"] == r"\frac{a}{b}"
+    text = seen_by(Eye(lines), workspace, "OCR", image="image_1.jpg").text
+    assert text == "(4, 5, 90, 30) NPK 15-15-15\n(4, 40, 60, 60) 25 kg"
+    formula = seen_by(Eye({"latex": r"\frac{a}{b}"}), workspace, "MathOCR", image="image_1.jpg").text
+    assert json.loads(formula)["latex_styled"] == r"\frac{a}{b}"
 
 
-async def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(tmp_path: Path) -> None:
-    for bbox, kind in (("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")):
-        outcome, requests = await _run(
-            tmp_path, OBJECTS, "CountGivenObject", image="image_1.jpg", text="cow", bbox=bbox
-        )
-        assert outcome.observation.error is not None
-        assert outcome.observation.error.kind == kind
-        assert requests == []
+@pytest.mark.parametrize(("bbox", "kind"), [("(300, 10, 400, 40)", "region_empty"), ("(1, 2, 3)", "invalid_argument")])
+def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(
+    workspace: Workspace, bbox: str, kind: str
+) -> None:
+    eye = Eye()
+    with pytest.raises(ToolError) as caught:
+        seen_by(eye, workspace, "CountGivenObject", **COW, bbox=bbox)
+    assert caught.value.kind == kind
+    assert eye.asked == []
 
 
 @pytest.mark.parametrize("name", ["ImageDescription", "TextToBbox", "CountGivenObject", "MathOCR", "ObjectDetection"])
-def test_offline_a_typed_error_says_which_back_ends_there_are(tmp_path: Path, name: str) -> None:
-    from agrotools.core import ToolError
-
-    _workspace(tmp_path)
+def test_offline_a_typed_error_says_which_back_ends_there_are(workspace: Workspace, name: str) -> None:
     tool = get_tool(name)
-    arguments = {"image": tmp_path / "image_1.jpg"} | (
+    arguments = {"image": Path(workspace.files[0].path)} | (
         {"text": "cow"} if "text" in tool.spec.parameters["properties"] else {}
     )
     with pytest.raises(ToolError) as caught:

@@ -14,18 +14,3 @@ from agrotools.agents.baselines.simple import (
 
 BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo")
 """Names that can follow ``baseline:``."""
-
-__all__ = [
-    "BASELINES",
-    "EchoPolicy",
-    "GuessPolicy",
-    "OraclePolicy",
-    "PlanTable",
-    "PlannerPolicy",
-    "PriorPolicy",
-    "PriorTable",
-    "RandomPolicy",
-    "ReplayPolicy",
-    "RightAnswerPolicy",
-    "TruthTools",
-]

@@ -7,10 +7,10 @@ its own sample. It shows the score of a model that only copies how similar quest
 import math
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple, TypeVar, cast
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -154,67 +154,55 @@ def _renamed(value: JsonValue, files: Mapping[str, _Counterpart]) -> JsonValue:
     return value
 
 
-K = TypeVar("K")
-
 SAME = 1e-9
-"""Similarities that differ by at most this much count as equal."""
+"""Similarities that differ by at most this much count as equal, independent of the order of summation."""
 
 
 class _Donor(NamedTuple):
-    """A sample with a usable plan; ``position``: its index in the benchmark."""
-
-    id: str
-    cluster: str
-    position: int
-
-
-@dataclass
-class _Pair:
-    """First of equivalent donors by id, and first one from another cluster: one of the two is always usable."""
-
-    first: _Donor
-    other: _Donor | None = None
-
-    def add(self, donor: _Donor) -> None:
-        if donor.id < self.first.id:
-            if donor.cluster != self.first.cluster:
-                self.other = self.first
-            self.first = donor
-        elif donor.cluster != self.first.cluster and (self.other is None or donor.id < self.other.id):
-            self.other = donor
-
-    def outside(self, cluster: str) -> _Donor | None:
-        return self.first if self.first.cluster != cluster else self.other
-
-
-class _Kind(NamedTuple):
-    """Features by which donors are equivalent: text number of the question, file kinds, template and tools."""
+    """Features of a sample with a reference trajectory. Of samples with equal ones, the first by id is the donor."""
 
     text: int
+    """Number of its question among the distinct ones."""
     kinds: tuple[str, ...]
     template: str
     tools: frozenset[str]
+    cluster: str
 
 
-@dataclass
-class _Contents:
-    """Donors and answers collected in one pass over the samples."""
+class _Column:
+    """One feature of all donors: its distinct values, numbered, and the number of each donor's value."""
 
-    prior: PriorTable = field(default_factory=lambda: PriorTable(()))
-    texts: dict[str, int] = field(default_factory=dict)
-    donors: dict[_Kind, _Pair] = field(default_factory=dict)
+    def __init__(self, values: Iterable[Hashable]) -> None:
+        import numpy as np
+
+        self.numbers: dict[Any, int] = {}
+        self._of_donor = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
+
+    def differs(self, value: Hashable) -> "NDArray[np.bool_]":
+        """Return for each donor True if its value is not ``value``."""
+        return self._of_donor != self.numbers.get(value, -1)
+
+    def measured(self, measure: Callable[[Any], float]) -> "NDArray[Any]":
+        """Return the measure of each donor's value, evaluated once for each distinct one."""
+        import numpy as np
+
+        return np.array([measure(value) for value in self.numbers])[self._of_donor]
 
 
 class PlanTable:
     """Plans and typical answers of a benchmark. The samples are read once, when the first plan is requested.
 
     The similarity of two samples is the cosine of their questions (see :mod:`.prior`) plus the overlap of their files
-    by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Memory grows with the number of
-    distinct questions, not of samples.
+    by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
         self._samples = samples
+        self._prior = PriorTable(())
+        self._ids: list[tuple[str, int]] = []
+        """Id and position of each donor."""
+        self._texts: list[int] = []
+        """Number of each donor's question among the distinct ones."""
 
     def plan(self, sample: Sample) -> Plan | None:
         """Return the adapted plan of the sample most similar to ``sample`` that uses only the tools of ``sample``.
@@ -224,78 +212,44 @@ class PlanTable:
         only exclude related samples.
         """
         donor = self._nearest(sample)
-        return adapted_plan(self._samples[donor.position], sample) if donor else None
+        return None if donor is None else adapted_plan(self._samples[donor], sample)
 
     def guess(self, sample: Sample, slot: Slot) -> JsonValue:
         """Return the typical answer in other clusters; see :meth:`PriorTable.guess`."""
-        return self._contents.prior.guess(sample, slot)
+        _ = self._contents
+        return self._prior.guess(sample, slot)
 
     @cached_property
-    def _contents(self) -> _Contents:
-        contents = _Contents()
+    def _contents(self) -> tuple[SimilarQuestions, dict[str, _Column]]:
+        """Distinct questions, and the features of the donors by name."""
+        texts: dict[str, int] = {}
+        donors: dict[_Donor, tuple[str, int]] = {}
         for position, sample in enumerate(self._samples):
-            contents.prior.add(sample)
+            self._prior.add(sample)
             # Every question counts in the word weights, so that they do not depend on which samples have a reference.
-            text = contents.texts.setdefault(_question(sample), len(contents.texts))
-            if sample.reference is None or not sample.reference.steps:
-                continue
-            kind = _Kind(text, _kinds(sample), sample.template, frozenset(sample.reference.tools))
-            donor = _Donor(sample.id, _cluster(sample), position)
-            pair = contents.donors.setdefault(kind, _Pair(donor))
-            pair.add(donor)
-        return contents
+            text = texts.setdefault(_question(sample), len(texts))
+            if sample.reference is not None and sample.reference.steps:
+                tools = frozenset(sample.reference.tools)
+                donor = _Donor(text, _kinds(sample), sample.template, tools, _cluster(sample))
+                donors[donor] = min(donors.get(donor, (sample.id, position)), (sample.id, position))
+        self._ids, self._texts = list(donors.values()), [donor.text for donor in donors]
+        columns = {name: _Column(getattr(donor, name) for donor in donors) for name in _Donor._fields[1:]}
+        return SimilarQuestions(list(texts)), columns
 
-    @cached_property
-    def _questions(self) -> SimilarQuestions:
-        return SimilarQuestions(list(self._contents.texts))
+    def _nearest(self, sample: Sample) -> int | None:
+        """Return the position of the donor for ``sample``, or None."""
+        import numpy as np
 
-    @cached_property
-    def _columns(self) -> "_Columns":
-        return _Columns(list(self._contents.donors.items()))
-
-    def _nearest(self, sample: Sample) -> _Donor | None:
-        if not self._contents.donors:
+        questions, columns = self._contents
+        if not self._ids:
             return None
-        return self._columns.nearest(sample, self._questions.cosines(_question(sample)))
-
-
-class _Columns:
-    """Columns of donor features, for vectorised comparison."""
-
-    def __init__(self, donors: Sequence[tuple[_Kind, _Pair]]) -> None:
-        import numpy as np
-
-        self._pairs = [pair for _, pair in donors]
-        self._kinds: dict[tuple[str, ...], int] = {}
-        self._templates: dict[str, int] = {}
-        self._tools: dict[frozenset[str], int] = {}
-        self._clusters: dict[str, int] = {}
-        self._text = np.array([kind.text for kind, _ in donors])
-        self._kind = np.array([_number(self._kinds, kind.kinds) for kind, _ in donors])
-        self._template = np.array([_number(self._templates, kind.template) for kind, _ in donors])
-        self._tool = np.array([_number(self._tools, kind.tools) for kind, _ in donors])
-        only = [pair.first.cluster if pair.other is None else None for pair in self._pairs]
-        self._only_cluster = np.array([-1 if each is None else _number(self._clusters, each) for each in only])
-
-    def nearest(self, sample: Sample, cosines: "NDArray[np.float64]") -> _Donor | None:
-        import numpy as np
-
-        own_kinds, cluster = _kinds(sample), _cluster(sample)
-        shared = np.array([_jaccard(own_kinds, kinds) for kinds in self._kinds])
-        usable = np.array([tools <= set(sample.toolset) for tools in self._tools])
-        allowed = usable[self._tool] & (self._template != self._templates.get(sample.template, -2))
-        allowed &= self._only_cluster != self._clusters.get(cluster, -2)
+        allowed = columns["template"].differs(sample.template) & columns["cluster"].differs(_cluster(sample))
+        allowed &= columns["tools"].measured(set(sample.toolset).issuperset)
         if not allowed.any():
             return None
-        scores = np.where(allowed, cosines[self._text] + shared[self._kind], -1.0)
-        # The tolerance keeps ties independent of the order of floating-point summation.
-        rows = np.flatnonzero(scores >= scores.max() - SAME)
-        best = (self._pairs[int(row)].outside(cluster) for row in rows)
-        return min((donor for donor in best if donor is not None), key=lambda donor: donor.id)
-
-
-def _number(numbers: dict[K, int], key: K) -> int:
-    return numbers.setdefault(key, len(numbers))
+        cosines, kinds = questions.cosines(_question(sample)), _kinds(sample)
+        scores = np.where(allowed, cosines[self._texts] + columns["kinds"].measured(partial(_jaccard, kinds)), -1.0)
+        return min(self._ids[row] for row in np.flatnonzero(scores >= scores.max() - SAME))[1]
 
 
 def _question(sample: Sample) -> str:

@@ -8,7 +8,6 @@ so that "is it above 5 %" and "is it above 12 %" are one question.
 import math
 import re
 from array import array
-from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
@@ -40,8 +39,7 @@ from agrotools.text.normalise import CJK, WORD, normalise
 class PriorTable:
     """Answers of a benchmark by template and slot, for guesses that exclude the sample's own cluster.
 
-    All values are sorted once, and those of a cluster are skipped on evaluation, so that the total cost of all guesses
-    grows linearly with the number of samples.
+    The numbers of a group are sorted once, and each cluster's median is found without sorting again.
     """
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -81,61 +79,47 @@ class _Group:
     def typical_outside(self, cluster: str | None) -> JsonValue:
         """Return the median of the values of other clusters, or the most frequent one if not all are numbers."""
         if cluster not in self._guesses:
-            self._guesses[cluster] = self._typical_without(self._of_cluster.get(cluster, []))
+            self._guesses[cluster] = self._typical_without(cluster)
         return self._guesses[cluster]
 
-    def _typical_without(self, excluded: Sequence[JsonValue]) -> JsonValue:
+    def _typical_without(self, cluster: str | None) -> JsonValue:
+        import numpy as np
+
+        excluded = self._of_cluster.get(cluster, [])
         if len(excluded) == len(self._values):
             return None
-        numbers = _numbers(excluded)
-        if len(self._values) - len(self._sorted_numbers) == len(excluded) - len(numbers):
-            return _median_without(self._sorted_numbers, numbers)
-        return self._most_frequent_without(Counter(map(str, excluded)))
+        numbers, clusters = self._numbers
+        others = np.flatnonzero(clusters != self._codes.get(cluster, -1))
+        if len(others) == len(self._values) - len(excluded):
+            return median({numbers[others[(len(others) - 1) // 2]], numbers[others[len(others) // 2]]})
+        counts = self._counts - Counter(map(str, excluded))
+        return self._by_text[min(counts, key=lambda text: (-counts[text], text))]
 
     @cached_property
-    def _sorted_numbers(self) -> list[float]:
-        return sorted(_numbers(self._values))
+    def _numbers(self) -> "tuple[list[float], NDArray[np.int64]]":
+        """The numbers in ascending order, and the number of the cluster of each."""
+        import numpy as np
+
+        pairs = [
+            (value, self._codes[cluster])
+            for cluster, values in self._of_cluster.items()
+            for value in values
+            if isinstance(value, int | float) and not isinstance(value, bool)
+        ]
+        pairs.sort()
+        return [value for value, _ in pairs], np.array([number for _, number in pairs], dtype=np.int64)
 
     @cached_property
-    def _by_frequency(self) -> list[tuple[str, int]]:
-        counts = Counter(map(str, self._values))
-        return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    def _codes(self) -> dict[str | None, int]:
+        return {cluster: number for number, cluster in enumerate(self._of_cluster)}
+
+    @cached_property
+    def _counts(self) -> Counter[str]:
+        return Counter(map(str, self._values))
 
     @cached_property
     def _by_text(self) -> dict[str, JsonValue]:
         return {str(value): value for value in reversed(self._values)}
-
-    def _most_frequent_without(self, excluded: Counter[str]) -> JsonValue:
-        best: tuple[int, str] | None = None
-        for text, count in self._by_frequency:
-            candidate = (excluded[text] - count, text)
-            best = candidate if best is None else min(best, candidate)
-            if text not in excluded:
-                # All following values are at most as frequent, and come later alphabetically.
-                break
-        return self._by_text[best[1]] if best else None
-
-
-def _numbers(values: Iterable[JsonValue]) -> list[float]:
-    return [value for value in values if isinstance(value, int | float) and not isinstance(value, bool)]
-
-
-def _median_without(ordered: Sequence[float], without: Iterable[float]) -> float:
-    """Return the median of the sorted numbers ``ordered`` without those in ``without``."""
-    left_out: list[int] = []
-    for value in sorted(without):
-        first = bisect_left(ordered, value)
-        left_out.append(max(first, left_out[-1] + 1) if left_out else first)
-    count = len(ordered) - len(left_out)
-
-    def remaining(position: int) -> float:
-        for index in left_out:
-            if index > position:
-                break
-            position += 1
-        return ordered[position]
-
-    return median({remaining((count - 1) // 2), remaining(count // 2)})
 
 
 def _keys(sample: Sample, slot: Slot) -> tuple[tuple[str, ...], ...]:

@@ -27,9 +27,7 @@ from agrotools.scoring.predictions import Part, SampleParts, Scores, Similarity,
 from agrotools.text.agreement import compare_arguments
 from agrotools.text.agreement_values import same_json
 from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
-
-# scipy ships no type stubs.
-
+from agrotools.tools import TOOLS, get_tool
 
 _NUMBER = re.compile(r"[-+]?(?:\d++(?:\.\d++)?|\.\d++)")
 _EDGE = r"\s*+-?(?:\d++(?:\.\d++)?|\.\d++)\s*+"
@@ -43,7 +41,7 @@ def canonical(name: str, arguments: Any) -> dict[str, JsonValue] | None:
     object."""
     if not is_object(arguments) or not _is_flat_enough(arguments):
         return None
-    spec = published_specs().get(name)
+    spec = _published_spec(name)
     defaults: dict[str, JsonValue] = dict(spec.defaults) if spec else {}
     kinds: Mapping[str, str] = spec.agreement if spec else {}
     non_default = {key: value for key, value in arguments.items() if value is not None or key not in defaults}
@@ -83,7 +81,7 @@ def compare(name: str, predicted: Any, reference: Any) -> CallComparison:
         return CallComparison(equal=False, agree=False)
     if same_json(first, second):
         return CallComparison(equal=True, agree=True)
-    spec = published_specs().get(name)
+    spec = _published_spec(name)
     agrees = spec is not None and all(row.agrees for row in compare_arguments(spec, first, second))
     return CallComparison(equal=False, agree=agrees)
 
@@ -96,51 +94,22 @@ def as_text(name: str, arguments: Any) -> str:
     )
 
 
-# Names and defaults are those of GTA's toolmeta.json and ThinkGeo's tools (both Apache-2.0).
-_PARAMETERS: Mapping[str, Mapping[str, AgreementKind]] = {
-    "Calculator": {"expression": "expression"},
-    "OCR": {"image": "file"},
-    "CountGivenObject": {"image": "file", "text": "text", "bbox": "box"},
-    "ImageDescription": {"image": "file"},
-    "GoogleSearch": {"query": "text", "k": "number"},
-    "RegionAttributeDescription": {"image": "file", "bbox": "box", "attribute": "text"},
-    "TextToBbox": {"image": "file", "text": "text", "top1": "choice"},
-    "Plot": {"command": "text"},
-    "MathOCR": {"image": "file"},
-    "Solver": {"command": "text"},
-    "DrawBox": {"image": "file", "bbox": "box", "annotation": "text"},
-    "AddText": {"image": "file", "text": "text", "position": "choice", "color": "choice"},
-    "TextToImage": {"keywords": "text"},
-    "ImageStylization": {"image": "file", "instruction": "text"},
-    "ObjectDetection": {"image": "file"},
-    "ChangeDetection": {"text": "text", "pre_image": "file", "post_image": "file"},
-    "SegmentObjectPixels": {"image": "file", "text": "text", "flag": "choice"},
+_AGREEMENT: Mapping[str, AgreementKind] = {
+    "bbox": "box",
+    **dict.fromkeys(("position", "color"), "choice"),
+    **dict.fromkeys(("pre_image", "post_image"), "file"),
 }
-_DEFAULTS: Mapping[str, dict[str, JsonValue]] = {
-    "GoogleSearch": {"k": 10},
-    "TextToBbox": {"top1": True},
-    "DrawBox": {"annotation": None},
-    "AddText": {"color": "red"},
-    "CountGivenObject": {"bbox": None},
-    "SegmentObjectPixels": {"flag": True},
-}
+"""Arguments that the published tools declare as text, with the kind of their values."""
 
 
 @cache
-def published_specs() -> Mapping[str, ToolSpec]:
-    """Return the tools by name, with only the data that the comparison of arguments needs."""
-    return {
-        name: ToolSpec(
-            name=name,
-            category="published",
-            version="1",
-            description="",
-            parameters={},
-            agreement=dict(kinds),
-            defaults=_DEFAULTS.get(name, {}),
-        )
-        for name, kinds in _PARAMETERS.items()
-    }
+def _published_spec(name: str) -> ToolSpec | None:
+    """Return the specification of a published tool with the kinds of all arguments; None for any other tool."""
+    spec = get_tool(name).spec if name in TOOLS else None
+    if spec is None or spec.category != "published":
+        return None
+    kinds = {argument: _AGREEMENT.get(argument, kind) for argument, kind in spec.agreement.items()}
+    return spec.model_copy(update={"agreement": kinds})
 
 
 SUFFIX = "_corrected"

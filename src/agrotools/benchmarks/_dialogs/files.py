@@ -1,4 +1,4 @@
-"""Files of published benchmarks: reading of JSON, and hashes, sizes and names of sample files."""
+"""Files of published benchmarks: their entries, and hashes, sizes and names of sample files."""
 
 import re
 import warnings
@@ -6,11 +6,10 @@ from collections.abc import Iterable
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-import orjson
-
 from agrotools.core import BenchmarkError, FileKind, SampleFile
-from agrotools.core.files import sha256_of_file
+from agrotools.core.files import sha256_of_file, unexpected_content
 from agrotools.formats.benchmark import resolve_file
+from agrotools.scoring.predictions import read_json
 
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_.-]+")
 _LONGEST_NAME = 90
@@ -122,24 +121,14 @@ def image_size(path: Path, display_path: str) -> tuple[int, int]:
             raise BenchmarkError(f"{display_path} is no readable image{actual_content(path)}") from error
 
 
-def is_web_page(head: bytes) -> bool:
-    """Return True if the first bytes of a file are those of a web page, which servers send in place of a
-    missing file."""
-    return head.removeprefix(b"\xef\xbb\xbf").lstrip()[:14].lower().startswith((b"<!doctype html", b"<html"))
-
-
 def actual_content(path: Path) -> str:
     """Return a remark on the actual content of an unreadable image or video, with a leading space; empty if unknown."""
     try:
         with path.open("rb") as file:
-            head = file.read(64)
+            unexpected = unexpected_content(file.read(64))
     except OSError:
         return ""
-    if not head:
-        return " (it is empty)"
-    if is_web_page(head):
-        return " (it is a web page: download it again)"
-    return " (it is a pointer of Git LFS: git lfs pull)" if head.startswith(b"version https://git-lfs") else ""
+    return f" (it is {': '.join(unexpected)})" if unexpected else ""
 
 
 def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
@@ -158,54 +147,13 @@ def safe_name(path: str, used_names: Iterable[str] = ()) -> str:
     return name
 
 
-_LARGEST_BYTES = 1 << 30
-"""Maximum size of a JSON file; the published ones have a few megabytes."""
-
-
-def read_json(path: Path) -> Any:
-    """Read a JSON file.
+def entries_of(path: Path) -> dict[str, Any]:
+    """Read the entries of a published file by key, in file order. The keys of a list are its positions.
 
     Raises:
-        BenchmarkError: the file is missing, too large, not UTF-8, truncated or not JSON; the message says where.
+        BenchmarkError: the file cannot be read as JSON, or its content is neither an object nor a list, or is empty.
     """
-    try:
-        size = path.stat().st_size
-        if size > _LARGEST_BYTES:
-            raise BenchmarkError(f"{path} has {size / 2**30:.1f} GiB, more than 1 GiB", hint="give the published file")
-        content = path.read_bytes()
-    except OSError as error:
-        raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error
-    if content.startswith(b"version https://git-lfs"):
-        raise BenchmarkError(f"{path} is a pointer of Git LFS, not the file", hint="git lfs pull")
-    if is_web_page(content[:200]):
-        raise BenchmarkError(f"{path} is a web page, not the file", hint="download it again")
-    content = content.removeprefix(b"\xef\xbb\xbf")
-    if not content.strip():
-        raise BenchmarkError(f"{path} is empty", hint="download it again")
-    try:
-        content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise BenchmarkError(
-            f"{path} is not UTF-8: byte {error.start} cannot be read", hint="save it as UTF-8, or download it again"
-        ) from error
-    try:
-        return orjson.loads(content)
-    except orjson.JSONDecodeError as error:
-        ends = error.pos >= len(error.doc.rstrip())
-        what = "is cut off" if ends else "is not valid JSON"
-        raise BenchmarkError(
-            f"{path} {what}: line {error.lineno}, column {error.colno}: {error.msg}", hint="download it again"
-        ) from error
-    except RecursionError as error:
-        raise BenchmarkError(f"{path} is nested too deep", hint="give the published file") from error
-
-
-def entries_of(content: Any, path: Path) -> dict[str, Any]:
-    """Return the entries of a published file by key, in file order. The keys of a list are its positions.
-
-    Raises:
-        BenchmarkError: the content is neither an object nor a list, or is empty.
-    """
+    content = read_json(path)
     if isinstance(content, list):
         content = {str(place): entry for place, entry in enumerate(content)}
     if not isinstance(content, dict):

@@ -10,7 +10,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from agrotools.agents.images import file_parts
-from agrotools.agents.llm import fill, halt_of, observation_data, render, reply_of
+from agrotools.agents.llm import halt_of, observation_data, render, reply_of
 from agrotools.agents.modes import output_length, parse_in_thread
 from agrotools.agents.parsing import excerpt
 from agrotools.benchmarks._dialogs.lagent_format import (
@@ -188,7 +188,7 @@ def system_message(tools: Sequence[DeclaredTool]) -> Message:
 
 def files_text(paths: Sequence[str]) -> str:
     """Return the text that lists the paths of the files."""
-    return fill("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
+    return render("lagent/files", paths=", ".join(f"`{path}`" for path in paths))
 
 
 def published_history(steps: Sequence[Step], paths: Mapping[str, str]) -> list[Message]:

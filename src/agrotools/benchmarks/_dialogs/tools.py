@@ -1,4 +1,7 @@
-"""The fourteen tools of GTA (Wang et al. 2024, arXiv 2407.08713) as declared in its toolmeta.json and AgentLego."""
+"""The fourteen tools of GTA (Wang et al. 2024, arXiv 2407.08713) as declared in its toolmeta.json and AgentLego.
+
+Each raises the errors of the tool of this package that implements it, which its decorator names.
+"""
 
 import json
 import math
@@ -208,43 +211,27 @@ def Calculator(
         str, Agree("expression"), Field(min_length=1, max_length=500, description="one Python expression")
     ],
 ) -> PublishedText:
-    """Calculate a single Python expression. The functions and constants of the module math can be used.
-
-    Raises:
-        ToolError: ``invalid_argument``.
-    """
+    """Calculate a single Python expression. The functions and constants of the module math can be used."""
     return PublishedText(text=calculated(expression))
 
 
 @published(read_text)
 def OCR(image: PictureFile) -> PublishedText:
-    """Read all text in an image, a line each, as: (x1, y1, x2, y2) text
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.text.read_text`.
-    """
+    """Read all text in an image, a line each, as: (x1, y1, x2, y2) text"""
     result = read_text.function(image)
     return text_output("\n".join(f"{box_text(line.box)} {line.text}" for line in result.lines), result)
 
 
 @published(count_given_object)
 def CountGivenObject(image: PictureFile, text: Description, bbox: BoxText | None = None) -> PublishedText:
-    """Count an object in an image, or in a box of it. Gives a whole number.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.objects.count_given_object`.
-    """
+    """Count an object in an image, or in a box of it. Gives a whole number."""
     result = count_given_object.function(image, text, region=None if bbox is None else read_box(bbox))
     return text_output(result.count, result)
 
 
 @published(describe_image)
 def ImageDescription(image: PictureFile) -> PublishedText:
-    """Describe an image in a few words.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.describe_image`.
-    """
+    """Describe an image in a few words."""
     result = describe_image.function(image)
     return text_output(result.description, result)
 
@@ -254,11 +241,7 @@ def GoogleSearch(
     query: Query,
     k: HowMany = 10,
 ) -> PublishedText:
-    """Search the web. Gives excerpts of the pages found, numbered.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.search_web.search_web`.
-    """
+    """Search the web. Gives excerpts of the pages found, numbered."""
     result = search_web.function(query, min(k, 20))
     return text_output(result.text, result)
 
@@ -269,11 +252,7 @@ def RegionAttributeDescription(
     bbox: BoxText,
     attribute: Attribute,
 ) -> PublishedText:
-    """Describe an attribute of what is in a box of an image.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.describe_attribute`.
-    """
+    """Describe an attribute of what is in a box of an image."""
     result = describe_attribute.function(image, read_box(bbox), attribute)
     return text_output(result.description, result)
 
@@ -284,11 +263,7 @@ def TextToBbox(
     text: Description,
     top1: OnlyBest = True,
 ) -> PublishedText:
-    """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.objects.locate_objects`.
-    """
+    """Find the object that a text describes. Gives boxes and scores, a line each, as: (x1, y1, x2, y2), score 76"""
     result = locate_objects.function(image, text, top1, score_min=SURE)
     lines = [scored_text(box, score) for box, score in zip(result.boxes, result.scores, strict=True)]
     return text_output("\n".join(lines) or NONE_FOUND, result)
@@ -296,22 +271,14 @@ def TextToBbox(
 
 @published(plot_code)
 def Plot(command: Command) -> PublishedImage:
-    """Draw a figure by Python code. The function solution() takes no argument and returns a matplotlib figure.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.code.plot_code`.
-    """
+    """Draw a figure by Python code. The function solution() takes no argument and returns a matplotlib figure."""
     result = plot_code.function(command)
     return image_output(result.image, result)
 
 
 @published(read_formula)
 def MathOCR(image: PictureFile) -> PublishedText:
-    """Read a mathematical expression in an image. Gives JSON that holds it as LaTeX.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.read_formula`.
-    """
+    """Read a mathematical expression in an image. Gives JSON that holds it as LaTeX."""
     result = read_formula.function(image)
     return text_output(json.dumps({"text": f"$ {result.latex} $", "latex_styled": result.latex}), result)
 
@@ -321,9 +288,6 @@ def Solver(command: Command) -> PublishedText:
     """Solve equations by Python code that uses SymPy. The function solution() takes no argument and returns text.
 
     Code that fails gives its error as text, as in the published tool.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.code.solve_equations`, but for code that fails.
     """
     ran = run_in_sandbox(command, argument="command")
     return PublishedText(text=ran.fault or str(ran.value), flags=("code_failed",) if ran.fault else ("by_code",))
@@ -335,11 +299,7 @@ def DrawBox(
     bbox: BoxText,
     annotation: Annotation = None,
 ) -> PublishedImage:
-    """Draw a box on an image.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.annotation.draw_box`.
-    """
+    """Draw a box on an image."""
     result = draw_box.function(image, read_box(bbox), annotation)
     return image_output(result.image, result)
 
@@ -351,11 +311,7 @@ def AddText(
     position: Position,
     color: TextColour = "red",
 ) -> PublishedImage:
-    """Write text on an image.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.annotation.add_text`.
-    """
+    """Write text on an image."""
     try:
         result = add_text.function(image, text, position, color)
     except ToolError as error:
@@ -367,11 +323,7 @@ def AddText(
 def TextToImage(
     keywords: Keywords,
 ) -> PublishedImage:
-    """Make an image of what keywords say.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.generate_image`.
-    """
+    """Make an image of what keywords say."""
     result = generate_image.function(keywords)
     return image_output(result.image, result)
 
@@ -381,11 +333,7 @@ def ImageStylization(
     image: PictureFile,
     instruction: Annotated[str, Field(min_length=1, max_length=2000, description="how to change the image")],
 ) -> PublishedImage:
-    """Change an image as an instruction says, for instance: turn him into a cyborg.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.stylize_image`.
-    """
+    """Change an image as an instruction says, for instance: turn him into a cyborg."""
     result = stylize_image.function(image, instruction)
     return image_output(result.image, result)
 

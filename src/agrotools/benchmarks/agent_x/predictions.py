@@ -126,7 +126,7 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     except PublishedScorerStops as error:
         stop = error.message
     if table is None:
-        stop = "needs what the judge said (--judgements)"
+        stop = "needs the replies of the judge (--judgements)"
     extra, count_stops = _published_counts(predictions, entries)
     corrected = corrected_scorer.score(table, predictions, entries)
     errors = errors_of_agent_x(predictions, entries)
@@ -146,7 +146,7 @@ def _published_counts(
     extra: dict[str, Mapping[str, int | None]] = {}
     stops: list[str] = []
     try:
-        extra["tool calls as published"] = tool_call_statistics(predictions).as_counts()
+        extra["tool calls as published"] = tool_call_statistics(predictions)
     except PublishedScorerStops as stop:
         stops.append(f"tool calls: {stop.message}")
     raw = {key: [sample] for key, sample in entries.items()} if entries is not None else None
@@ -331,5 +331,5 @@ def _steps_text(steps: list[Any]) -> str:
 
 
 SINGLE_REPLY = RecordErrors(
-    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
+    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is executed, and the predicted calls have no arguments")
 )

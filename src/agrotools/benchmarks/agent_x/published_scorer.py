@@ -103,37 +103,17 @@ def _mean(numbers: Sequence[float | None]) -> Figure:
     return Figure(sum(counted) / len(counted) * 100 if counted else math.nan, len(counted))
 
 
-@dataclass(frozen=True)
-class ToolCallStatistics:
-    """Call counts of Agent-X. ``invalid`` calls name a tool outside :data:`TOOLS`; they may also count as
-    successful."""
-
-    samples: int
-    steps: int
-    empty_samples: int
-    successful: int
-    failed: int
-    no_output: int
-    no_tool: int
-    empty_steps: int
-    invalid: int
-
-    @property
-    def failures(self) -> int:
-        return self.empty_samples + self.failed + self.invalid
-
-    def as_counts(self) -> dict[str, int]:
-        """Return all counts by name."""
-        return {**vars(self), "failures": self.failures}
-
-
-def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
+def tool_call_statistics(predictions: Sequence[Any]) -> dict[str, int]:
     """Count the steps of predictions by whether they have a tool and an output.
+
+    ``invalid`` calls name a tool outside :data:`TOOLS`; they may also count as ``successful``. ``failures`` is the sum
+    of ``empty_samples``, ``failed`` and ``invalid``.
 
     Raises:
         PublishedScorerStops: the original raises an exception, e.g. at a step whose thought is null.
     """
-    counts = zeroes("steps", "empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
+    names = ("empty_samples", "successful", "failed", "no_output", "no_tool", "empty_steps", "invalid")
+    counts = {"samples": len(predictions), **zeroes("steps", *names)}
     for position, item in enumerate(predictions):
         if not is_object(item):
             continue
@@ -145,7 +125,7 @@ def tool_call_statistics(predictions: Sequence[Any]) -> ToolCallStatistics:
                 continue
             for step in steps:
                 _count_step(step, counts)
-    return ToolCallStatistics(samples=len(predictions), **counts)
+    return {**counts, "failures": counts["empty_samples"] + counts["failed"] + counts["invalid"]}
 
 
 def _count_step(step: Any, counts: dict[str, int]) -> None:

@@ -39,11 +39,7 @@ def _renamed(name: str, tool: Tool[P, R]) -> Tool[P, R]:
 
 @published(count_given_object)
 def ObjectCounter(image: PictureFile, text: Description) -> PublishedText:
-    """Count an object in an image. Gives a whole number.
-
-    Raises:
-        ToolError: as CountGivenObject.
-    """
+    """Count an object in an image. Gives a whole number."""
     return CountGivenObject.function(image, text)
 
 

@@ -8,7 +8,6 @@ CMMLU (arXiv 2306.09212) publishes one table per subject with the columns Questi
 
 import csv
 import io
-import json
 import re
 import unicodedata
 from collections import Counter
@@ -22,6 +21,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.agrieval.plugin import OptionKind
 from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.scoring.predictions import read_named_json, read_text
 
 Order = Literal["given", "shuffled", "later", "rotated"]
 
@@ -58,8 +58,6 @@ class QuestionSettings(FrozenModel):
         return ", ".join([*words, *([self.order] if self.order != "given" else [])])
 
 
-MOST_BYTES = 1 << 28
-"""Maximum size of a file; all of AgriEval has 6 MB."""
 _MOST_CHARACTERS = 20_000
 _KINDS: dict[str, OptionKind] = {
     "单选": "single",
@@ -135,7 +133,6 @@ def read_items(path: Path) -> ItemFile:
     return ItemFile(path, items, dict(left_out))
 
 
-_CUT_OFF = "it may have been cut off: fetch it again"
 _SHAPE = "a JSON list of objects with question, options (letter to text) and answer, or question and answer"
 
 
@@ -144,31 +141,14 @@ class _UnusableEntry(Exception):
 
 
 def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
-    try:
-        size = path.stat().st_size
-        if size > MOST_BYTES:
-            raise BenchmarkError(
-                f"{path} is {size >> 20} MB long", hint=f"split it; at most {MOST_BYTES >> 20} MB are read"
-            )
-        text = path.read_bytes().decode("utf-8-sig")
-    except OSError as error:
-        raise BenchmarkError(f"cannot read {path}: {error.strerror or error}") from error
-    except UnicodeDecodeError as error:
-        cut_off = error.reason == "unexpected end of data"
-        raise BenchmarkError(
-            f"{path} is cut off within a character" if cut_off else f"{path} is not UTF-8 (byte {error.start})",
-            hint=_CUT_OFF if cut_off else f"iconv -f GB18030 -t UTF-8 {path.name} > utf8{path.suffix}",
-        ) from error
+    text = read_text(path)
     if path.suffix.lower() == ".csv":
         try:
             yield from csv.DictReader(io.StringIO(text, newline=""))
         except csv.Error as error:
             raise BenchmarkError(f"{path} is not a CSV table: {error}") from error
         return
-    try:
-        data = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise BenchmarkError(f"{path} is not whole JSON: {error}", hint=_CUT_OFF) from error
+    data = read_named_json(path, text)
     if not isinstance(data, list):
         raise BenchmarkError(f"{path} holds no list", hint=_SHAPE)
     for entry in cast("list[Any]", data):

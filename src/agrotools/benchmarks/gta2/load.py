@@ -11,14 +11,14 @@ from pathlib import Path
 from typing import Any, Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, Gold, ReadEntry, read_entries, text_of
-from agrotools.benchmarks._dialogs.files import FileTable, entries_of, read_json
+from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
+    PublishedBenchmark,
     PublishedSettings,
     ReadSet,
-    benchmark_of,
     file_check,
     quote,
 )
@@ -28,10 +28,11 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import BenchmarkError, Mode, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
-GTA2 = SourceNote(
+_SOURCE = SourceNote(
     name="GTA-2",
     licence="Apache-2.0 (its repository)",
     url="https://github.com/open-compass/GTA",
@@ -78,8 +79,7 @@ def load_gta2(loading: Loading) -> Benchmark:
     if not any(sample.toolset for sample in read.samples) and read.samples:
         raise BenchmarkError(f"{path.parent}: none of its tools is here", hint="agrotools benchmarks check gta-2 DIR")
     modes: tuple[Mode, ...] = ("end-to-end",) if settings.mode == "end" else ("step-by-step",)
-    description = "tasks on files of any kind, graded by their sub-tasks"
-    return benchmark_of("gta-2", description, GTA2, PAPER_RUN, GTA2_TOOLS, read, settings, modes)
+    return GTA2.benchmark_of(read, settings, modes)
 
 
 def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
@@ -108,7 +108,7 @@ def read_gta2(path: Path, part: Part = "end", progress: Progress = no_progress) 
     Raises:
         BenchmarkError: a file cannot be read, or holds no entries.
     """
-    entries = entries_of(read_json(path), path)
+    entries = entries_of(path)
     findings = Findings()
     offered = _offered_tools(path.parent, findings)
     table = FileTable(path.parent)
@@ -151,6 +151,15 @@ GTA2_TOOLS: tuple[str, ...] = tuple(
     """.split()
 )
 """Names in agentlego/benchmark_toollist_v2.txt of open-compass/GTA, commit 8dd011f."""
+GTA2 = PublishedBenchmark(
+    TASKS,
+    _SOURCE,
+    "tasks on files of any kind, graded by their sub-tasks",
+    PAPER_RUN,
+    GTA2_TOOLS,
+    lambda path, settings, progress: read_gta2(path, settings.mode, progress),
+    Gta2Settings,
+)
 _NAME_KEYS = ("name", "tool_name", "id")
 
 

@@ -24,22 +24,14 @@ def SegmentObjectPixels(
     text: Description,
     flag: Annotated[bool, Field(description="true: the pixels of each object; false: their sum")] = True,
 ) -> PublishedText:
-    """Count the pixels that an object covers in an image. Gives "a, b, c", or their sum; 0 if there is none.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.objects.segment_objects`.
-    """
+    """Count the pixels that an object covers in an image. Gives "a, b, c", or their sum; 0 if there is none."""
     result = segment_objects.function(image, text)
     return text_output((", ".join(map(str, result.pixels)) or "0") if flag else sum(result.pixels), result)
 
 
 @published(detect_objects)
 def ObjectDetection(image: PictureFile) -> PublishedText:
-    """Find all common objects in an image. Gives a line each, as: label (x1, y1, x2, y2), score 76
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.objects.detect_objects`.
-    """
+    """Find all common objects in an image. Gives a line each, as: label (x1, y1, x2, y2), score 76"""
     result = detect_objects.function(image)
     lines = [scored_text(each.box, each.score, each.name) for each in result.objects]
     return text_output("\n".join(lines) or NONE_FOUND, result)
@@ -51,10 +43,6 @@ def ChangeDetection(
     pre_image: PicturePath,
     post_image: PicturePath,
 ) -> PublishedText:
-    """Describe the change between two images of one place, before and after.
-
-    Raises:
-        ToolError: as :func:`agrotools.tools.general.large_models.compare_images`.
-    """
+    """Describe the change between two images of one place, before and after."""
     result = compare_images.function(pre_image, post_image, text)
     return text_output(result.answer, result)

@@ -7,29 +7,24 @@ type and no answers.
 import html
 import io
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, tally, without_omissions
+from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, without_omissions
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
 
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-
-_COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9"}
+_COLOURS = {"exact": "#0072B2", "tolerance": "#E69F00", "plot": "#009E73", "open_text": "#CC79A7", "image": "#56B4E9",
+            "": "#0072B2"}  # fmt: skip
 _ROW_IN = 0.32
 _MOST_SOURCES = 25
 _MARK = "<!-- Written by agrotools. Remove this line, and the card is no longer renewed. -->"
 _FIGURES = {
     "tasks.png": "Samples by task type and answer type",
-    "shape.png": "Distinct tools, reference calls and files of a sample",
+    "calls.png": "Samples by number of reference calls",
     "tools.png": "Reference calls by tool",
     "sources.png": "Samples by source",
 }
@@ -55,7 +50,7 @@ def write_card(
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
         return
-    counted = tally(samples)
+    counted = Tally(samples)
     (folder / CARD_FOLDER).mkdir(exist_ok=True)
     for name, content in card_plots(counted).items():
         write_whole(folder / CARD_FOLDER / name, content)
@@ -101,12 +96,12 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("task types", listed(counted.task_types)),
         ("answer types", listed(counted.answer_types)),
         ("answer slots", listed(counted.slots)),
-        ("different files", f"{counted.all_files} ({listed(counted.kinds)})"),
+        ("different files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
         ("files of a sample", by_number(counted.files)),
-        ("reference calls", str(counted.all_calls)),
+        ("reference calls", str(counted.tools.total())),
         ("calls of a sample", by_number(counted.calls)),
         ("distinct tools of a sample", by_number(counted.distinct_tools)),
-        ("templates", str(len(counted.templates))),
+        ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
         ("answerable without tools", f"{counted.no_tool_eligible} (no raster, no table, no figure to draw)"),
         ("toolset", ", ".join(header.toolset)),
@@ -164,115 +159,49 @@ def _plain(text: str) -> str:
 
 
 def card_plots(counted: Tally) -> dict[str, bytes]:
-    """Draw the figures of the card; PNG files by name: ``tasks.png``, ``shape.png``, ``tools.png``, ``sources.png``."""
-    figures = {
-        "tasks.png": lambda: _tasks(counted),
-        "shape.png": lambda: _shape(counted),
-        "tools.png": lambda: _bars(counted.tools, "reference calls", "Reference calls by tool"),
-        "sources.png": lambda: _bars(_largest(counted.sources), "samples", "Samples by source of their files"),
+    """Draw the charts of the card as horizontal, stacked bars; PNG files by name (keys of ``_FIGURES``)."""
+    sources = counted.sources.most_common(_MOST_SOURCES)
+    if rest := counted.sources.total() - sum(count for _, count in sources):
+        sources.append((f"{len(counted.sources) - len(sources)} others", rest))
+    order = {name: -count for name, count in counted.task_types.items()}
+    types = sorted(counted.tasks, key=lambda pair: (order[pair[0]], ANSWER_TYPES.index(pair[1])))
+    bars: dict[str, dict[tuple[str, str], int]] = {
+        "tasks.png": {pair: counted.tasks[pair] for pair in types},
+        "calls.png": {(str(number), ""): count for number, count in sorted(counted.calls.items())},
+        "tools.png": {(name, ""): count for name, count in counted.tools.most_common()},
+        "sources.png": {(name, ""): count for name, count in sources},
     }
-    return {name: _png(draw, _texts(counted)) for name, draw in figures.items()}
+    return {name: _bar_chart(title, bars[name]) for name, title in _FIGURES.items()}
 
 
-def _png(draw: Callable[[], "Figure"], texts: Sequence[str]) -> bytes:
+def _bar_chart(title: str, counts: Mapping[tuple[str, str], int]) -> bytes:
+    """Return a PNG with one bar per row. ``counts``: by row and segment of the bar (empty if there is only one)."""
     import warnings
 
     import matplotlib
+    from matplotlib.figure import Figure
 
     from agrotools.tools.plotting.sheet import STYLE, font_families
 
-    families, _ = font_families(texts)
+    rows, segments = (list(dict.fromkeys(pair[place] for pair in counts)) for place in (0, 1))
+    families, _ = font_families([title, "…", *rows])
     with matplotlib.rc_context({**STYLE, "font.family": families}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*Glyph.*missing")
+        figure = Figure(figsize=(9, 1.6 + _ROW_IN * max(len(rows), 1)))
+        axes = figure.add_subplot()
+        axes.margins(x=0.08)
+        axes.invert_yaxis()
+        totals = [0] * len(rows)
+        for segment in segments:
+            widths = [counts.get((row, segment), 0) for row in rows]
+            bars = axes.barh(range(len(rows)), widths, left=totals, color=_COLOURS[segment], label=segment)
+            totals = [before + width for before, width in zip(totals, widths, strict=True)]
+            if segment == segments[-1]:
+                axes.bar_label(bars, labels=[str(total) for total in totals], padding=4, fontsize=9)
+        axes.set_yticks(range(len(rows)), [row if len(row) <= 40 else f"{row[:39]}…" for row in rows])
+        figure.suptitle(title, x=0.02, ha="left", fontsize=12, fontweight="bold")
+        if len(segments) > 1:
+            figure.legend(loc="outside lower center", ncols=len(segments))
         buffer = io.BytesIO()
-        draw().savefig(buffer, format="png", metadata={"Software": None})
+        figure.savefig(buffer, format="png", metadata={"Software": None})
     return buffer.getvalue()
-
-
-def _tasks(counted: Tally) -> "Figure":
-    names = [name for name, _ in counted.task_types.most_common()][::-1]
-    figure, axes = _sheet(len(names))
-    offsets = [0] * len(names)
-    for answer_type in ANSWER_TYPES:
-        widths = [counted.tasks[name, answer_type] for name in names]
-        if any(widths):
-            axes.barh(names, widths, left=offsets, color=_COLOURS[answer_type], label=answer_type.replace("_", " "))
-        offsets = [before + width for before, width in zip(offsets, widths, strict=True)]
-    _count(axes, offsets)
-    axes.set_xlabel("samples")
-    _title(figure, "Samples by task type and answer type")
-    figure.legend(loc="outside lower center", ncols=len(ANSWER_TYPES))
-    return figure
-
-
-def _shape(counted: Tally) -> "Figure":
-    """Draw three small charts: distinct tools, calls and files per sample."""
-    figure = _figure(9, 3.1)
-    panels = (
-        ("distinct tools", counted.distinct_tools, "#0072B2"),
-        ("reference calls", counted.calls, "#E69F00"),
-        ("files", counted.files, "#009E73"),
-    )
-    for place, (label, counts, colour) in enumerate(panels, start=1):
-        axes = figure.add_subplot(1, 3, place)
-        names = [str(number) for number in range(min(counts, default=0), max(counts, default=0) + 1)]
-        bars = axes.bar(names, [counts[int(name)] for name in names], color=colour)
-        axes.bar_label(bars, labels=[str(counts[int(name)] or "") for name in names], padding=2, fontsize=9)
-        axes.margins(y=0.12)
-        axes.set_xlabel(f"{label} of a sample")
-        if place == 1:
-            axes.set_ylabel("samples")
-    _title(figure, "How much a sample takes")
-    return figure
-
-
-def _bars(counts: Mapping[str, int], label: str, title: str) -> "Figure":
-    names = sorted(counts, key=lambda name: (counts[name], name))
-    figure, axes = _sheet(len(names))
-    widths = [counts[name] for name in names]
-    axes.barh(range(len(names)), widths, color="#0072B2")
-    axes.set_yticks(range(len(names)), [_short(name) for name in names])
-    _count(axes, widths)
-    axes.set_xlabel(label)
-    _title(figure, title)
-    return figure
-
-
-def _sheet(rows: int) -> "tuple[Figure, Axes]":
-    figure = _figure(9, 1.6 + _ROW_IN * max(rows, 1))
-    axes = figure.add_subplot()
-    axes.margins(x=0.08)
-    return figure, axes
-
-
-def _figure(width_in: float, height_in: float) -> "Figure":
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width_in, height_in))
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def _title(figure: "Figure", text: str) -> None:
-    figure.suptitle(text, x=0.02, ha="left", fontsize=12, fontweight="bold")
-
-
-def _count(axes: "Axes", totals: Sequence[int]) -> None:
-    for row, total in enumerate(totals):
-        axes.annotate(str(total), (total, row), (4, 0), textcoords="offset points", va="center", fontsize=9)
-
-
-def _largest(counts: Counter[str]) -> Counter[str]:
-    largest = Counter(dict(counts.most_common(_MOST_SOURCES)))
-    if rest := counts.total() - largest.total():
-        largest[f"{len(counts) - len(largest)} others"] = rest
-    return largest
-
-
-def _short(name: str) -> str:
-    return name if len(name) <= 40 else f"{name[:39]}…"
-
-
-def _texts(counted: Tally) -> list[str]:
-    return ["Sample…", *counted.task_types, *counted.tools, *counted.sources]

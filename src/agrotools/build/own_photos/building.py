@@ -37,17 +37,19 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
 
     Raises:
-        BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or holds something
+        BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or contains something
             other than a benchmark.
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
+    for column in plan.columns:
+        seen.table.place_of(column.column)
     skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
             lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
-            skipped.add(column.column, f"was left out, because the plan does not say {lacking}", "fill it in")
+            skipped.add(column.column, f"is skipped because the plan does not set {lacking}", "add it to the plan")
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)
     originals = Originals()
@@ -103,7 +105,7 @@ def _part(
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
         what = "; ".join(skipped.lines()[:3]) or "no column is asked about"
-        raise BenchmarkError(f"no question can be made: {what}", hint="complete the plan or the table")
+        raise BenchmarkError(f"no questions can be generated: {what}", hint="complete the plan or the table")
     return Part(
         name=plan.name.replace(".", "-")[:40],
         source=SourceNote(name=plan.name, licence=plan.licence, note="Pictures and answers are their owner's."),
@@ -127,8 +129,8 @@ def _names_for_advice(
         if entry_of(str(name), about) is not None:
             names[path] = str(name)
         elif path in values[column.column]:
-            reason = "is about something that the knowledge base does not have"
-            skipped.add(column.column, reason, "agrotools kb search NAME shows what it has", example=str(name))
+            reason = "is not in the knowledge base"
+            skipped.add(column.column, reason, "find its entries with `agrotools kb search NAME`", example=str(name))
     return names
 
 
@@ -186,13 +188,7 @@ class Answer(NamedTuple):
 
 
 def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
-    """Return the value of each picture.
-
-    Cells that cannot be used, and pictures with contradictory values, are added to ``skipped``.
-
-    Raises:
-        BenchmarkError: there is no such column.
-    """
+    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
     by_image: dict[Path, list[Answer]] = {}
     for row, image, text in seen.cells_of(column.column):
@@ -232,10 +228,10 @@ def _value(text: str, column: Column, measure: Measure) -> Value:
 def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
     if measure.unit is None:
         if number.unit is not None:
-            raise CellFault(f"is in {number.unit}, where a number of things is expected", "write the count alone")
+            raise CellFault(f"is in {number.unit}, but a count has no unit", "write the count alone")
         return number.value
     if number.counted is not None:
-        raise CellFault(f"holds {number.counted!r}, where a unit is expected", f"write the number in {measure.unit}")
+        raise CellFault(f"has {number.counted!r} where a unit is expected", f"write the number in {measure.unit}")
     unit = number.unit or canonical_unit(column.unit)
     if unit is None:
         raise CellFault("has no unit", "set unit of this column in the plan")
@@ -243,14 +239,14 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
         return convert(number.value, unit, measure.unit)
     except ValueError as error:
         hint = f"write it in {measure.unit}, or in a unit of the same kind"
-        raise CellFault(f"is in {unit}, which measures something else than {measure.unit}", hint) from error
+        raise CellFault(f"is in {unit}, which cannot be converted to {measure.unit}", hint) from error
 
 
 def _advice(text: str) -> str:
     """Return facts separated by semicolons, each checked like a name."""
     facts = [part.strip(" .。") for part in text.replace("；", ";").split(";") if part.strip(" .。")]
     if not facts:
-        raise CellFault("holds no text", "write key facts, parted by semicolons")
+        raise CellFault("contains no text", "write key facts, separated by semicolons")
     return ";".join(cells.name(fact) for fact in facts)
 
 

@@ -18,6 +18,7 @@ _RANGE = re.compile(r"\d\s*(?:-|–|~|to|bis|至|到)\s*\d")
 _COUNTED = re.compile(r"[^\W\d_][^\W\d]*")
 _FORBIDDEN = re.compile(r'[<>\\@{}"\[\]|\x00-\x1f\x7f]')
 _LONGEST_NAME = 80
+_LARGEST = 1e12
 
 
 class CellFault(Exception):
@@ -42,7 +43,7 @@ class Quantity(NamedTuple):
 
 
 def is_empty(text: str) -> bool:
-    """Return True if a cell is empty or holds a placeholder."""
+    """Return True if a cell is empty or contains a placeholder."""
     return text.strip().casefold() in EMPTY
 
 
@@ -52,32 +53,34 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
     Accepted forms: ``12``, ``1,234.5``, ``3,5 cm`` (with ``decimal`` ","), ``35%``, ``12 apples``, ``12个``.
 
     Raises:
-        CellFault: the cell holds no number, a range, a bound, or text after the number that is neither unit nor noun.
+        CellFault: the cell is no number, a range, a bound, over 1e12, or has text that is neither unit nor noun.
     """
     if text[:1] in "<>≤≥~≈":
-        raise CellFault("holds a bound or an estimate instead of a value", "write one number")
+        raise CellFault("is a bound or an estimate, not a value", "write one number")
     if _RANGE.search(text):
-        raise CellFault("holds a range", "write one number, e.g. the middle")
+        raise CellFault("is a range", "write one number, e.g. the middle")
     match = _NUMBER.fullmatch(text.strip())
     if match is None:
-        raise CellFault("holds no number", "write one number, with a unit if you like")
+        raise CellFault("is not a number", "write one number, optionally with a unit")
     digits = re.sub(r"[' \u00a0]", "", match["number"])
     thousands = "," if decimal == "." else "."
     if not re.fullmatch(rf"[-+]?(?:\d+|\d{{1,3}}(?:\{thousands}\d{{3}})+)(?:\{decimal}\d+)?(?:[eE][-+]?\d+)?", digits):
-        raise CellFault(f"holds a number that cannot be read with decimal {decimal!r}", "set decimal in the plan")
+        raise CellFault(f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan")
     value = float(digits.replace(thousands, "").replace(decimal, "."))
-    behind = (match["unit"] or "").strip()
-    if not behind:
+    if abs(value) > _LARGEST:
+        raise CellFault("is too large a number", f"write a number up to {_LARGEST:g}, or use another unit")
+    written_unit = (match["unit"] or "").strip()
+    if not written_unit:
         return Quantity(value, None)
-    if unit := canonical_unit(behind):
+    if unit := canonical_unit(written_unit):
         return Quantity(value, unit)
-    if _COUNTED.fullmatch(behind):
-        return Quantity(value, None, behind)
-    raise CellFault(f"holds {behind!r} behind the number, which is no known unit", "write mm, cm, m, %, ha...")
+    if _COUNTED.fullmatch(written_unit):
+        return Quantity(value, None, written_unit)
+    raise CellFault(f"has {written_unit!r} after the number, which is not a known unit", "write mm, cm, m, %, ha...")
 
 
 def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
-    """Return the number in a cell like :func:`quantity`, or None if the cell holds no usable number."""
+    """Return the number in a cell like :func:`quantity`, or None if it is not usable."""
     try:
         return quantity(text, decimal)
     except CellFault:
@@ -105,11 +108,7 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
-    """Return True for yes and False for no.
-
-    Raises:
-        CellFault: the cell holds neither.
-    """
+    """Return True for yes and False for no; CellFault for anything else."""
     plain = text.strip().casefold()
     if plain in {word.casefold() for word in yes}:
         return True
@@ -119,18 +118,14 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """Return the cell as a name that can be used in questions and answers.
-
-    Raises:
-        CellFault: the cell holds markup or reserved characters, is too long, or has no letter.
-    """
+    """Return the cell as a name for questions; CellFault for markup, over 80 characters, or no letter."""
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):
-        raise CellFault("holds HTML", "write plain text")
+        raise CellFault("contains HTML", "write plain text")
     if match := _FORBIDDEN.search(plain):
-        raise CellFault(f"holds {match[0]!r}", "write plain text")
+        raise CellFault(f"contains {match[0]!r}", "write plain text")
     if len(plain) > _LONGEST_NAME:
         raise CellFault(f"is longer than {_LONGEST_NAME} characters", "write a name only")
     if not re.search(r"[^\W\d_]", plain):
-        raise CellFault("holds no name", "write a name")
+        raise CellFault("contains no letters", "write a name")
     return plain

@@ -167,7 +167,7 @@ class Plan(FrozenModel):
 
     name: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9_.-]{0,63}$")] = "my-farm"
     licence: Annotated[str, StringConstraints(min_length=1, max_length=400)] = "all rights reserved by their owner"
-    description: str = "Questions on photos of one's own, with answers from a table."
+    description: str = "Questions on own photos, with answers from a table."
     images_column: str
     languages: Annotated[tuple[Language, ...], Field(min_length=1)] = ("en",)
     samples: Annotated[int, Field(ge=1, le=20_000)] = 100
@@ -187,22 +187,18 @@ _HEAD = """# How agrotools interprets your photos and table. Edit it and run the
 # continues from this file. Delete it to analyse the table again.
 #
 # ask:   one of {asks}
-# unit:  of numbers without a unit (mm, cm, m, %, fraction...)
+# unit:  unit of numbers without one (mm, cm, m, %, fraction...)
 # abs_tol, rel_tol: an answer is right within the larger of abs_tol and rel_tol times the value
 # gsd_m: metres per pixel; px_per_cm: pixels per centimetre in the plane of the plants; marker_cm: diameter of a disc
 #        or coin beside them; distance_mm and fx_px: from the camera to the fruits, and its focal length in pixels
-# repeated: what several rows of one photo mean: refuse, mean or sum
-# crop: of diseases and pests, where all photos are of one crop
-# yes_means: what a yes says of the photo, as a sentence: "the leaf is diseased"
+# repeated: use of several rows of one photo: refuse, mean or sum
+# crop: crop of diseases and pests, if all photos show one crop
+# yes_means: meaning of a yes, as a sentence about the photo: "the leaf is diseased"
 """
 
 
 def write_plan(path: Path, plan: Plan) -> None:
-    """Write a plan as TOML with comments that explain its keys.
-
-    Raises:
-        BenchmarkError: the file cannot be written.
-    """
+    """Write a plan as TOML with comments that explain its keys; BenchmarkError if that fails."""
     import tomli_w
 
     plain = plan.model_dump(mode="json", exclude_none=True)
@@ -222,11 +218,7 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the plan in a file.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is not TOML, or has unknown keys or values.
-    """
+    """Read the plan in a file; BenchmarkError if it is unreadable, not TOML, or has unknown keys or values."""
     hint = "correct it, or delete it to analyse the table again"
     try:
         return Plan.model_validate(tomllib.loads(path.read_text("utf-8")))

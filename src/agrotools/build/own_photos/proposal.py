@@ -37,7 +37,7 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
     name = column.column
     if column.ask == UNDECIDED:
         choices = (*measures(), NOTHING)
-        return [OpenQuestion(name, "ask", f"What does {name!r} hold?", "choice", choices)]
+        return [OpenQuestion(name, "ask", f"What does column {name!r} contain?", "choice", choices)]
     measure = measures()[column.ask]
     lacking: list[OpenQuestion] = []
 
@@ -45,7 +45,7 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
         lacking.append(OpenQuestion(name, key, question, answer, tuple(choices), **more))
 
     if measure.kind == "number" and measure.unit and not column.unit:
-        ask("unit", f"In which unit are the numbers of {name!r} that have none?")
+        ask("unit", f"Which unit do numbers without a unit have in {name!r}?")
     if column.ask == "count" and not column.target:
         ask("target", f"What is counted in {name!r}, as a singular noun ({', '.join(countables())}...)?")
     if column.ask == "diameter" and not column.distance_mm:
@@ -57,10 +57,10 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
         question = f"How many pixels are one centimetre at the plants of {name!r}?"
         ask("px_per_cm", question, "number", or_key="marker_cm")
     if measure.kind == "yes" and not column.yes_means:
-        ask("yes_means", f"What does a yes in {name!r} say of the photo, as a sentence?")
+        ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
     if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
         name_columns = [each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name"]
-        ask("names_in", f"Which column holds the disease, pest or weed that {name!r} is about?", "choice", name_columns)
+        ask("names_in", f"Which column names the disease, pest or weed that {name!r} is about?", "choice", name_columns)
     return lacking
 
 
@@ -112,7 +112,7 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if kind == "number":
         return _number_column(header, texts, fitting[0] if fitting else None)
     if not fitting:
-        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no question type fits"
+        return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no matching question type"
     measure = fitting[0]
     column = Column(column=header, ask=measure.name)
     if measure.name == "diseased":
@@ -177,7 +177,7 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
         measure = {"mm": measures()["diameter"], "cm": measures()["plant_height"]}.get(units.most_common(1)[0][0] or "")
     note = _numbers_note(units, decimal, sure)
     if measure is None:
-        return Column(column=header, decimal=decimal), f"{note}; nothing in the header says of what"
+        return Column(column=header, decimal=decimal), f"{note}; the header does not say what they measure"
     column = Column(column=header, ask=measure.name, decimal=decimal, unit=_unit_of(header, texts, units, measure))
     if measure.name == "count" or measure.name == "diameter":
         thing = countables().get(target or ("fruit" if measure.name == "diameter" else ""))
@@ -189,7 +189,7 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
 
 def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:
     parts = [f"{count} in {unit}" if unit else f"{count} without a unit" for unit, count in units.most_common()]
-    doubt = "" if sure else f"; whether 1,234 is a thousand or a decimal is not sure, taken with decimal {decimal!r}"
+    doubt = "" if sure else f"; 1,234 is ambiguous, read with the decimal mark {decimal!r}"
     return f"numbers: {', '.join(parts) or 'none that can be read'}{doubt}"
 
 

@@ -28,7 +28,8 @@ Row = tuple[int, tuple[str, ...]]
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
-_CHUNK = 1 << 20
+_DETECTED_BYTES = 1 << 24
+"""Size of the start of a file from which its encoding is detected."""
 _SAMPLE_ROWS = 100
 _LONGEST_CELL = 131_072
 _MOST_COLUMNS = 1000
@@ -50,13 +51,20 @@ class Table:
     delimiter: str | None = None
     sheet: str | None = None
 
+    def place_of(self, column: str) -> int:
+        """Return the index of a column; BenchmarkError if there is none."""
+        if column not in self.columns:
+            known = ", ".join(self.columns[:20])
+            raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
+        return self.columns.index(column)
+
     @property
     def described(self) -> str:
         """Description of the file's format."""
         if self.sheet is not None:
             return f"sheet {self.sheet!r}"
         separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
-        return f"encoding {self.encoding}, cells parted by {separator}"
+        return f"encoding {self.encoding}, delimiter {separator}"
 
 
 def open_table(
@@ -133,7 +141,7 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
                 yield number, record
         except UnicodeDecodeError as error:
             raise BenchmarkError(
-                f"{path.name} is not in {more.get('encoding')}: {error.reason} behind row {number}",
+                f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}",
                 hint=f"name its encoding in the plan, one of {', '.join(ENCODINGS)}",
             ) from error
         except csv.Error as error:
@@ -144,12 +152,12 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
 
     header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
     if header is None:
-        raise NoFileError(f"{path.name} is empty", hint="its first row names the columns, the others hold answers")
+        raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
     if len(header) > _MOST_COLUMNS:
         raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
     if picture_name := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
         raise NoFileError(
-            f"the first row of {path.name} holds {picture_name!r}, the name of a picture",
+            f"the first row of {path.name} contains {picture_name!r}, the name of a picture",
             hint="put a row above it that names the columns, e.g. photo,apples",
         )
     columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
@@ -196,45 +204,29 @@ def found_encoding(path: Path) -> str:
     Latin-1 decodes any bytes and therefore never fails, so check the resulting names.
     """
     with path.open("rb") as file:
-        start = file.read(4)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        content = file.read(_DETECTED_BYTES)
+        whole = not file.read(1)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    if _decodes(path, "utf-8") is not None:
-        return "utf-8"
-    text = _decodes(path, "gb18030")
-    if text is not None:
-        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in text)
-        if text and signs >= 0.9 * len(text) and _common(text) >= 0.5 * signs:
-            return "gb18030"
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(content, final=whole)
+        except UnicodeDecodeError:
+            continue
+        letters = [letter for letter in text if ord(letter) > 127][:10_000]
+        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in letters)
+        if encoding == "utf-8" or (letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs):
+            return encoding
     return "latin-1"
 
 
-def _common(text: str) -> int:
+def _common(letters: Iterable[str]) -> int:
     """Return the number of characters among the 3,755 common ones of GB 2312 and Chinese punctuation.
 
     Two adjacent accented letters in Latin-1 also decode to a Chinese character, but hardly ever to a common one.
     """
-    codes = [letter.encode("gb2312", errors="ignore") for letter in text]
+    codes = [letter.encode("gb2312", errors="ignore") for letter in letters]
     return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
-
-
-def _decodes(path: Path, encoding: str) -> str | None:
-    """Return the first non-ASCII characters of a file in ``encoding``, or None if it is not valid in that encoding."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    letters: list[str] = []
-    count = 0
-    with path.open("rb") as file:
-        while True:
-            chunk = file.read(_CHUNK)
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError:
-                return None
-            if count < 10_000 and not text.isascii():
-                letters.append("".join(letter for letter in text if ord(letter) > 127)[:10_000])
-                count += len(letters[-1])
-            if not chunk:
-                return "".join(letters)
 
 
 def _checked_encoding(path: Path, encoding: str) -> str:
@@ -282,7 +274,7 @@ class Images:
     Names are matched without regard to case. Links to folders are not followed.
 
     Raises:
-        BenchmarkError: the folder does not exist, or holds no pictures or over a million.
+        BenchmarkError: the folder does not exist, or contains no pictures or over a million.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -298,10 +290,10 @@ class Images:
             self._by_name.setdefault(path.name.casefold(), []).append(path)
             self._by_stem.setdefault(path.stem.casefold(), []).append(path)
             if len(self._by_path) > _MOST:
-                raise BenchmarkError(f"{folder} holds over {_MOST} pictures", hint="name a folder below it")
+                raise BenchmarkError(f"{folder} contains over {_MOST} pictures", hint="choose a subfolder")
         if not self._by_path:
             kinds = ", ".join(suffix[1:] for suffix in SUFFIXES)
-            raise NoFileError(f"{folder} holds no pictures", hint=f"pictures are files of the kinds {kinds}")
+            raise NoFileError(f"{folder} contains no pictures", hint=f"supported file types: {kinds}")
 
     def __len__(self) -> int:
         return len(self._by_path)
@@ -311,11 +303,7 @@ class Images:
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """Return the picture that a cell names, or None if no picture has that name.
-
-        Raises:
-            CellFault: the cell leads out of the folder, or several pictures have that name.
-        """
+        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
         if not cell:
             return None
         written = cell.replace("\\", "/").casefold()
@@ -324,18 +312,18 @@ class Images:
         path = PurePosixPath(written)
         if path.is_absolute() or written[1:2] == ":" or ".." in path.parts or written.startswith("~"):
             raise CellFault(
-                "leads out of the folder of pictures", "write the name of the picture, or its path in there"
+                "is outside the picture folder", "write the name of the picture, or its path in that folder"
             )
         if len(path.parts) > 1:
             return None
         several = self._by_name.get(written) or self._by_stem.get(written) or []
         if len(several) > 1:
-            raise CellFault("is the name of several pictures", "write the path in the folder of pictures")
+            raise CellFault("is the name of several pictures", "write its path in the picture folder")
         return self._inside(several[0]) if several else None
 
     def _inside(self, path: Path) -> Path:
         if path.is_symlink() and not path.resolve().is_relative_to(self.folder):
-            raise CellFault("is a link that leads out of the folder of pictures", "copy the picture into the folder")
+            raise CellFault("is a link to a file outside the picture folder", "copy the picture into the folder")
         return path
 
 
@@ -373,17 +361,8 @@ class DetectedTable:
     skipped: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Return row number, picture and text of each cell of a column.
-
-        Raises:
-            BenchmarkError: there is no such column.
-        """
-        if column not in self.table.columns:
-            raise BenchmarkError(
-                f"{self.table.path.name} has no column {column!r}",
-                hint=f"its columns: {', '.join(self.table.columns[:20])}",
-            )
-        place = self.table.columns.index(column)
+        """Return row number, picture and text of each cell of a column; BenchmarkError if there is no such column."""
+        place = self.table.place_of(column)
         return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
 
 
@@ -397,11 +376,7 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     table = open_table(answers, **settings)
     column = plan.images_column if plan else _image_column(pictures, table)
-    if column not in table.columns:
-        raise BenchmarkError(
-            f"{answers.name} has no column {column!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
-        )
-    place = table.columns.index(column)
+    place = table.place_of(column)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in table.rows():
         count += 1
@@ -411,18 +386,18 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
             skipped.add(column, fault.reason, fault.hint, row, cells[place][:60])
             continue
         if image is None:
-            what = "names no picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
+            what = "does not name a picture" if is_empty(cells[place]) else "names a picture that is not in the folder"
             skipped.add(column, what, "add the picture or correct the name", row, cells[place][:60])
         elif len(matched) == MOST_MATCHED:
             skipped.add(
-                column, f"is beyond the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
+                column, f"comes after the first {MOST_MATCHED} rows with a picture", "further rows are ignored", row
             )
         else:
             matched.append(Matched(row, image, cells))
     if not matched:
         raise BenchmarkError(
             f"no row of {answers.name} belongs to a picture in {images}: {'; '.join(skipped.lines()[:3]) or 'no rows'}",
-            hint=f"the folder holds {', '.join(pictures.some_names())}...; write such names into column {column!r}",
+            hint=f"the folder contains {', '.join(pictures.some_names())}...; write such names into column {column!r}",
         )
     return DetectedTable(pictures, table, column, tuple(matched), count, skipped)
 
@@ -452,7 +427,7 @@ def _image_column(images: Images, table: Table) -> str:
     )
     raise BenchmarkError(
         f"no column of {table.path.name} names a picture; it was read with {table.described}: {examples[:300]}",
-        hint=f"the folder holds {', '.join(images.some_names())}...; one column must hold such names",
+        hint=f"the folder contains {', '.join(images.some_names())}...; one column must contain such names",
     )
 
 

@@ -194,7 +194,8 @@ def _is_denied(reply: ReplyText, cue: re.Match[str], claim: Claim) -> bool:
     if claim.rule == MARKED:
         return False
     before = patterns().deny_before.search(reply.low, max(0, cue.start() - 12), cue.start())
-    return before is not None or is_conditional(reply, cue.start())
+    # 如果一定要选,选A: the first 选 is part of the condition, the option is not.
+    return before is not None or (is_conditional(reply, cue.start()) and is_conditional(reply, claim.start))
 
 
 def _clause_ends(reply: ReplyText, word: str, position: int) -> bool:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +27,6 @@ from agrotools.vision.overlay import (
 from agrotools.vision.reading import read_image
 
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)
-Edges = tuple[float, float, float, float]
 _SMALLEST_SIDE = 1000
 """Longest side, in pixels, to which smaller pictures are enlarged so that marks do not cover their objects."""
 
@@ -77,6 +77,23 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
         f"{does} is not done offline by a method of our own",
         hint=f"choose its back-end with --backend: {'; or '.join(ways)}",
     )
+
+
+class _Remarks(Protocol):
+    @property
+    def notes(self) -> tuple[str, ...]: ...
+
+    @property
+    def flags(self) -> tuple[str, ...]: ...
+
+
+def remarks(*sources: _Remarks, more: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the notes and flags of a result, from reading pictures and from a model, each flag once."""
+    flags = [flag for source in sources for flag in source.flags]
+    return {
+        "notes": tuple(note for source in sources for note in source.notes),
+        "flags": tuple(dict.fromkeys((*flags, *more))),
+    }
 
 
 def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:

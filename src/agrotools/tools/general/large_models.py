@@ -3,28 +3,22 @@
 import base64
 import io
 import warnings
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, cast
 
 from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import OpenedImage, chosen_backend, open_image
+from agrotools.tools.general.images import chosen_backend, open_image, remarks
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files, weights_of, write_down_learned
 from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
 
 if TYPE_CHECKING:
     from PIL.Image import Image
-
-    from agrotools.tools.services.vision import TextAnswer
-
-
-def _remarks(looked: OpenedImage, answer: "TextAnswer", *more: str) -> dict[str, Any]:
-    """Return the notes and flags of a result, from reading the picture and from the model."""
-    return {"notes": (*looked.notes, *answer.notes), "flags": (*looked.flags, *answer.flags, *more)}
 
 
 class ImageDescription(ToolResult):
@@ -70,7 +64,7 @@ def describe_image(
         answer = describe_picture(looked.pixels, looked.box, stripped_question)
     else:
         answer = describe_learned(backend, looked.pixels, looked.box, stripped_question)
-    return ImageDescription(description=answer.text, **_remarks(looked, answer))
+    return ImageDescription(description=answer.text, **remarks(looked, answer))
 
 
 class AttributeDescription(ToolResult):
@@ -108,7 +102,7 @@ def describe_attribute(
                 "this model writes captions and takes no question, so it cannot say one attribute",
                 hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
             )
-    return AttributeDescription(description=answer.text, **_remarks(looked, answer))
+    return AttributeDescription(description=answer.text, **remarks(looked, answer))
 
 
 BeforeFile = Annotated[Path, FileArgument("image", "name of the earlier image file")]
@@ -140,11 +134,7 @@ def compare_images(
 
     answer = compare(first.pixels, second.pixels, question)
     sizes = () if first.pixels.shape == second.pixels.shape else ("sizes_differ",)
-    return ImageComparison(
-        answer=answer.text,
-        notes=(*first.notes, *second.notes, *answer.notes),
-        flags=tuple(dict.fromkeys((*first.flags, *second.flags, *answer.flags, *sizes))),
-    )
+    return ImageComparison(answer=answer.text, **remarks(first, second, answer, more=sizes))
 
 
 class ReadFormula(ToolResult):
@@ -169,7 +159,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
         answer = read_latex(looked.pixels, looked.box)
     else:
         answer = write_down_learned(backend, looked.pixels, looked.box)
-    return ReadFormula(latex=answer.text, **_remarks(looked, answer, *(() if answer.text else ("no_text_found",))))
+    return ReadFormula(latex=answer.text, **remarks(looked, answer, more=() if answer.text else ("no_text_found",)))
 
 
 BACKENDS = ("offline", LEARNED, IMAGES)
@@ -187,6 +177,20 @@ class GeneratedImage(ToolResult):
 def picture_files(backend: str) -> tuple[Path, ...]:
     """Return the files of the model named by a back-end; an endpoint has none."""
     return weight_files(backend) if backend.startswith(LEARNED) else ()
+
+
+def _picture_backend(does: str, learned: str) -> str:
+    return chosen_backend(does, learned=learned, vlm=False, more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)")
+
+
+def _generated(name: str, picture: "Image", notes: Sequence[str], flags: Sequence[str] = ()) -> GeneratedImage:
+    return GeneratedImage(
+        image=save_artifact(name, "image", picture),
+        width_px=picture.width,
+        height_px=picture.height,
+        notes=tuple(notes),
+        flags=(*flags, "made_up"),
+    )
 
 
 def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> tuple["Image", tuple[str, ...]]:
@@ -229,12 +233,7 @@ def generate_image(
     """
     from PIL import Image
 
-    backend = chosen_backend(
-        "making a picture",
-        learned="stable-diffusion-v1-5/stable-diffusion-v1-5",
-        vlm=False,
-        more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)",
-    )
+    backend = _picture_backend("making a picture", "stable-diffusion-v1-5/stable-diffusion-v1-5")
     if backend.startswith(LEARNED):
         from agrotools.vision.learned.description import draw_words
 
@@ -243,13 +242,7 @@ def generate_image(
         notes: tuple[str, ...] = (f"made by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
     else:
         picture, notes = by_endpoint(backend, prompt)
-    return GeneratedImage(
-        image=save_artifact("generated.png", "image", picture),
-        width_px=picture.width,
-        height_px=picture.height,
-        notes=notes,
-        flags=("made_up",),
-    )
+    return _generated("generated.png", picture, notes)
 
 
 _SENT_PX = 1536
@@ -276,12 +269,7 @@ def stylize_image(
     """
     from PIL import Image
 
-    backend = chosen_backend(
-        "changing a picture",
-        learned="timbrooks/instruct-pix2pix",
-        vlm=False,
-        more=f"{IMAGES}gpt-image-1 (key in OPENAI_API_KEY)",
-    )
+    backend = _picture_backend("changing a picture", "timbrooks/instruct-pix2pix")
     looked = open_image(image)
     if backend.startswith(LEARNED):
         from agrotools.vision.learned.description import change_picture
@@ -295,10 +283,4 @@ def stylize_image(
         out = io.BytesIO()
         sent.save(out, "PNG")
         picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
-    return GeneratedImage(
-        image=save_artifact("stylized.png", "image", picture),
-        width_px=picture.width,
-        height_px=picture.height,
-        notes=(*looked.notes, *notes),
-        flags=(*looked.flags, "made_up"),
-    )
+    return _generated("stylized.png", picture, (*looked.notes, *notes), looked.flags)

@@ -9,7 +9,15 @@ from pydantic import BaseModel, ConfigDict, Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import COLOURS, OpenedImage, chosen_backend, draw_boxes, open_image, whole_box
+from agrotools.tools.general.images import (
+    COLOURS,
+    OpenedImage,
+    chosen_backend,
+    draw_boxes,
+    open_image,
+    remarks,
+    whole_box,
+)
 from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.services.vision import FoundObjects
@@ -66,32 +74,29 @@ def detect_objects(
     if backend == VLM:
         from agrotools.tools.services.vision import name_things
 
-        detections = name_things(looked.pixels, looked.box, COCO_NAMES)
+        found = name_things(looked.pixels, looked.box, COCO_NAMES)
     else:
-        detections = name_common(backend, looked.pixels, score_min)
-    selected = [
-        index
-        for index in np.argsort(-detections.scores, kind="stable").tolist()
-        if detections.scores[index] >= score_min
-    ]
-    objects = tuple(
-        NamedObject(
-            name=detections.names[index],
-            box=whole_box(detections.boxes[index].tolist()),
-            score=float(detections.scores[index]),
-        )
-        for index in selected
-    )
-    names = [each.name for each in objects]
+        found = name_common(backend, looked.pixels, score_min)
+    selected = _best_first(found.scores, score_min)
+    names, boxes = [found.names[index] for index in selected], _whole_boxes(found.boxes[selected])
     return DetectedObjects(
-        objects=objects,
-        counts={name: names.count(name) for name in dict.fromkeys(names)},
-        overlay=draw_boxes(
-            "detected_overlay.png", looked, [each.box for each in objects], names, f"{len(objects)} things found"
+        objects=tuple(
+            NamedObject(name=name, box=box, score=score)
+            for name, box, score in zip(names, boxes, found.scores[selected].tolist(), strict=True)
         ),
-        notes=(*looked.notes, *detections.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
+        counts={name: names.count(name) for name in dict.fromkeys(names)},
+        overlay=draw_boxes("detected_overlay.png", looked, boxes, names, f"{len(names)} things found"),
+        **remarks(looked, found),
     )
+
+
+def _best_first(scores: NDArray[np.float64], score_min: float) -> list[int]:
+    """Return the indices of scores of at least ``score_min``, largest first."""
+    return [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
+
+
+def _whole_boxes(boxes: NDArray[np.float64]) -> list[tuple[int, int, int, int]]:
+    return [whole_box(box) for box in boxes.tolist()]
 
 
 EXAMPLE = "IDEA-Research/grounding-dino-tiny"
@@ -143,33 +148,29 @@ def locate_objects(
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
     looked = open_image(image, region)
-    detections = locate_by_backend(backend, looked, text, _least_score(score_min, top1=top1))
-    boxes, scores = (
-        detections.boxes[:1] if top1 else detections.boxes,
-        detections.scores[:1] if top1 else detections.scores,
-    )
-    edges = [whole_box(box) for box in boxes.tolist()]
-    labels = [f"{score:.2f}" for score in scores.tolist()]
+    found = _locate(backend, looked, text, _least_score(score_min, top1=top1))
+    most = 1 if top1 else None
+    boxes, scores = _whole_boxes(found.boxes[:most]), found.scores[:most].tolist()
+    labels = [f"{score:.2f}" for score in scores]
     return LocatedObjects(
-        count=len(edges),
-        boxes=tuple(edges),
-        scores=tuple(scores.tolist()),
-        overlay=draw_boxes("located_overlay.png", looked, edges, labels, f"{len(edges)} found"),
-        notes=(*looked.notes, *detections.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
+        count=len(boxes),
+        boxes=tuple(boxes),
+        scores=tuple(scores),
+        overlay=draw_boxes("located_overlay.png", looked, boxes, labels, f"{len(boxes)} found"),
+        **remarks(looked, found),
     )
 
 
-def locate_by_backend(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
+def _locate(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
     """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
     if backend == VLM:
         from agrotools.tools.services.vision import locate_by_model
 
-        detections = locate_by_model(looked.pixels, looked.box, text)
+        found = locate_by_model(looked.pixels, looked.box, text)
     else:
-        detections = find_learned(backend, looked.pixels, looked.box, text, score_min)
-    selected = np.flatnonzero(detections.scores >= score_min)
-    return detections._replace(boxes=detections.boxes[selected], scores=detections.scores[selected])
+        found = find_learned(backend, looked.pixels, looked.box, text, score_min)
+    selected = _best_first(found.scores, score_min)
+    return found._replace(boxes=found.boxes[selected], scores=found.scores[selected])
 
 
 class GivenObjectCount(ToolResult):
@@ -198,15 +199,14 @@ def count_given_object(
     """
     backend = chosen_backend("counting what a text names", learned=EXAMPLE)
     looked = open_image(image, region)
-    detections = locate_by_backend(backend, looked, text, score_min)
-    edges = [whole_box(box) for box in detections.boxes.tolist()]
-    numbers = [str(number) for number in range(1, len(edges) + 1)]
+    found = _locate(backend, looked, text, score_min)
+    boxes = _whole_boxes(found.boxes)
+    numbers = [str(number) for number in range(1, len(boxes) + 1)]
     return GivenObjectCount(
-        count=len(edges),
-        boxes=tuple(edges),
-        overlay=draw_boxes("counted_overlay.png", looked, edges, numbers, f"{len(edges)} counted"),
-        notes=(*looked.notes, *detections.notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *detections.flags))),
+        count=len(boxes),
+        boxes=tuple(boxes),
+        overlay=draw_boxes("counted_overlay.png", looked, boxes, numbers, f"{len(boxes)} counted"),
+        **remarks(looked, found),
     )
 
 
@@ -243,19 +243,16 @@ def segment_objects(
     Raises:
         ToolError: ``backend_unavailable``, ``limit`` (more things than can be outlined), and as the readers.
 
-    Sources: as :mod:`agrotools.vision.learned.detection` and :mod:`agrotools.vision.learned.detection`.
+    Sources: as :mod:`agrotools.vision.learned.detection`.
     """
     backend = chosen_backend(
         "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
     )
     looked = open_image(image)
-    if backend == VLM:
-        masks, scores, notes, flags = _by_model(looked, text)
-    else:
-        detections, masks = outline_learned(backend, looked.pixels, text, score_min)
-        scores, notes, flags = detections.scores, detections.notes, detections.flags
-    selected = [index for index in np.argsort(-scores, kind="stable").tolist() if scores[index] >= score_min]
-    selected = [index for index in selected if masks[index].any()]
+    found, masks = (
+        _outline_by_vlm(looked, text) if backend == VLM else outline_learned(backend, looked.pixels, text, score_min)
+    )
+    selected = [index for index in _best_first(found.scores, score_min) if masks[index].any()]
     if len(selected) > MOST_OBJECTS:
         raise ToolError("limit", f"{len(selected)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
     sizes = [int(np.count_nonzero(masks[index])) for index in selected]
@@ -265,28 +262,26 @@ def segment_objects(
         pixels=tuple(sizes),
         total_px=int(np.count_nonzero(union)),
         boxes=tuple(_box_of(masks[index]) for index in selected),
-        scores=tuple(float(scores[index]) for index in selected),
+        scores=tuple(found.scores[selected].tolist()),
         overlay=_overlay(looked, masks, selected, sizes),
-        notes=(*looked.notes, *notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *flags))),
+        **remarks(looked, found),
     )
 
 
-def _by_model(
-    looked: OpenedImage, text: str
-) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[str, ...], tuple[str, ...]]:
+def _outline_by_vlm(looked: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
     import cv2
 
     from agrotools.tools.services.vision import outline_things
 
-    answer = outline_things(looked.pixels, looked.box, text)
+    outlines, scores, notes, flags = outline_things(looked.pixels, looked.box, text)
     height, width = looked.pixels.shape[:2]
-    if len(answer.outlines) * height * width > _MOST_MASK_PX:
-        raise ToolError("limit", f"{len(answer.outlines)} outlines in so large a picture", hint="use a smaller picture")
-    masks = np.zeros((len(answer.outlines), height, width), np.uint8)
-    for mask, outline in zip(masks, answer.outlines, strict=True):
+    if len(outlines) * height * width > _MOST_MASK_PX:
+        raise ToolError("limit", f"{len(outlines)} outlines in so large a picture", hint="use a smaller picture")
+    masks = np.zeros((len(outlines), height, width), np.uint8)
+    for mask, outline in zip(masks, outlines, strict=True):
         cv2.fillPoly(mask, [np.rint(outline).astype(np.int32)], 1)
-    return masks.view(np.bool_), np.array(answer.scores, np.float64), answer.notes, (*answer.flags, "rough_outlines")
+    found = FoundObjects(np.zeros((0, 4)), np.array(scores, np.float64), [], notes, (*flags, "rough_outlines"))
+    return found, masks.view(np.bool_)
 
 
 def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:

@@ -172,29 +172,19 @@ class RankedNames(NamedTuple):
     flags: tuple[str, ...]
 
 
-class OutlineSet(NamedTuple):
-    """Outlines, each (points, 2) in pixels of the whole picture, and their scores, with notes and flags."""
-
-    outlines: list[NDArray[np.float64]]
-    scores: list[float]
-    notes: tuple[str, ...]
-    flags: tuple[str, ...]
-
-
+# Field order, names, descriptions and docstrings of the replies below are part of the prompts.
 LONGEST = 1500
 MOST_THINGS = 300
+MOST_OBJECTS = 500
+MOST_NAMES = 400
 _OVER_EDGE = 0.02
 _LONG_REPLY = 12_000
 """Output tokens that are enough for 300 boxes; a budget reserves this number for each question."""
 _OWN_WORD = "scores are the model's own word"
-
-Edges = Annotated[
-    tuple[float, float, float, float],
-    Field(description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down"),
-]
-
+_BOX = "[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down"
 
 _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=LONGEST)]
+_Edges = tuple[float, float, float, float]
 
 
 class Words(ModelReply):
@@ -211,11 +201,17 @@ class Formula(ModelReply):
     ]
 
 
+class SeenRegion(ModelReply):
+    """What the picture shows."""
+
+    description: Annotated[_Text, Field(description="plain text, a few sentences")]
+
+
 class NamedThing(ModelReply):
     """One thing, or one line of text."""
 
     name: Annotated[str, Field(min_length=1, max_length=500, description="what it is, or what the line says")]
-    box: Edges
+    box: Annotated[_Edges, Field(description=_BOX)]
     score: Annotated[float, Field(ge=0, le=1, description="how sure you are, 0 to 1")] = 1.0
 
 
@@ -241,14 +237,49 @@ class OutlinedThings(ModelReply):
     things: Annotated[list[OutlinedThing], Field(max_length=100, description="each once; [] for none")]
 
 
+class SeenObject(ModelReply):
+    """One of the things."""
+
+    box: Annotated[_Edges, Field(validation_alias=AliasChoices("box", "bbox_2d", "bbox"), description=_BOX)]
+    score: Annotated[float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")] = 1.0
+
+
+class SeenObjects(ModelReply):
+    """All things of the kind that was asked for."""
+
+    objects: Annotated[list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _of_bare_list(cls, value: Any) -> Any:
+        return {"objects": value} if isinstance(value, list) else value
+
+
+class NamedGuess(ModelReply):
+    """One name that may be the right one."""
+
+    name: Annotated[str, Field(description="exactly as it stands in the list")]
+    score: Annotated[float, Field(ge=0, le=1, description="how likely it is the right one, 0 to 1")]
+
+
+class NamedGuesses(ModelReply):
+    """The names that may be right, the likeliest first."""
+
+    candidates: Annotated[list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")]
+
+
 def describe_picture(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
     """Describe the part ``box`` of a picture, uint8 (rows, columns, 3), or answer ``question`` about it."""
-    instruction = (
-        f"Answer this question about the picture: {_quote(question)}"
-        if question
-        else "Describe what this picture shows: what there is, where, and what it looks like."
-    )
-    return _ask_words(instruction, picture_for_model(pixels, box))
+    default = "Describe what this picture shows: what there is, where, and what it looks like."
+    return _ask_words(_question_or(question, default), picture_for_model(pixels, box))
+
+
+def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
+    """Describe the part ``box`` of an agricultural picture, or answer ``question`` about it, without measurements."""
+    default = "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
+    text = f"{_question_or(question, default)} Give no amounts that would have to be measured."
+    seen, note = ask_model(text, (picture_for_model(pixels, box),), SeenRegion)
+    return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
 
 
 def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAnswer:
@@ -256,24 +287,20 @@ def describe_part(pixels: NDArray[np.uint8], box: Box, attribute: str) -> TextAn
 
     The model gets the part, and the whole picture with a frame around the part.
     """
-    height, width = pixels.shape[:2]
-    part = picture_for_model(pixels, box)
-    whole = picture_for_model(_draw_frame(pixels, box), (0, 0, width, height))
     instruction = (
         "The first picture is a part of the second, where a magenta frame shows it. Say of the thing in the first "
         f"picture what its {_quote(attribute)} is."
     )
-    return _ask_words(instruction, part, whole)
+    return _ask_words(instruction, picture_for_model(pixels, box), _whole(_draw_frame(pixels, box)))
 
 
 def compare(before: NDArray[np.uint8], after: NDArray[np.uint8], question: str) -> TextAnswer:
     """Describe the changes between two pictures, both uint8 (rows, columns, 3), that ``question`` asks for."""
-    first, second = (picture_for_model(each, (0, 0, each.shape[1], each.shape[0])) for each in (before, after))
     instruction = (
         "The two pictures show one place, the first one earlier and the second one later. Say what has changed, as "
         f"far as this asks for it: {_quote(question)}"
     )
-    return _ask_words(instruction, first, second)
+    return _ask_words(instruction, _whole(before), _whole(after))
 
 
 def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
@@ -284,10 +311,7 @@ def read_latex(pixels: NDArray[np.uint8], box: Box) -> TextAnswer:
 
 
 def name_things(pixels: NDArray[np.uint8], box: Box, names: tuple[str, ...]) -> FoundObjects:
-    """Find all objects of the kinds ``names`` in the part ``box`` of a picture.
-
-    A reply with a name outside the list is invalid.
-    """
+    """Find all objects of the kinds ``names`` in the part ``box`` of a picture; other names in a reply are invalid."""
     instruction = (
         "Find every object in the picture that is of one of these kinds, and give it the kind's name exactly as it "
         f"stands here: {_quote(list(names))}."
@@ -304,8 +328,33 @@ def read_lines(pixels: NDArray[np.uint8], box: Box) -> FoundObjects:
     return _ask_things(instruction, pixels, box, None)
 
 
-def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet:
-    """Outline the objects that ``text`` names in the part ``box`` of a picture."""
+def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundObjects:
+    """Find ``target`` in the part ``box`` of a picture; boxes are sorted by score, best first."""
+    picture = picture_for_model(pixels, box)
+    text = (
+        f"Find every {_quote(target)} in this picture of {picture.size}. Give each one a box that fits it "
+        f"closely, in pixels of this picture: x from 0 to {picture.width_px}, y from 0 to {picture.height_px}. Count "
+        "nothing twice, and leave out nothing that is partly hidden but surely there."
+    )
+
+    def fault(seen: SeenObjects) -> str | None:
+        wrong = (_box_fault(picture, f"objects.{number}", thing.box) for number, thing in enumerate(seen.objects))
+        return next(filter(None, wrong), None)
+
+    seen, note = ask_model(text, (picture,), SeenObjects, fault, max_output_tokens=_LONG_REPLY)
+    boxes, scores = _placed(picture, seen.objects)
+    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
+    return FoundObjects(boxes[order], scores[order], [], (note, _OWN_WORD), (FLAG,))
+
+
+def outline_things(
+    pixels: NDArray[np.uint8], box: Box, text: str
+) -> tuple[list[NDArray[np.float64]], list[float], tuple[str, ...], tuple[str, ...]]:
+    """Outline the objects that ``text`` names in the part ``box`` of a picture.
+
+    Returns:
+        Outlines, each (points, 2) in pixels of the whole picture, their scores, notes and flags.
+    """
     picture = picture_for_model(pixels, box)
     instruction = (
         f"Outline every {_quote(text)} in this picture of {picture.size} as closely "
@@ -319,10 +368,43 @@ def outline_things(pixels: NDArray[np.uint8], box: Box, text: str) -> OutlineSet
         return None
 
     seen, note = ask_model(instruction, (picture,), OutlinedThings, fault, max_output_tokens=_LONG_REPLY)
-    outlines = [
-        picture.original(np.array([[x, y, x, y] for x, y in thing.outline], np.float64))[:, :2] for thing in seen.things
-    ]
-    return OutlineSet(outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,))
+    outlines = [picture.original(np.tile(np.array(thing.outline), 2))[:, :2] for thing in seen.things]
+    return outlines, [thing.score for thing in seen.things], (f"outlines: {note}",), (FLAG,)
+
+
+def choose_name(pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3) -> RankedNames:
+    """Choose names for the part ``box`` of a picture, uint8 (rows, columns, 3).
+
+    A reply with a name outside the list is invalid.
+
+    Args:
+        what: kind of thing to name: "weed species", "disease or pest of bean".
+        names: allowed names, 1 to 400; any beyond 400 are ignored.
+        top_k: maximum number of candidates.
+    """
+    picture = picture_for_model(pixels, box)
+    known = {_folded(name): name for name in names[:MOST_NAMES]}
+    text = (
+        f"Which {what} does this picture show? \nChoose from this list and from nothing else: "
+        f"{_quote(list(known.values()))}\nGive up to {top_k} candidates, the likeliest first. The "
+        "scores together are at most 1. If it is none of them, or nothing can be told, give no candidates."
+    )
+
+    def fault(guesses: NamedGuesses) -> str | None:
+        outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
+        return f"{outside[0][:60]!r} is not in the list" if outside else None
+
+    guesses, note = ask_model(text, (picture,), NamedGuesses, fault)
+    best: dict[str, float] = {}
+    for guess in guesses.candidates:
+        name = known[_folded(guess.name)]
+        best[name] = max(guess.score, best.get(name, 0.0))
+    ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
+    return RankedNames(tuple(ranked), (f"name: {note}", f"{_OWN_WORD}, not calibrated"), (FLAG,))
+
+
+def _question_or(question: str | None, default: str) -> str:
+    return f"Answer this question about the picture: {_quote(question)}" if question else default
 
 
 def _ask_words(instruction: str, *pictures: ModelPicture) -> TextAnswer:
@@ -336,8 +418,8 @@ def _ask_things(instruction: str, pixels: NDArray[np.uint8], box: Box, names: fr
 
     def fault(seen: NamedThings) -> str | None:
         for number, thing in enumerate(seen.things):
-            if not _is_box_inside(picture, thing.box):
-                return f"things.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
+            if wrong := _box_fault(picture, f"things.{number}", thing.box):
+                return wrong
             if names is not None and thing.name not in names:
                 return f"things.{number}.name {thing.name[:60]!r} is not in the list"
         return None
@@ -360,9 +442,15 @@ def _is_inside(picture: ModelPicture, x: float, y: float) -> bool:
     return -across <= x <= picture.width_px + across and -down <= y <= picture.height_px + down
 
 
-def _is_box_inside(picture: ModelPicture, box: tuple[float, float, float, float]) -> bool:
+def _box_fault(picture: ModelPicture, where: str, box: _Edges) -> str | None:
     x0, y0, x1, y1 = box
-    return x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1)
+    if x0 < x1 and y0 < y1 and _is_inside(picture, x0, y0) and _is_inside(picture, x1, y1):
+        return None
+    return f"{where}.box {list(box)} is no box inside the picture of {picture.size}"
+
+
+def _whole(pixels: NDArray[np.uint8]) -> ModelPicture:
+    return picture_for_model(pixels, (0, 0, pixels.shape[1], pixels.shape[0]))
 
 
 def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
@@ -376,123 +464,6 @@ def _draw_frame(pixels: NDArray[np.uint8], box: Box) -> NDArray[np.uint8]:
 
 def _quote(value: object) -> str:
     return orjson.dumps(value).decode()
-
-
-MOST_OBJECTS = 500
-
-
-class SeenObject(ModelReply):
-    """One of the things."""
-
-    box: Annotated[
-        tuple[float, float, float, float],
-        Field(
-            validation_alias=AliasChoices("box", "bbox_2d", "bbox"),
-            description="[x0, y0, x1, y1] in pixels of the picture as shown, x to the right, y down",
-        ),
-    ]
-    score: Annotated[float, Field(ge=0, le=1, description="how sure you are that it is one, 0 to 1")] = 1.0
-
-
-class SeenObjects(ModelReply):
-    """All things of the kind that was asked for."""
-
-    objects: Annotated[list[SeenObject], Field(max_length=MOST_OBJECTS, description="each thing once; [] for none")]
-
-    @model_validator(mode="before")
-    @classmethod
-    def _of_bare_list(cls, value: Any) -> Any:
-        return {"objects": value} if isinstance(value, list) else value
-
-
-def locate_by_model(pixels: NDArray[np.uint8], box: Box, target: str) -> FoundObjects:
-    """Find ``target`` in the part ``box`` of a picture; boxes are sorted by score, best first."""
-    picture = picture_for_model(pixels, box)
-    text = (
-        f"Find every {_quote(target)} in this picture of {picture.size}. Give each one a box that fits it "
-        f"closely, in pixels of this picture: x from 0 to {picture.width_px}, y from 0 to {picture.height_px}. Count "
-        "nothing twice, and leave out nothing that is partly hidden but surely there."
-    )
-
-    def fault(seen: SeenObjects) -> str | None:
-        for number, thing in enumerate(seen.objects):
-            if not _is_box_inside(picture, thing.box):
-                return f"objects.{number}.box {list(thing.box)} is no box inside the picture of {picture.size}"
-        return None
-
-    seen, note = ask_model(text, (picture,), SeenObjects, fault, max_output_tokens=_LONG_REPLY)
-    boxes, scores = _placed(picture, seen.objects)
-    order = np.lexsort((boxes[:, 0], boxes[:, 1], -scores))
-    return FoundObjects(boxes[order], scores[order], [], (note, _OWN_WORD), (FLAG,))
-
-
-class SeenRegion(ModelReply):
-    """What the picture shows."""
-
-    description: Annotated[_Text, Field(description="plain text, a few sentences")]
-
-
-def describe(pixels: NDArray[np.uint8], box: Box, question: str | None) -> TextAnswer:
-    """Describe the part ``box`` of an agricultural picture, or answer ``question`` about it, without measurements."""
-    picture = picture_for_model(pixels, box)
-    instruction = (
-        f"Answer this question about the picture: {_quote(question)}"
-        if question
-        else "Describe what this picture shows: plants and their state, soil, water, buildings, damage."
-    )
-    text = f"{instruction} Give no amounts that would have to be measured."
-    seen, note = ask_model(text, (picture,), SeenRegion)
-    return TextAnswer(seen.description, (f"description: {note}",), (FLAG,))
-
-
-MOST_NAMES = 400
-
-
-class NamedGuess(ModelReply):
-    """One name that may be the right one."""
-
-    name: Annotated[str, Field(description="exactly as it stands in the list")]
-    score: Annotated[float, Field(ge=0, le=1, description="how likely it is the right one, 0 to 1")]
-
-
-class NamedGuesses(ModelReply):
-    """The names that may be right, the likeliest first."""
-
-    candidates: Annotated[list[NamedGuess], Field(max_length=20, description="[] where none of the list is shown")]
-
-
-def choose_name(
-    pixels: NDArray[np.uint8], box: Box, what: str, names: Sequence[str], *, top_k: int = 3, hint: str = ""
-) -> RankedNames:
-    """Choose names for the part ``box`` of a picture, uint8 (rows, columns, 3).
-
-    A reply with a name outside the list is invalid.
-
-    Args:
-        what: kind of thing to name: "weed species", "disease or pest of bean".
-        names: allowed names, 1 to 400; any beyond 400 are ignored.
-        top_k: maximum number of candidates.
-        hint: additional sentence about the picture.
-    """
-    picture = picture_for_model(pixels, box)
-    known = {_folded(name): name for name in names[:MOST_NAMES]}
-    text = (
-        f"Which {what} does this picture show? {hint}\nChoose from this list and from nothing else: "
-        f"{_quote(list(known.values()))}\nGive up to {top_k} candidates, the likeliest first. The "
-        "scores together are at most 1. If it is none of them, or nothing can be told, give no candidates."
-    )
-
-    def fault(guesses: NamedGuesses) -> str | None:
-        outside = [guess.name for guess in guesses.candidates if _folded(guess.name) not in known]
-        return f"{outside[0][:60]!r} is not in the list" if outside else None
-
-    guesses, note = ask_model(text, (picture,), NamedGuesses, fault)
-    best: dict[str, float] = {}
-    for guess in guesses.candidates:
-        name = known[_folded(guess.name)]
-        best[name] = max(guess.score, best.get(name, 0.0))
-    ranked = sorted(best.items(), key=lambda item: -item[1])[:top_k]
-    return RankedNames(tuple(ranked), (f"name: {note}", f"{_OWN_WORD}, not calibrated"), (FLAG,))
 
 
 def _folded(name: str) -> str:

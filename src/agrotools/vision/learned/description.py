@@ -11,7 +11,7 @@ A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of 
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -130,7 +130,6 @@ def _load_formula_model(weights: Weights) -> tuple[Any, Any, Any]:
 
 _OPEN_CLIP_FILES = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors", "model.safetensors")
 """Weights that the library prefers to all others: if one exists, it does not open a pickle."""
-SIMILARITY_KINDS = ("open_clip", "clip")
 _TEMPLATES = ("a photo of {}.", "a close-up photo of {}.", "{} in the field.")
 
 
@@ -147,15 +146,15 @@ def similarity_shares(pixels: NDArray[np.uint8], names: Sequence[str], weights: 
     torch = library("torch")
     from PIL import Image
 
-    if weights.kind not in SIMILARITY_KINDS:
-        raise wrong_kind(weights, "compare pictures with names", SIMILARITY_KINDS)
-    of_picture, of_texts, scale = _load_similarity_model(weights)
+    if weights.kind != "open_clip":
+        raise wrong_kind(weights, "compare pictures with names", ("open_clip",))
+    model, prepare, tokens = _load_similarity_model(weights)
     with torch.inference_mode():
-        picture = _unit(of_picture(Image.fromarray(pixels)))
+        picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))
         sentences = [template.format(name) for name in names for template in _TEMPLATES]
-        words = _unit(of_texts(sentences)).view(len(names), len(_TEMPLATES), -1)
+        words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
         cosines = _unit(words.mean(dim=1)) @ picture[0]
-        return torch.softmax(scale * cosines.double(), dim=0).numpy()
+        return torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).numpy()
 
 
 def _unit(vectors: Any) -> Any:
@@ -163,12 +162,8 @@ def _unit(vectors: Any) -> Any:
 
 
 @model_loader
-def _load_similarity_model(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    """Return functions from a picture and from sentences to vectors (n, width), and the scale of their cosines."""
-    return _of_open_clip(weights) if weights.kind == "open_clip" else _of_transformers(weights)
-
-
-def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
+def _load_similarity_model(weights: Weights) -> tuple[Any, Any, Any]:
+    """Return the model, its preparation of pictures and its tokenizer."""
     open_clip = library("open_clip")
 
     if not any((weights.folder / name).is_file() for name in _OPEN_CLIP_FILES):
@@ -178,36 +173,7 @@ def _of_open_clip(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[lis
         raise ValueError("its words are read by another model of the hub, which would be fetched")
     place = f"local-dir:{weights.folder}"
     model, prepare = open_clip.create_model_from_pretrained(place)
-    model.eval()
-    tokens = open_clip.get_tokenizer(place)
-    return (
-        lambda image: model.encode_image(prepare(image)[None]),
-        lambda sentences: model.encode_text(tokens(sentences)),
-        float(model.logit_scale.detach().exp()),
-    )
-
-
-def _of_transformers(weights: Weights) -> tuple[Callable[[Any], Any], Callable[[list[str]], Any], float]:
-    transformers = library("transformers")
-
-    prepare = transformers.CLIPImageProcessorPil.from_pretrained(weights.folder, local_files_only=True)
-    tokens = transformers.AutoTokenizer.from_pretrained(weights.folder, **LOCAL_ONLY)
-    model = transformers.CLIPModel.from_pretrained(weights.folder, use_safetensors=True, **LOCAL_ONLY)
-    model = model.float().eval()
-
-    def of_picture(image: Any) -> Any:
-        return _vectors(model.get_image_features(**prepare(images=image, return_tensors="pt")))
-
-    def of_texts(sentences: list[str]) -> Any:
-        return _vectors(
-            model.get_text_features(**tokens(sentences, padding=True, truncation=True, return_tensors="pt"))
-        )
-
-    return of_picture, of_texts, float(model.logit_scale.detach().exp())
-
-
-def _vectors(output: Any) -> Any:
-    return getattr(output, "pooler_output", output)
+    return model.eval(), prepare, open_clip.get_tokenizer(place)
 
 
 _STEP_PX = 8

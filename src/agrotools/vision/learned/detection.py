@@ -1,9 +1,8 @@
-"""Detection of objects, tree crowns and outlines by large open models.
+"""Detection of objects and outlines by large open models.
 
 Sources: by any name, GroundingDINO (Liu et al. 2023, arXiv 2303.05499) and OWLv2 (Minderer et al. 2023, arXiv
 2306.09683); of fixed kinds, usually the 80 of COCO (Lin et al. 2014, arXiv 1405.0312), RT-DETR (Zhao et al. 2023, arXiv
-2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); tree crowns, DeepForest (Weinstein et al. 2020, Methods
-Ecol. Evol. 11); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
+2304.08069) and DETR (Carion et al. 2020, arXiv 2005.12872); outlines, SAM 2 (Ravi et al. 2024, arXiv 2408.00714).
 
 A model of another kind, or one that cannot be loaded, gives a ``ToolError`` of the kind ``backend_unavailable``.
 """
@@ -143,68 +142,6 @@ def _load_fixed_class(weights: Weights) -> tuple[Any, Any]:
         weights.folder, use_safetensors=True, local_files_only=True, trust_remote_code=False
     )
     return processor, model.float().eval()
-
-
-WEIGHTS_FILE = "model.safetensors"
-_TILE_PX, _OVERLAP = 400, 0.25
-_OVERLAP_KEPT = 0.15
-
-
-def find_crowns(
-    pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.3
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return boxes (n, 4) of tree crowns in pixels and scores (n,) in 0..1, best first.
-
-    The model was trained on tiles of 400 px at 0.1 m per pixel; larger pictures, uint8 (rows, columns, 3), are split
-    into such tiles, which overlap by a quarter. Of boxes with an IoU above 0.15 only the best is kept.
-    """
-    if weights.kind != "deepforest":
-        raise wrong_kind(weights, "find tree crowns", ("deepforest",))
-    torch, ops = library("torch"), library("torchvision.ops")
-    model = _load_crown_model(weights)
-    boxes: list[Any] = []
-    scores: list[Any] = []
-    with torch.inference_mode():
-        for left, top in tiles(pixels.shape[1], pixels.shape[0]):
-            part = np.ascontiguousarray(pixels[top : top + _TILE_PX, left : left + _TILE_PX].transpose(2, 0, 1))
-            prediction = model([torch.from_numpy(part).float() / 255])[0]
-            sure = prediction["scores"] >= score_min
-            boxes.append(prediction["boxes"][sure] + torch.tensor([left, top, left, top]))
-            scores.append(prediction["scores"][sure])
-        every, sureness = torch.cat(boxes), torch.cat(scores)
-        selected = ops.nms(every, sureness, _OVERLAP_KEPT)
-    return every[selected].double().numpy(), sureness[selected].double().numpy()
-
-
-def tiles(width: int, height: int) -> list[tuple[int, int]]:
-    """Return left and top of tiles that cover a picture."""
-    step = round(_TILE_PX * (1 - _OVERLAP))
-
-    def starts(length: int) -> list[int]:
-        last = max(0, length - _TILE_PX)
-        return sorted({min(start, last) for start in range(0, last + step, step)})
-
-    return [(left, top) for top in starts(height) for left in starts(width)]
-
-
-@model_loader
-def _load_crown_model(weights: Weights) -> Any:
-    """Return the network with the weights from the folder.
-
-    DeepForest's constructor builds the backbone with torchvision's default weights, which are downloaded and then
-    overwritten; the patch makes it start without weights.
-    """
-    retinanet = library("deepforest.models.retinanet")
-    detection, safetensors = library("torchvision.models.detection"), library("safetensors.torch")
-    make = detection.retinanet_resnet50_fpn
-    state = safetensors.load_file(weights.folder / WEIGHTS_FILE)
-    detection.retinanet_resnet50_fpn = lambda **options: make(**{**options, "weights_backbone": None})
-    try:
-        model = retinanet.RetinaNetHub(num_classes=1, label_dict={"Tree": 0}, score_thresh=0.05)
-    finally:
-        detection.retinanet_resnet50_fpn = make
-    model.load_state_dict(state)
-    return model.eval()
 
 
 _MEAN, _SD = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)

@@ -11,43 +11,32 @@ from functools import lru_cache, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from agrotools.core import ToolError
 from agrotools.core.base import install_command
 from agrotools.core.files import hub_cache
 
-LIBRARIES: dict[str, tuple[str, ...]] = {
-    "owlv2": ("torch", "transformers"),
-    "grounding-dino": ("torch", "transformers"),
-    "sam2": ("torch", "transformers"),
-    "florence2": ("torch", "transformers", "torchvision"),
-    "clip": ("torch", "transformers"),
-    "open_clip": ("torch", "open_clip"),
-    "deepforest": ("torch", "deepforest"),
-    "rt-detr": ("torch", "transformers"),
-    "detr": ("torch", "transformers"),
-    "blip": ("torch", "transformers"),
-    "vision-encoder-decoder": ("torch", "transformers"),
-    "diffusers": ("torch", "diffusers", "transformers"),
-}
-"""Kinds of models that can be loaded, and the libraries imported for each."""
 
-EXAMPLES = {
-    "owlv2": "google/owlv2-base-patch16-ensemble",
-    "grounding-dino": "IDEA-Research/grounding-dino-tiny",
-    "sam2": "facebook/sam2.1-hiera-tiny",
-    "florence2": "florence-community/Florence-2-base",
-    "clip": "openai/clip-vit-base-patch16",
-    "open_clip": "imageomics/bioclip",
-    "deepforest": "weecology/deepforest-tree",
-    "rt-detr": "PekingU/rtdetr_r50vd",
-    "detr": "facebook/detr-resnet-50",
-    "blip": "Salesforce/blip-vqa-base",
-    "vision-encoder-decoder": "facebook/nougat-small",
-    "diffusers": "timbrooks/instruct-pix2pix",
+class ModelKind(NamedTuple):
+    """Kind of models that can be loaded: an example by its name on the hub, and the libraries imported for it."""
+
+    example: str
+    libraries: tuple[str, ...] = ("torch", "transformers")
+
+
+KINDS = {
+    "owlv2": ModelKind("google/owlv2-base-patch16-ensemble"),
+    "grounding-dino": ModelKind("IDEA-Research/grounding-dino-tiny"),
+    "sam2": ModelKind("facebook/sam2.1-hiera-tiny"),
+    "florence2": ModelKind("florence-community/Florence-2-base", ("torch", "transformers", "torchvision")),
+    "open_clip": ModelKind("imageomics/bioclip", ("torch", "open_clip")),
+    "rt-detr": ModelKind("PekingU/rtdetr_r50vd"),
+    "detr": ModelKind("facebook/detr-resnet-50"),
+    "blip": ModelKind("Salesforce/blip-vqa-base"),
+    "vision-encoder-decoder": ModelKind("facebook/nougat-small"),
+    "diffusers": ModelKind("timbrooks/instruct-pix2pix", ("torch", "diffusers", "transformers")),
 }
-"""Example of a model of each kind, by its name on the hub."""
 
 LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
 """Options of the loaders of transformers: no downloads, no remote code."""
@@ -58,7 +47,7 @@ _LARGEST_CONFIG = 2**20
 
 @dataclass(frozen=True)
 class Weights:
-    """Model on this machine. ``name``: name as requested, ``kind``: key of :data:`LIBRARIES`."""
+    """Model on this machine. ``name``: name as requested, ``kind``: key of :data:`KINDS`."""
 
     name: str
     kind: str
@@ -88,7 +77,7 @@ def find_weights(model: str) -> Weights:
             f"{model} holds no weights as safetensors" + (f", only {others[0]}" if others else ""),
             hint="other formats can run code and are not loaded: download the model anew, or convert it",
         )
-    if missing := missing_libraries(LIBRARIES[kind]):
+    if missing := [name for name in KINDS[kind].libraries if find_spec(name) is None]:
         raise ToolError(
             "backend_unavailable",
             f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
@@ -96,20 +85,6 @@ def find_weights(model: str) -> Weights:
         )
     stamps = tuple((status.st_size, status.st_mtime_ns) for status in map(Path.stat, files))
     return Weights(model, kind, folder, files, stamps)
-
-
-def available(model: str) -> tuple[bool, str]:
-    """Return True, and kind and folder, if a model can be loaded here; otherwise False and the reason."""
-    try:
-        weights = find_weights(model)
-    except ToolError as error:
-        return False, str(error)
-    return True, f"{weights.kind} in {weights.folder}"
-
-
-def missing_libraries(names: Iterable[str]) -> list[str]:
-    """Return the libraries in ``names`` that are not installed."""
-    return [name for name in names if find_spec(name) is None]
 
 
 def library(name: str) -> Any:
@@ -134,7 +109,7 @@ def library(name: str) -> Any:
 
 def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
     """Return the error for a model that cannot perform the requested task."""
-    able = ", ".join(f"{kind} ({EXAMPLES[kind]})" for kind in kinds)
+    able = ", ".join(f"{kind} ({KINDS[kind].example})" for kind in kinds)
     return ToolError(
         "backend_unavailable",
         f"{weights.name} is a model of the kind {weights.kind}, which does not {does}",
@@ -186,7 +161,7 @@ def _folder(model: str) -> Path:
         raise ToolError(
             "backend_unavailable",
             f"{model[:100]!r} is not the name of a model on the hub",
-            hint=f"write OWNER/NAME, e.g. {EXAMPLES['grounding-dino']}, or an absolute path of a folder",
+            hint=f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder",
         )
     cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"
     snapshot = _snapshot(cached)
@@ -220,17 +195,13 @@ def _kind(folder: Path, model: str) -> str:
         return "diffusers"
     config = _json(folder / "config.json")
     kind = str(config.get("model_type") or "").replace("_", "-")
-    kind_of_type = {"grounding-dino": "grounding-dino", "owlv2": "owlv2", "sam2": "sam2", "sam2-video": "sam2",
-             "florence2": "florence2", "clip": "clip", "rt-detr": "rt-detr", "rt-detr-v2": "rt-detr", "detr": "detr",
-             "blip": "blip", "vision-encoder-decoder": "vision-encoder-decoder"}  # fmt: skip
-    if kind in kind_of_type:
-        return kind_of_type[kind]
-    if not kind and "label_dict" in config:  # DeepForest writes the arguments of its network
-        return "deepforest"
+    kind = {"sam2-video": "sam2", "rt-detr-v2": "rt-detr"}.get(kind, kind)
+    if kind in KINDS and kind not in ("open_clip", "diffusers"):  # these two have no such file
+        return kind
     raise ToolError(
         "backend_unavailable",
         f"{model} is of no kind that is known here" + (f" ({kind[:40]})" if kind else ": it has no config.json"),
-        hint=f"known kinds: {', '.join(f'{kind} ({example})' for kind, example in EXAMPLES.items())}",
+        hint=f"known kinds: {', '.join(f'{name} ({known.example})' for name, known in KINDS.items())}",
     )
 
 

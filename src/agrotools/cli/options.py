@@ -1,0 +1,154 @@
+"""Groups of options that several commands share, and their expansion in the signature of a command."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass, is_dataclass
+from functools import wraps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
+
+import typer
+
+if TYPE_CHECKING:
+    from agrotools.plugin import TextComparisons
+
+SIMILARITY = "similarity"
+
+
+def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Return a command that takes the fields of its dataclass parameters as options, and passes on the dataclasses.
+
+    The help shows the options of a group under its ``PANEL``.
+    """
+    parameters: list[inspect.Parameter] = []
+    groups: dict[str, tuple[type, list[str]]] = {}
+    for name, parameter in inspect.signature(command).parameters.items():
+        group = parameter.annotation
+        if isinstance(group, type) and is_dataclass(group):
+            fields = inspect.signature(group).parameters.values()
+            for field in fields:
+                field.annotation.__metadata__[0].rich_help_panel = getattr(group, "PANEL", None)
+            groups[name] = group, [field.name for field in fields]
+            parameters += fields
+        else:
+            parameters.append(parameter)
+
+    @wraps(command)
+    def with_groups(**values: Any) -> None:
+        for name, (group, fields) in groups.items():
+            values[name] = group(**{field: values.pop(field) for field in fields})
+        command(**values)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    with_groups.__signature__ = inspect.Signature([each.replace(kind=keyword) for each in parameters])  # pyright: ignore[reportAttributeAccessIssue]
+    with_groups.__annotations__ = {each.name: each.annotation for each in parameters}
+    return with_groups
+
+
+AllowInvalid = Annotated[
+    bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
+]
+Details = Annotated[
+    bool, typer.Option("--details", help="Also show scores by task and answer type, and statistics of the run.")
+]
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """Options of text comparisons."""
+
+    PANEL: ClassVar = "Comparisons of texts"
+
+    extra: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            help="Additional text metric: similarity (all-MiniLM-L6-v2, extra embed) or rouge-l-lexeval (extra zh).",
+        ),
+    ] = None
+    embedder: Annotated[
+        str | None, typer.Option("--embedder", help="Embedding model for --with similarity, e.g. all-mpnet-base-v2.")
+    ] = None
+    embedder_path: Annotated[
+        Path | None, typer.Option(help="Folder of the embedding model's files; nothing is downloaded.")
+    ] = None
+
+    def comparisons(self) -> "TextComparisons":
+        """Return the selected text comparisons.
+
+        Raises:
+            UsageError: a metric is unknown, or a package that it needs is not installed.
+        """
+        from agrotools.core import UsageError
+        from agrotools.plugin import TextComparisons, plugins
+        from agrotools.scoring.embedders import chosen_embedder
+
+        extras = frozenset(self.extra or ())
+        if extras - {SIMILARITY}:
+            known = [SIMILARITY, *(name for plugin in plugins() for name in plugin.scoring.comparisons)]
+            if unknown := sorted(extras.difference(known)):
+                hint = f"known: {', '.join(dict.fromkeys(known))}"
+                raise UsageError(f"--with {unknown[0]}: no such metric", hint=hint)
+        needs_embedder = self.embedder or self.embedder_path or SIMILARITY in extras
+        embedder = chosen_embedder(self.embedder, self.embedder_path) if needs_embedder else None
+        return TextComparisons(extras - {SIMILARITY}, embedder)
+
+
+@dataclass(frozen=True)
+class JudgeOptions:
+    """Options of judges."""
+
+    PANEL: ClassVar = "Judges"
+
+    judge: Annotated[
+        list[str] | None,
+        typer.Option(help="Model that grades open answers (repeatable); its replies are stored with the run."),
+    ] = None
+    judge_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of the judges.")] = None
+    judge_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
+    ] = None
+    judge_votes: Annotated[int, typer.Option(min=1, max=25, help="Number of grades per judge and answer.")] = 1
+    judge_calibration: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FILE|shipped",
+            help="Also let the judges grade answers with known grades, and report their agreement.",
+        ),
+    ] = None
+    judge_rubrics: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="TOML file with rubrics for the judges, instead of the built-in ones."),
+    ] = None
+    judge_budget: Annotated[float | None, typer.Option(help="Maximum total cost of the judges of a run in USD.")] = None
+    judge_price: Annotated[str | None, typer.Option(help="Price of a judge, IN/OUT in USD per million tokens.")] = None
+    judge_concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Concurrent requests to a judge.", show_default="adapts to the endpoint")
+    ] = None
+
+
+@dataclass(frozen=True)
+class HelperOptions:
+    """Options of the models that help to build a benchmark."""
+
+    PANEL: ClassVar = "Helper models"
+
+    paraphrase: Annotated[
+        str | None,
+        typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked."),
+    ] = None
+    traces: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Model that fills in the reference calls; results are written to traces.jsonl."
+        ),
+    ] = None
+    base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")] = None
+    api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")
+    ] = None
+    budget: Annotated[float | None, typer.Option(help="Maximum total cost of these models in USD.")] = None
+    price: Annotated[str | None, typer.Option(help="Price of these models, IN/OUT in USD per million tokens.")] = None
+    concurrency: Annotated[
+        int | None, typer.Option(min=1, help="Concurrent requests.", show_default="adapts to the endpoint")
+    ] = None
