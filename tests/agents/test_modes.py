@@ -3,8 +3,6 @@
 import asyncio
 import json
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -12,6 +10,7 @@ import pytest
 from aiohttp import web
 
 from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_step_by_step
+from agrotools.agents.modes import CallTool
 from agrotools.agents.parsing import parse_output
 from agrotools.core import (
     Answer,
@@ -59,22 +58,27 @@ def call_reply(protocol: Protocol, *expressions: str, tool: str = "calculate") -
     return lambda: completion("\n".join(f"Action: {tool}\nAction Input: {given}" for given in arguments))
 
 
-def without_call_ids(trajectory: Trajectory) -> Trajectory:
-    data = json.loads(trajectory.model_dump_json())
-    for step in data["steps"]:
-        if step["call"]:
-            step["call"]["id"] = None
-    return Trajectory.model_validate(data)
+async def trajectory_of(
+    respond: Callable[[Body], web.Response],
+    sample: Sample,
+    folder: Path,
+    protocol: Protocol = "react",
+    call_tool: CallTool = run_tool,
+    **options: int,
+) -> tuple[Trajectory, list[Body]]:
+    """The trajectory of an end-to-end run against ``respond``, and the requests that it sent."""
+    async with serve(respond) as endpoint:
+        policy = agent(endpoint, "end-to-end", protocol)
+        trajectory = await run_end_to_end(policy, view_of(sample, folder), call_tool, **options)
+        await policy.model.close()
+    return trajectory, endpoint.requests
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_end_to_end_runs_the_calls_and_answers_from_them(
     sample: Sample, tmp_path: Path, protocol: Protocol
 ) -> None:
-    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
-        policy = agent(endpoint, "end-to-end", protocol)
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-        await policy.model.close()
+    trajectory, _ = await trajectory_of(ReferenceFollower([sample], tmp_path), sample, tmp_path, protocol)
     assert trajectory.termination == "answered"
     assert trajectory.answer is not None
     assert "rows: 7" in trajectory.answer
@@ -86,23 +90,6 @@ async def test_end_to_end_runs_the_calls_and_answers_from_them(
     ]
     assert all(step.reply and step.reply.usage.output_tokens == 10 for step in trajectory.steps)
     assert all(step.thought for step in trajectory.calls)
-
-
-async def test_both_protocols_give_the_same_trajectory(sample: Sample, tmp_path: Path) -> None:
-    async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
-        both = []
-        for protocol in PROTOCOLS:
-            policy = agent(endpoint, "end-to-end", protocol)
-            trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-            trajectory = without_call_ids(trajectory)
-            await policy.model.close()
-            both.append(
-                [
-                    (step.kind, step.call and (step.call.tool, step.call.arguments), step.text)
-                    for step in trajectory.steps
-                ]
-            )
-    assert both[0] == both[1]
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -204,19 +191,16 @@ async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path:
         return await run_tool(call)
 
     replies = in_turn(call_reply(protocol, "1+1", "2+2", "3+3"), lambda: completion("Final Answer: 8"))
-    async with serve(replies) as endpoint:
-        policy = agent(endpoint, "end-to-end", protocol)
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), note)
-        await policy.model.close()
+    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol, call_tool=note)
     assert ran == ["1+1", "2+2", "3+3"]
     assert [step.turn for step in trajectory.steps] == [0, 0, 0, 1]
     assert [bool(step.reply) for step in trajectory.steps] == [True, False, False, True]
-    history = json.dumps(endpoint.requests[1]["messages"][2:])
+    history = json.dumps(requests[1]["messages"][2:])
     positions = [history.index(f'\\"value\\": {value}') for value in (2, 4, 6)]
     assert positions == sorted(positions)
     if protocol == "tool-calling":
-        assert len(endpoint.requests[1]["messages"][2]["tool_calls"]) == 3
-        assert [message["role"] for message in endpoint.requests[1]["messages"][3:]] == ["tool"] * 3
+        assert len(requests[1]["messages"][2]["tool_calls"]) == 3
+        assert [message["role"] for message in requests[1]["messages"][3:]] == ["tool"] * 3
 
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
@@ -225,13 +209,10 @@ async def test_unparseable_output_is_told_how_to_repair_itself(
 ) -> None:
     broken = '{"tool": "calculate", "arguments": {"expression": "1+'
     replies = in_turn(lambda: completion(broken), call_reply(protocol, "1+1"), lambda: completion("Final Answer: 2"))
-    async with serve(replies) as endpoint:
-        policy = agent(endpoint, "end-to-end", protocol)
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-        await policy.model.close()
+    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol)
     assert [step.kind for step in trajectory.steps] == ["unparseable", "call", "answer"]
     assert trajectory.steps[0].text == broken
-    said = endpoint.requests[1]["messages"][-2:]
+    said = requests[1]["messages"][-2:]
     assert said[0] == {"role": "assistant", "content": broken}
     assert said[1]["role"] == "user"
     assert "cut off" in said[1]["content"]
@@ -240,10 +221,9 @@ async def test_unparseable_output_is_told_how_to_repair_itself(
 
 async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample, tmp_path: Path) -> None:
     junk = lambda: completion("hm")  # noqa: E731
-    async with serve(in_turn(junk, junk, call_reply("react", "1+1"), junk, junk, junk)) as endpoint:
-        policy = agent(endpoint, "end-to-end")
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-        await policy.model.close()
+    trajectory, _ = await trajectory_of(
+        in_turn(junk, junk, call_reply("react", "1+1"), junk, junk, junk), sample, tmp_path
+    )
     assert trajectory.termination == "unparseable"
     assert [step.kind for step in trajectory.steps] == ["unparseable"] * 2 + ["call"] + ["unparseable"] * 3
     assert trajectory.answer is None
@@ -270,12 +250,11 @@ async def test_a_policy_that_calls_in_no_tool_is_refused(sample: Sample, tmp_pat
 
 
 async def test_max_steps_counts_turns(sample: Sample, tmp_path: Path) -> None:
-    async with serve(in_turn(call_reply("react", "1+1", "2+2"))) as endpoint:
-        policy = agent(endpoint, "end-to-end")
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool, max_steps=3)
-        await policy.model.close()
+    trajectory, requests = await trajectory_of(
+        in_turn(call_reply("react", "1+1", "2+2")), sample, tmp_path, max_steps=3
+    )
     assert trajectory.termination == "max_steps"
-    assert len(endpoint.requests) == 3
+    assert len(requests) == 3
     assert len(trajectory.steps) == 6
 
 
@@ -284,12 +263,9 @@ async def test_an_unknown_tool_is_observed_and_the_sample_goes_on(
     sample: Sample, tmp_path: Path, protocol: Protocol
 ) -> None:
     replies = in_turn(call_reply(protocol, "1", tool="count_cows"), lambda: completion("Final Answer: 2"))
-    async with serve(replies) as endpoint:
-        policy = agent(endpoint, "end-to-end", protocol)
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-        await policy.model.close()
+    trajectory, requests = await trajectory_of(replies, sample, tmp_path, protocol)
     assert trajectory.termination == "answered"
-    assert "unknown_tool" in json.dumps(endpoint.requests[1]["messages"][-1])
+    assert "unknown_tool" in json.dumps(requests[1]["messages"][-1])
 
 
 @pytest.mark.parametrize(
@@ -353,10 +329,7 @@ async def test_step_by_step_needs_recorded_observations(sample: Sample, tmp_path
 async def test_a_stored_reply_reads_back_as_the_same_action(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
     thinking = {"choices": [{"message": {"content": "Final Answer: rows: 7", "reasoning_content": "Action: no"}}]}
     replies = in_turn(call_reply(protocol, "1+1", "2+2"), lambda: completion("{'"), lambda: web.json_response(thinking))
-    async with serve(replies) as endpoint:
-        policy = agent(endpoint, "end-to-end", protocol)
-        trajectory = await run_end_to_end(policy, view_of(sample, tmp_path), run_tool)
-        await policy.model.close()
+    trajectory, _ = await trajectory_of(replies, sample, tmp_path, protocol)
     calls, again = [step.call for step in trajectory.calls], None
     for step in trajectory.steps:
         if step.reply is None:
@@ -405,30 +378,6 @@ async def test_no_behaviour_of_a_model_or_server_breaks_a_mode(tmp_path: Path, p
         assert endings >= {"answered", "call", "answer", "unparseable"}
     else:
         assert endings >= {"answered", "call", "answer", "length", "context", "filtered", "halt"}
-
-
-def test_the_endpoint_runs_as_a_program(sample: Sample, tmp_path: Path) -> None:
-    (tmp_path / "samples.jsonl").write_text(sample.model_dump_json(by_alias=True) + "\n")
-    script = Path(__file__).parent.parent / "support" / "openai_server.py"
-    with subprocess.Popen(
-        [sys.executable, str(script), "--benchmark", str(tmp_path), "--port", "0", "--behaviour", "good"],
-        stdout=subprocess.PIPE,
-        text=True,
-    ) as server:
-        try:
-            assert server.stdout is not None
-            line = server.stdout.readline()
-            address = line.split(" on ")[-1].strip()
-
-            async def answer() -> str | None:
-                policy = agent(Endpoint(address), "no-tool")
-                trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
-                await policy.model.close()
-                return trajectory.answer
-
-            assert "rows: 7" in (asyncio.run(answer()) or "")
-        finally:
-            server.terminate()
 
 
 async def test_samples_that_share_a_query_are_told_apart_by_their_images(sample: Sample, tmp_path: Path) -> None:

@@ -12,6 +12,14 @@ RUNS = {"drawn-react": "leaf_lesions-002", "gta-lagent": "gta-004", "agrieval": 
 FORMER = (".summary.not_as_new: is gone, was []", ".summary.no_tool_part.n_schematic: is gone, was 0")
 """Empty entries of ``scores.json`` that are no longer written."""
 
+REWORDED = (
+    "told of runs step by step alone",
+    "what a heap of keywords leaves",
+    "calls are made one by one",
+    "English text to",
+)
+"""Parts of explanations in ``scores.json`` that were reworded."""
+
 
 @pytest.fixture
 def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
@@ -26,7 +34,9 @@ def test_it_is_scored_as_it_was(run: Path, monkeypatch: pytest.MonkeyPatch, caps
     assert agrotools(monkeypatch, "score", run, "--rescore", "--json") == 0
     assert json.loads(capsys.readouterr().out)
     found = differences(stored, json.loads((run / "scores.json").read_bytes()))
-    assert [line for line in found if not line.startswith(FORMER)] == []
+    assert [
+        line for line in found if not line.startswith(FORMER) and not any(words in line for words in REWORDED)
+    ] == []
 
 
 @pytest.mark.parametrize("run", RUNS, indirect=True)

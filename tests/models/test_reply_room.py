@@ -243,36 +243,6 @@ async def test_images_that_were_taken_before_are_refused_to_one_sample_alone() -
     assert isinstance(came[1], EndpointRefusal)
 
 
-async def test_a_port_where_nobody_listens_is_unreachable() -> None:
-    async with serve(lambda _body: completion("ok")) as endpoint:
-        pass
-    model = OpenAICompatibleModel("m", base_url=endpoint.base_url, wire=QUICK)
-    with pytest.raises(InfrastructureError) as caught:
-        await model.generate(HELLO, (), ModelSettings())
-    assert caught.value.problem == "unreachable"
-    await model.close()
-
-
-async def test_a_reply_that_was_broken_off_is_asked_for_again_and_an_unknown_ending_is_not() -> None:
-    replies = iter([completion("Final An", finish_reason="network_error"), completion("ok")])
-    came, _ = await asked(lambda _body: next(replies))
-    assert isinstance(came[0], Completion)
-    assert (came[0].text, came[0].attempts) == ("ok", 2)
-    came, bodies = await asked(lambda _body: completion("Final An", finish_reason="quantum_decoherence"))
-    assert isinstance(came[0], InfrastructureError)
-    assert "quantum_decoherence" in came[0].message
-    assert came[0].problem == "reply"
-    assert len(bodies) == 1
-
-
-async def test_a_request_that_one_account_or_proxy_cannot_take_costs_no_other() -> None:
-    said = "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 14137"
-    came, bodies = await asked(lambda _body: error(413, said))
-    assert isinstance(came[0], InfrastructureError)
-    assert came[0].problem == "request"
-    assert len(bodies) == 1
-
-
 @pytest.mark.process
 async def test_a_run_that_is_to_stop_makes_no_further_attempt() -> None:
     model = OpenAICompatibleModel("m", base_url="http://127.0.0.1:9/v1")

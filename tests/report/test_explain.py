@@ -158,7 +158,11 @@ def test_errors_and_unparseable_output_are_shown_with_what_the_policy_was_told()
             "change: 4.6 %",
             ["✓ 100.0  change", "expected      4.2 % ± 0.5", "extracted     4.6 %", "within the tolerance of 0.5"],
         ),
-        (CHANGE, "change: 0.05 fraction", ["✗ 0.0  change", "off by 0.8 %, outside the tolerance of 0.5"]),
+        (
+            CHANGE,
+            "change: 0.05 fraction",
+            ["✗ 0.0  change", "off by 0.8 percentage points, outside the tolerance"],
+        ),
         (CHANGE, "It is 3 % or 9 %.", ["✗ 0.0  change", "several different candidates"]),
         (
             ExactSlot(name="weed", label="weed", value="Lantana", distractors=("Parthenium",)),

@@ -27,7 +27,6 @@ def search(
     kind: Annotated[str, typer.Option(help="pest, disease, weed, crop, method or any.")] = "any",
     crop: Annotated[str | None, typer.Option(help="Only entries on this crop.")] = None,
     top_k: Annotated[int, typer.Option(help="Maximum number of passages, 1 to 5; any number with --index.")] = 3,
-    embed: Annotated[bool, typer.Option("--embed", help='Use sentence embeddings too (extra "embed").')] = False,
     index: Annotated[
         Path | None, typer.Option(help="Search an index built by `kb index` instead of the knowledge base.")
     ] = None,
@@ -40,9 +39,9 @@ def search(
     from agrotools.core import ToolError, UsageError
 
     if index is not None:
-        if (topic, kind, crop, embed) != ("any", "any", None, False):
+        if (topic, kind, crop) != ("any", "any", None):
             raise UsageError(
-                "--topic, --kind, --crop and --embed apply to the knowledge base, not to an index", hint="omit them"
+                "--topic, --kind and --crop apply to the knowledge base, not to an index", hint="omit them"
             )
         _search_index(query, index, top_k, as_json=as_json)
         return
@@ -51,7 +50,6 @@ def search(
     from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
     work = CallContext(keep=lambda artifact, content: write_artifact(Path("agrotools-out"), artifact, content))
-    work.backend = "embed" if embed else None
     arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
     try:
         with call_context(work):

@@ -1,4 +1,5 @@
 """Records, errors and vocabularies shared by all of agrotools. Imports no other package of agrotools."""
+# pyright: reportUnusedImport=false
 
 from agrotools.core.base import (
     AgrotoolsError,

@@ -5,7 +5,7 @@ A reference to a value of an earlier step is ``steps[0].observation.crop_pct`` i
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Literal, cast
 
@@ -435,15 +435,18 @@ def iter_refs(value: JsonValue, at: str = "") -> Iterator[tuple[str, str, JsonVa
             yield from iter_refs(item, f"{at}[{index}]")
 
 
+def _with_leaves(value: JsonValue, leaf: Callable[[JsonValue], JsonValue]) -> JsonValue:
+    """Return ``value`` with ``leaf(item)`` in place of each reference object and each scalar."""
+    if isinstance(value, list):
+        return [_with_leaves(item, leaf) for item in value]
+    if isinstance(value, dict) and "$ref" not in value:
+        return {key: _with_leaves(item, leaf) for key, item in value.items()}
+    return leaf(value)
+
+
 def literal_value(value: JsonValue) -> JsonValue:
     """Return ``value`` with each reference object replaced by its literal."""
-    if isinstance(value, dict):
-        if "$ref" in value:
-            return value.get("value")
-        return {key: literal_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [literal_value(item) for item in value]
-    return value
+    return _with_leaves(value, lambda item: item.get("value") if isinstance(item, dict) else item)
 
 
 def resolved_value(value: JsonValue, results: Results) -> JsonValue:
@@ -452,13 +455,9 @@ def resolved_value(value: JsonValue, results: Results) -> JsonValue:
     Raises:
         UnresolvedRef: a reference has no value.
     """
-    if isinstance(value, dict):
-        if "$ref" in value:
-            return resolve_ref(cast(str, value["$ref"]), results)
-        return {key: resolved_value(item, results) for key, item in value.items()}
-    if isinstance(value, list):
-        return [resolved_value(item, results) for item in value]
-    return value
+    return _with_leaves(
+        value, lambda item: resolve_ref(cast(str, item["$ref"]), results) if isinstance(item, dict) else item
+    )
 
 
 def rename_texts(value: dict[str, JsonValue], names: Mapping[str, str]) -> dict[str, JsonValue]:
@@ -478,13 +477,13 @@ def _rename_texts_in(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
 
 def update_literals(value: JsonValue, results: Results) -> JsonValue:
     """Return ``value`` with the literals of reference objects updated from ``results``, if the value exists there."""
-    if isinstance(value, dict):
-        if "$ref" in value:
-            try:
-                return {"$ref": value["$ref"], "value": resolved_value(value, results)}
-            except UnresolvedRef:
-                return {"$ref": value["$ref"], "value": literal_value(value)}
-        return {key: update_literals(item, results) for key, item in value.items()}
-    if isinstance(value, list):
-        return [update_literals(item, results) for item in value]
-    return value
+
+    def updated(item: JsonValue) -> JsonValue:
+        if not isinstance(item, dict):
+            return item
+        try:
+            return {"$ref": item["$ref"], "value": resolved_value(item, results)}
+        except UnresolvedRef:
+            return {"$ref": item["$ref"], "value": literal_value(item)}
+
+    return _with_leaves(value, updated)

@@ -283,7 +283,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
         margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-        unit = f" {slot.unit}" if slot.unit else ""
+        # "12 %" of a value in percent could be read as a relative error.
+        unit = " percentage points" if slot.unit == "%" else f" {slot.unit}" if slot.unit else ""
         if value >= 1:
             return f"off by {off_by:.3g}{unit}, within the tolerance of {margin:.3g}" if off_by else "exact match"
         return f"off by {off_by:.3g}{unit}, outside the tolerance of {margin:.3g}"

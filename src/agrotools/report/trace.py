@@ -286,7 +286,8 @@ def predicted_steps(
         reason = why_wrong(action, expected, rows)
         part = StepPart(index + 1, f"call {expected.tool}" if expected else "answer", of=len(reference) + 1, rows=rows)
         part.state = "wrong" if reason else "right"
-        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} correct"
+        is_scored = expected is not None or any("summ_acc" in metric for metric in rows)
+        part.verdict = f"{WRONG} {reason}" if reason else f"{RIGHT} {'correct' if is_scored else 'answered'}"
         if isinstance(action, CallTools | Answer):
             part.thought = cut(action.thought)
         if isinstance(action, CallTools):

@@ -4,7 +4,7 @@ import base64
 import io
 import random
 from array import array
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -66,63 +66,33 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     positions: dict[Mode, array[int]] = {}
     for part in plan.parts:
         positions.setdefault(part.mode, array("I")).extend(part.positions)
-    total = _Sum()
+    requests = input_tokens = most_tokens = usd_low = usd_high = 0.0
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
+        turns = [_turns(plan.samples[each], agent) for each in _spread(at, COUNTED)]
+        expected = len(at) * sum(turns) / len(turns)
         # A single-shot prompt contains the tools, although none is executed.
         view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
-        total += await _of_mode(at, plan.samples, view_of, agent, price, RENDERED // len(positions))
-    requests = round(total.requests)
+        rendered = [plan.samples[each] for each in _spread(at, RENDERED // len(positions))]
+        spread = [await _tokens_of(sample, view_of(sample), agent, price) for sample in rendered]
+        per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
+        most = most_output_tokens(agent.settings)
+        requests += expected
+        input_tokens += expected * per_request
+        most_tokens += expected * most
+        if price:
+            usd_low += expected * price.usd(round(per_request), min(TYPICAL_OUTPUT_TOKENS, most))
+            usd_high += expected * price.usd(round(per_request), most)
     return Estimate(
         model=source.name,
-        requests=requests,
-        input_tokens=round(total.input_tokens),
-        output_tokens=(requests * TYPICAL_OUTPUT_TOKENS, round(total.most_output_tokens)),
-        usd_low=total.usd_low if price else None,
-        usd_high=total.usd_high if price else None,
+        requests=round(requests),
+        input_tokens=round(input_tokens),
+        output_tokens=(round(requests) * TYPICAL_OUTPUT_TOKENS, round(most_tokens)),
+        usd_low=usd_low if price else None,
+        usd_high=usd_high if price else None,
         price=price,
-    )
-
-
-@dataclass(frozen=True)
-class _Sum:
-    requests: float = 0.0
-    input_tokens: float = 0.0
-    most_output_tokens: float = 0.0
-    usd_low: float = 0.0
-    usd_high: float = 0.0
-
-    def __add__(self, other: "_Sum") -> "_Sum":
-        return _Sum(
-            self.requests + other.requests,
-            self.input_tokens + other.input_tokens,
-            self.most_output_tokens + other.most_output_tokens,
-            self.usd_low + other.usd_low,
-            self.usd_high + other.usd_high,
-        )
-
-
-async def _of_mode(
-    positions: Sequence[int],
-    samples: Sequence[Sample],
-    view_of: Callable[[Sample], SampleView],
-    agent: ModelAgent,
-    price: Price | None,
-    rendered: int,
-) -> _Sum:
-    counted = [_turns(samples[at], agent) for at in _spread(positions, COUNTED)]
-    requests = len(positions) * sum(counted) / len(counted)
-    spread = [await _tokens_of(samples[at], view_of(samples[at]), agent, price) for at in _spread(positions, rendered)]
-    per_request = sum(tokens for _, tokens in spread) / sum(turns for turns, _ in spread)
-    most_output = most_output_tokens(agent.settings)
-    return _Sum(
-        requests,
-        requests * per_request,
-        requests * most_output,
-        requests * price.usd(round(per_request), min(TYPICAL_OUTPUT_TOKENS, most_output)) if price else 0.0,
-        requests * price.usd(round(per_request), most_output) if price else 0.0,
     )
 
 

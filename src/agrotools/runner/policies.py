@@ -184,24 +184,15 @@ def policy_source(
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
-    from agrotools.agents.baselines import (
-        BASELINES,
-        EchoPolicy,
-        GuessPolicy,
-        OraclePolicy,
-        PlannerPolicy,
-        PlanTable,
-        PriorPolicy,
-        PriorTable,
-        RandomPolicy,
-        RightAnswerPolicy,
-    )
+    from agrotools.agents import baselines
 
     spelled = f"baseline:{name}"
     if name in ("oracle", "perfect-tools"):
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
-            return PolicySource(spelled, True, ("no-tool",), lambda sample, _mode, _epoch: RightAnswerPolicy(sample))
+            return PolicySource(
+                spelled, True, ("no-tool",), lambda sample, _mode, _epoch: baselines.RightAnswerPolicy(sample)
+            )
         without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
             raise UsageError(
@@ -212,22 +203,23 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             spelled,
             True,
             ("step-by-step", "end-to-end"),
-            lambda sample, _mode, _epoch: OraclePolicy(sample, knows_texts=name == "perfect-tools"),
+            lambda sample, _mode, _epoch: baselines.OraclePolicy(sample, knows_texts=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":
-        plans = PlanTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
+        plans = baselines.PlanTable(samples)
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: baselines.PlannerPolicy(sample, plans))
     if name == "prior":
-        table = PriorTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
-    if name == "guess":
-        return PolicySource(spelled, False, MODES, lambda sample, _mode, _epoch: GuessPolicy(sample))
-    if name == "random":
-        return PolicySource(spelled, False, MODES, lambda sample, _mode, epoch: RandomPolicy(sample, seed, epoch))
-    if name == "echo":
-        return PolicySource(spelled, False, MODES, lambda _sample, _mode, _epoch: EchoPolicy())
-    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
+        table = baselines.PriorTable(samples)
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: baselines.PriorPolicy(sample, table))
+    unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
+        "guess": lambda sample, _mode, _epoch: baselines.GuessPolicy(sample),
+        "random": lambda sample, _mode, epoch: baselines.RandomPolicy(sample, seed, epoch),
+        "echo": lambda _sample, _mode, _epoch: baselines.EchoPolicy(),
+    }
+    if name in unprivileged:
+        return PolicySource(spelled, False, MODES, unprivileged[name])
+    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(baselines.BASELINES)}, replay:RUN")
 
 
 def _needs_no_tool(sample: Sample) -> bool:
@@ -277,11 +269,9 @@ class Spend(NamedTuple):
 
     def plus(self, reply: PaidReply) -> "Spend":
         """Return the totals with one more reply."""
+        replies, input_tokens, output_tokens, usd = self
         return Spend(
-            self.replies + 1,
-            self.input_tokens + reply.input_tokens,
-            self.output_tokens + reply.output_tokens,
-            self.usd + reply.usd,
+            replies + 1, input_tokens + reply.input_tokens, output_tokens + reply.output_tokens, usd + reply.usd
         )
 
 

@@ -338,30 +338,24 @@ class Progress:
         stats = self._stats() if self._stats else WireStats()
         ended = self._closed
         per_s = self._n_done / max(now - self._rate.began, 1e-9) if ended else self._rate.per_s(now)
-        parts = [_Part(0, f"{self._already + self._n_done}/{self._already + self._total} done")]
-        if self._invalid:
-            parts.append(_Part(3, f"{self._invalid} invalid"))
-        if stats.spent_usd is not None:
-            parts.append(_Part(4, _dollars(stats.spent_usd)))
-        parts.append(_Part(5, _duration(now - self._started)))
-        if not ended and per_s:
-            parts.append(_Part(2, f"{_duration((self._total - self._n_done) / per_s)} left"))
         quiet = now - self._last_sign
-        if not ended and quiet >= _QUIET_S:
-            waits = stats.in_flight or stats.waiting
-            parts.append(_Part(1, f"no reply for {quiet:.0f} s" if waits else f"nothing finished for {quiet:.0f} s"))
-        if per_s:
-            parts.append(_Part(8, _per_time(per_s)))
-        if stats.in_flight and not ended:
-            parts.append(_Part(6, f"{stats.in_flight} in flight"))
-        if stats.waiting and not ended:
-            slowed = f" ({stats.rate_limit_waits} for the rate limit)" if stats.rate_limit_waits else ""
-            parts.append(_Part(7, f"{stats.waiting} waiting{slowed}"))
-        if stats.retries:
-            parts.append(_Part(9, count_text(stats.retries, "retry", "retries")))
-        if stats.cached:
-            parts.append(_Part(10, f"{stats.cached} cached"))
-        return parts
+        time_left = _duration((self._total - self._n_done) / per_s) if per_s else ""
+        lacking = "no reply" if stats.in_flight or stats.waiting else "nothing finished"
+        slowed = f" ({stats.rate_limit_waits} for the rate limit)" if stats.rate_limit_waits else ""
+        parts = (
+            (0, True, f"{self._already + self._n_done}/{self._already + self._total} done"),
+            (3, self._invalid, f"{self._invalid} invalid"),
+            (4, stats.spent_usd is not None, _dollars(stats.spent_usd or 0.0)),
+            (5, True, _duration(now - self._started)),
+            (2, not ended and per_s, f"{time_left} left"),
+            (1, not ended and quiet >= _QUIET_S, f"{lacking} for {quiet:.0f} s"),
+            (8, per_s, _per_time(per_s)),
+            (6, stats.in_flight and not ended, f"{stats.in_flight} in flight"),
+            (7, stats.waiting and not ended, f"{stats.waiting} waiting{slowed}"),
+            (9, stats.retries, count_text(stats.retries, "retry", "retries")),
+            (10, stats.cached, f"{stats.cached} cached"),
+        )
+        return [_Part(rank, text) for rank, is_shown, text in parts if is_shown]
 
 
 class _Rate:

@@ -43,7 +43,7 @@ Unit = Literal["step", "sample"]
 
 
 IN_HEAD = "calculated_in_head"
-IN_HEAD_REASON = "told of runs step by step alone, by the scores of their calls"
+IN_HEAD_REASON = "counted in step-by-step runs only, from the scores of their calls"
 """Reason why the class is counted in step-by-step runs only: elsewhere, calls have no reference call."""
 KEYWORD_CLASSES = ("no_answer_keyword", "no_step_keyword")
 OF_SINGLE_SHOT = ("call_without_output", "invalid_format", "answer_in_invalid_format")
@@ -184,9 +184,7 @@ def arguments_key(arguments: Any) -> str:
 
 
 _ARGUMENT_KINDS: frozenset[ToolErrorKind] = frozenset({"invalid_argument", "missing_metadata"})
-NOT_IN_CALLS: dict[str, str] = dict.fromkeys(
-    OF_SINGLE_SHOT, "calls are made one by one, and tools return what they return"
-)
+NOT_IN_CALLS: dict[str, str] = dict.fromkeys(OF_SINGLE_SHOT, "not possible in this mode: a tool executes every call")
 """Reasons why classes cannot be counted in records of calls, by class."""
 NOT_IN_STEPS: dict[str, str] = dict.fromkeys(
     ("repeated_tool", "redundant_call", "no_response", "only_thought", *KEYWORD_CLASSES),
@@ -246,7 +244,9 @@ def not_looked_for(mode: Mode, protocol: Protocol, errors: Errors) -> dict[str, 
         if mode == "step-by-step":
             reasons |= {**NOT_IN_STEPS, "tool_error": "no tool is run in this mode"}
     missing = {
-        each: "no sample has English text to take keywords of" for each in KEYWORD_CLASSES if not errors.keyed.get(each)
+        each: "no sample has English text to extract keywords from"
+        for each in KEYWORD_CLASSES
+        if not errors.keyed.get(each)
     }
     return {**missing, **reasons}
 

@@ -94,7 +94,7 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "length_factor": round(length_factor, 4),
         **({"keyword_list_factor": round(statements, 4)} if statements < 1 else {}),
         "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)"
-        " x what a heap of keywords leaves",
+        " x keyword_list_factor",
     }
     return value * length_factor * statements, reading
 

@@ -114,7 +114,7 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(
     assert 0 < figures["corrected"]["agent_x.toolset_f1_corrected"]["value"] < 1
     assert figures["differs"] == [
         f"{COUNT} questions of 828",
-        "a prompt of ours, which offers the tools of the question alone",
+        "our prompt, which offers only the tools of the question",
         "judged by grader (the paper: GPT-4o, Qwen-14B)",
         "built-in rubrics",
     ]

@@ -159,7 +159,7 @@ def test_each_published_count_of_agent_x_stands_by_itself(tmp_path: Path):
     (stop,) = result.count_stops
     assert stop.startswith("tool calls: the published scorer stops with AttributeError at prediction 1")
     assert result.malformed == ('p.json, key "1": reasoning_steps[0].thought is no text',)
-    assert result.stop == "needs what the judge said (--judgements)"
+    assert result.stop == "needs the replies of the judge (--judgements)"
 
     spoilt[1]["1"]["reasoning_steps"] = "text"
     result = scored(tmp_path, "agentx", spoilt, AGENT_X_DATA)

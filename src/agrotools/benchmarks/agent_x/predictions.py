@@ -126,7 +126,7 @@ def _compare(inputs: PredictionInput) -> ScoredFile:
     except PublishedScorerStops as error:
         stop = error.message
     if table is None:
-        stop = "needs what the judge said (--judgements)"
+        stop = "needs the replies of the judge (--judgements)"
     extra, count_stops = _published_counts(predictions, entries)
     corrected = corrected_scorer.score(table, predictions, entries)
     errors = errors_of_agent_x(predictions, entries)
@@ -331,5 +331,5 @@ def _steps_text(steps: list[Any]) -> str:
 
 
 SINGLE_REPLY = RecordErrors(
-    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is run, and what was made up holds no arguments")
+    add_single_reply, dict.fromkeys(OF_CALLS, "no tool is executed, and the predicted calls have no arguments")
 )

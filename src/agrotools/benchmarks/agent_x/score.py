@@ -165,7 +165,7 @@ def _left_out(
 ) -> dict[str, str]:
     reasons: dict[str, str] = {}
     if table is None:
-        reasons |= dict.fromkeys(ids, "needs what the judge said (--judgements)")
+        reasons |= dict.fromkeys(ids, "needs the replies of the judge (--judgements)")
     else:
         absent = [f"agent_x.{name}_corrected" for column, name in COLUMNS.items() if column not in table.columns]
         reasons |= dict.fromkeys([name for name in absent if name in ids], "not in what the judge said")
@@ -223,8 +223,8 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
 
 
 _ONE_SIDED = {
-    "agent_x.toolset_acc_corrected": "guessed by a judge; the F1 of tool sets beside it is counted by code",
-    "agent_x.toolset_f1": "no metric of the paper, whose judge guesses it",
+    "agent_x.toolset_acc_corrected": "estimated by a judge; agent_x.toolset_f1 is computed exactly",
+    "agent_x.toolset_f1": "not in the paper, where a judge estimates it",
 }
 _REFERENCE_METRICS = [*(f"agent_x.{name}" for name in COLUMNS.values()), "agent_x.goal_acc_imggen"]
 
@@ -270,7 +270,7 @@ def _differences(manifest: Manifest, mode: Mode) -> list[str]:
         ran = "tools ran" if others else "recorded observations" if recorded else ""
         return [*differences, f"{ran}; in the paper the model makes up what tools return"] if ran else differences
     prompted = manifest.protocol == PAPER_RUN.protocol and not is_baseline(manifest.model)
-    return [*differences, "a prompt of ours, which offers the tools of the question alone"] if prompted else differences
+    return [*differences, "our prompt, which offers only the tools of the question"] if prompted else differences
 
 
 def _judging_differs(judges: JudgedRows) -> list[str]:

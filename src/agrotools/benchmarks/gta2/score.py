@@ -83,7 +83,7 @@ def _published(run: PublishedRun) -> PublishedFigures:
     here = sum(tool in run.manifest.toolset for tool in GTA2_TOOLS)
     remarks = (
         f"{here} of its {len(GTA2_TOOLS)} tools offered",
-        "a judge asked in words of ours, and shown texts and images of files, not the files",
+        "a judge with our prompt, shown texts and images of the files instead of the files",
     )
     return PublishedFigures(family="gta-2", differs=(*remarks, *differences_of_run(run.manifest, run.mode, PAPER_RUN)))
 
