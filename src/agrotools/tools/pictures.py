@@ -210,10 +210,10 @@ def _read_raster(
     )
 
 
-def raster_roles(
+def known_roles(
     source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
-) -> tuple[dict[Role, int], tuple[str, ...]]:
-    """Return the band numbers of a raster by role, and a note if the roles were assumed.
+) -> tuple[dict[Role, int], tuple[str | None, ...], tuple[str, ...]]:
+    """Return the band numbers of a raster by role (empty if unknown), its band names, and a note on assumed roles.
 
     Roles come from the caller, else from the sample, else from the file.
 
@@ -221,14 +221,26 @@ def raster_roles(
         ToolError: ``band_not_found``, ``invalid_argument``.
     """
     known = info.bands if info and info.bands and len(info.bands) == source.count else None
-    names = known or source.band_names
+    names = tuple(known or source.band_names)
     if bands is not None:
-        return chosen_roles(bands, names, file=source.name), ()
+        return chosen_roles(bands, names, file=source.name), names, ()
     roles = roles_by_name(names) or source.roles
-    if roles:
-        return roles, ()
-    if source.count - (source.alpha_band is not None) == len(_CHANNELS) and source.dtype == "uint8":
-        return roles_by_name(_CHANNELS), ("bands without names: taken as red, green, blue",)
+    if not roles and source.count - (source.alpha_band is not None) == len(_CHANNELS) and source.dtype == "uint8":
+        return roles_by_name(_CHANNELS), names, ("bands without names: taken as red, green, blue",)
+    return roles, names, ()
+
+
+def raster_roles(
+    source: RasterSource, bands: Mapping[str, int | str] | None, info: SampleFile | None
+) -> tuple[dict[Role, int], tuple[str, ...]]:
+    """Return the band numbers of a raster by role, and a note if the roles were assumed.
+
+    Raises:
+        ToolError: ``band_not_found`` (also if no role is known), ``invalid_argument``.
+    """
+    roles, names, notes = known_roles(source, bands, info)
+    if roles or bands is not None:
+        return roles, notes
     raise ToolError(
         "band_not_found",
         f"{source.name} does not say which band is which; it has {listed_bands(names)}",

@@ -217,12 +217,12 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     ("folder", "target", "most_pct"), [("orchard_apples", "apple", 45), ("orchard_pears", "pear", 45)]
 )
 def test_fruit_on_real_trees(field_data: Path, tmp_path: Path, folder: str, target: str, most_pct: float) -> None:
-    items = read_items(field_data / folder, ("count",), ("image",))
+    items = read_items(field_data / folder, ("count",), ("image",))[::2]
     errors = [
         abs(counted(tmp_path, image=field_data / folder / item["image"], target=target).count - item["count"])
         for item in items
     ]
-    assert 100 * sum(errors) / sum(item["count"] for item in items) < 45
+    assert 100 * sum(errors) / sum(item["count"] for item in items) < most_pct
 
 
 def test_crowns_in_colours_are_flagged(tmp_path: Path) -> None:

@@ -433,7 +433,7 @@ async def test_in_a_worker_only_neutral_names_are_told(tmp_path: Path) -> None:
 # --- real photographs ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["005", "046", "050"])
+@pytest.mark.parametrize("name", ["005", "050"])
 def test_real_photographs_of_a_carrot_field(field_data: Path, tmp_path: Path, name: str) -> None:
     image = field_data / "cwfid" / "images" / f"{name}.jpg"
     with artifacts_in(tmp_path):
@@ -450,19 +450,19 @@ def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypa
     from agrotools.tools.crop_weed import training
     from agrotools.tools.crop_weed.heads import file_sha256
 
-    for name, least in (("SCALES", (1.0,)), ("ROWS", 4000), ("LANDMARKS", 250)):
+    for name, least in (("SCALES", (1.0,)), ("ROWS", 2500), ("LANDMARKS", 150)):
         monkeypatch.setattr(training, name, least)
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     few = tmp_path / "data" / "cwfid"
     few.mkdir(parents=True)
     for folder in ("images", "masks", "vegetation"):
         (few / folder).symlink_to(field_data / "cwfid" / folder)
-    (few / "truth.json").write_text(json.dumps(json.loads((field_data / "cwfid" / "truth.json").read_text())[:10]))
+    (few / "truth.json").write_text(json.dumps(json.loads((field_data / "cwfid" / "truth.json").read_text())[:8]))
     heads = {
         head.name: {image.sha256 for image in head.training} for head in training.train_crop_weed_heads(few.parent)
     }
     found: dict[str, list[float]] = {"crop": [], "weed": []}
-    for image in sorted((field_data / "cwfid" / "images").glob("*.jpg"))[:4]:
+    for image in sorted((field_data / "cwfid" / "images").glob("*.jpg"))[:2]:
         with artifacts_in(tmp_path / image.stem):
             result = get_tool("measure_crop_weed_area")(image)
         assert result.method == "model"

@@ -1,8 +1,6 @@
 import cv2
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 from agrotools.tools.crop_weed.separation import Rows, crop_in_rows, likeliest_rows
 from support.picture_files import planted_rows
@@ -30,11 +28,10 @@ def test_rows_are_found_and_crop_is_what_stands_in_them() -> None:
     assert not (found & weeds).any()
 
 
-@settings(max_examples=4)
-@given(st.floats(-88, 88))
+@pytest.mark.parametrize("angle", [-61.3, 17.0])
 def test_direction_is_counter_clockwise_from_the_x_axis(angle: float) -> None:
-    crop, weeds = planted_rows(60, (700, 700))
-    both = turned(crop | weeds, angle)[150:550, 150:550]
+    crop, weeds = planted_rows(60, (560, 560))
+    both = turned(crop | weeds, angle)[120:440, 120:440]
     rows = find_rows(both)
     assert rows is not None
     expected = 90 + angle
@@ -54,7 +51,7 @@ def test_crop_stays_crop_however_the_picture_is_turned(quarters: int, mirrored: 
     assert (found & crop).sum() / (found | crop).sum() > 0.95
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.parametrize("seed", range(6))
 def test_plants_that_stand_anywhere_are_no_rows(seed: int) -> None:
     draw = np.random.default_rng(seed)
     mask = np.zeros((400, 500), np.bool_)

@@ -260,7 +260,7 @@ def detect_change(
     Sources: change vectors, Malila 1980; IR-MAD, Nielsen 2007; PCA and k-means, Celik 2009; settlement texture,
         Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
-    from agrotools.tools.change.label_change import LabelFiles, label_change
+    from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
     from agrotools.tools.change.result import change_result
 
     if (before_mask is None) != (after_mask is None):
@@ -272,18 +272,13 @@ def detect_change(
             hint="give masks of both dates",
         )
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
-    if before_mask is not None and after_mask is not None:
-        files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
-    elif method == "mask_diff" or label_map is not None or _is_labels(before, after):
+    if before_mask is not None or method == "mask_diff" or label_map is not None or _is_labels(before, after):
         files = LabelFiles(before, after)
-    else:
-        files = None
-    if files is not None:
+        if before_mask is not None and after_mask is not None:
+            files = LabelFiles(before_mask, after_mask, ("before_mask", "after_mask"), (before, after))
         _refuse_unfit(method, _OF_LABELS, "masks and label rasters are compared exactly")
         inputs = label_change(files, label_map, marked=_MARKED[target], request=request)
-        if target == "pond":
-            inputs = _with_pond(inputs)
-        return change_result(inputs)
+        return change_result(replace(inputs, pond=pond_of_masks(inputs.counts)) if target == "pond" else inputs)
     return change_result(
         _from_pictures(before, after, target, method, bands, register=register, threshold=threshold, request=request)
     )
@@ -339,19 +334,13 @@ def _is_labels(before: Path, after: Path) -> bool:
 
 
 def _has_colours(path: Path, argument: str, bands: Bands | None) -> bool:
+    from agrotools.tools.change.pairs import band_names
     from agrotools.vision.rasters import chosen_roles, open_raster, roles_by_name
 
     with open_raster(path, argument=argument, shown_as=shown_name(path)) as source:
-        info = file_info(path)
-        names = info.bands if info and info.bands and len(info.bands) == source.count else source.band_names
+        names = band_names(source, path)
         roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names)
         return {"R", "G", "B"} <= roles.keys() or (bands is None and source.count >= 3 and source.dtype == "uint8")
-
-
-def _with_pond(inputs: "ChangeInputs") -> "ChangeInputs":
-    from agrotools.tools.change.label_change import pond_of_masks
-
-    return replace(inputs, pond=pond_of_masks(inputs.counts))
 
 
 def _refuse_unfit(method: MethodChoice, possible: tuple[MethodChoice, ...], why: str) -> None:

@@ -32,6 +32,8 @@ from agrotools.tools.change.result import (
     SAME,
     ChangeCounts,
     ChangeInputs,
+    class_cells,
+    class_changes,
     counts_of,
     without_specks,
 )
@@ -250,20 +252,11 @@ def land_class_change(
         classes_before, classes_after = (
             np.where(part == 2, 1, np.minimum(part, 0)) for part in (classes_before, classes_after)
         )
-    changes = np.full(valid.shape, SAME, np.uint8)
-    if water_only:
-        changes[classes_after > classes_before], changes[classes_after < classes_before] = GAINED, LOST
-    else:
-        changes[classes_after != classes_before] = CHANGED
-    changes[~valid] = NO_DATA
-    changes = without_specks(changes, frame.least_px)
+    changes = class_changes(classes_before, classes_after, valid, frame.least_px, has_direction=water_only)
     box = frame.box
     inside = slice(box[1], box[3]), slice(box[0], box[2])
-    final_classes = np.where(changes == SAME, classes_before, classes_after)[inside][valid[inside]]
     titles = ("no water", "water") if water_only else CLASSES
-    size = len(titles)
-    transitions = classes_before[inside][valid[inside]] * size + final_classes
-    cells = np.bincount(transitions, minlength=size * size).reshape(size, size)
+    cells = class_cells(classes_before[inside], classes_after[inside], changes[inside], len(titles))
     counts = ChangeCounts(titles, cells)
     moved = int(cells.sum() - np.trace(cells))
     pond = pond_of_masks(counts) if water_only else None

@@ -23,10 +23,10 @@ from agrotools.tools.change.result import (
     GAINED,
     LOST,
     NO_DATA,
-    SAME,
     ChangeCounts,
     ChangeInputs,
-    without_specks,
+    class_cells,
+    class_changes,
 )
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
@@ -232,21 +232,11 @@ def pond_of_masks(counts: ChangeCounts | None) -> PondChange | None:
 def _compare(
     block: tuple[Classes, Classes, NDArray[np.bool_]], table: ClassTable, least: int
 ) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    size = len(table.names)
     first, second, valid = block
     before, after = table.places_of(first), table.places_of(second)
-    valid = valid & (before >= 0) & (after >= 0)
-    kinds = np.full(valid.shape, SAME, np.uint8)
-    if table.is_marked and size == 2:
-        kinds[after > before] = GAINED
-        kinds[after < before] = LOST
-    else:
-        kinds[after != before] = CHANGED
-    kinds[~valid] = NO_DATA
-    kinds = without_specks(kinds, least)
-    after = np.where(kinds == SAME, before, after)
-    cells = np.bincount((before * size + after)[valid], minlength=size * size).reshape(size, size)
-    return kinds, cells
+    size = len(table.names)
+    kinds = class_changes(before, after, valid, least, has_direction=table.is_marked and size == 2)
+    return kinds, class_cells(before, after, kinds, size)
 
 
 def _present_classes(labels: _Labels, box: Box, names: tuple[str, str]) -> tuple[Classes, Classes]:

@@ -38,18 +38,6 @@ class RasterPair:
         return int(self.first.dataset.block_shapes[0][0])
 
 
-@dataclass(frozen=True, eq=False)
-class PhotoPair:
-    """Two photographs of the same size. ``before``, ``after``: uint8 (rows, columns, 3). ``valid``: bool (rows,
-    columns), pixels with data in both."""
-
-    before: NDArray[np.uint8]
-    after: NDArray[np.uint8]
-    valid: NDArray[np.bool_]
-    notes: tuple[str, ...] = ()
-    flags: tuple[str, ...] = ()
-
-
 def are_rasters(before: Path, after: Path, names: tuple[str, str]) -> bool:
     """Return True if raster drivers read the pair, because at least one file is a GeoTIFF or an ENVI file.
 
@@ -87,25 +75,6 @@ def open_raster_pair(
             notes = (*notes, f"{names[1]} was resampled to the grid of {names[0]}")
             flags = (*flags, "resampled_to_before")
         yield RasterPair(first, aligned, notes, flags)
-
-
-def read_photo_pair(before: Path, after: Path, names: tuple[str, str]) -> PhotoPair:
-    """Read two upright photographs of the same size.
-
-    Raises:
-        ToolError: as :func:`~agrotools.vision.reading.read_image`; ``shape_mismatch``; ``nothing_found`` if no pixel
-            has data in both.
-    """
-    first = read_image(before, argument="before", shown_as=names[0])
-    second = read_image(after, argument="after", shown_as=names[1])
-    check_sizes((first.height, first.width), (second.height, second.width), names, "after")
-    valid = np.ones(first.pixels.shape[:2], np.bool_)
-    for image in (first, second):
-        if image.valid is not None:
-            valid &= image.valid
-    check_common(valid, names)
-    notes = [f"{name}: {note}" for name, image in zip(names, (first, second), strict=True) for note in image.notes]
-    return PhotoPair(first.pixels, second.pixels, valid, tuple(notes), tuple({*first.flags, *second.flags}))
 
 
 def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
@@ -388,24 +357,25 @@ def read_pictures(
             ``limit``, ``region_empty``, ``nothing_found``.
     """
     names = shown_name(before), shown_name(after)
-    raw: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
-    infrared: tuple[NDArray[np.float32], NDArray[np.float32]] | None = None
-    in_file, is_located = None, False
+    raw = infrared = in_file = None
+    is_located = False
+    notes, flags = [], []
     if bands is not None or are_rasters(before, after, names):
         with open_raster_pair(before, after, names) as pair:
             refuse_too_large(pair.first.width, pair.first.height, names[0], "comparing pictures")
-            views = _view(pair.first, before, bands), _view(pair.second, after, bands)
+            views = [_view_of_raster(pair.first, before, bands), _view_of_raster(pair.second, after, bands)]
             in_file, is_located = pair.first.sampling.gsd_m, pair.first.dataset.crs is not None
-            reader_notes, reader_flags = (*pair.notes, *views[0].notes, *views[1].notes), pair.flags
-        if views[0].values.shape == views[1].values.shape:
-            raw = views[0].values, views[1].values
+            notes, flags = [*pair.notes], [*pair.flags]
+        if views[0].values is not None and views[1].values is not None:
+            raw = (views[0].values, views[1].values) if views[0].values.shape == views[1].values.shape else None
         if views[0].infrared is not None and views[1].infrared is not None:
             infrared = views[0].infrared, views[1].infrared
-        photos = PhotoPair(views[0].pixels, views[1].pixels, views[0].valid & views[1].valid)
     else:
-        photos = read_photo_pair(before, after, names)
-        reader_notes, reader_flags = photos.notes, photos.flags
-    first, second, valid = photos.before, photos.after, photos.valid
+        views = [_view_of_photo(path, argument) for path, argument in ((before, "before"), (after, "after"))]
+        check_sizes(views[0].valid.shape, views[1].valid.shape, names, "after")
+    notes += [*views[0].notes, *views[1].notes]
+    flags += [*views[0].flags, *views[1].flags]
+    first, second, valid = views[0].pixels, views[1].pixels, views[0].valid & views[1].valid
     height, width = valid.shape
     refuse_too_large(width, height, names[0], "comparing pictures")
     check_common(valid, names)
@@ -413,7 +383,8 @@ def read_pictures(
     scale = pair_scale(request.gsd_m, (before, after), in_file)
     shift_px: tuple[float, float] | None = None
     is_clear = is_located
-    notes, flags = [*reader_notes, *scale.notes], [*reader_flags, *scale.flags, *clipped]
+    notes += scale.notes
+    flags += [*scale.flags, *clipped]
     if register and not is_located:
         shift = shift_between(first, second, valid)
         shift_px, is_clear = (round(shift.dx, 2), round(shift.dy, 2)), shift.is_clear
@@ -460,16 +431,24 @@ def read_pictures(
 
 @dataclass(frozen=True, eq=False)
 class _View:
-    """Values of one raster (all bands, or the named ones) and a picture of it."""
+    """Picture of one date and, for a raster, the values of all bands or of the named ones."""
 
-    values: NDArray[np.float32]
     pixels: NDArray[np.uint8]
     valid: NDArray[np.bool_]
-    infrared: NDArray[np.float32] | None
-    notes: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+    values: NDArray[np.float32] | None = None
+    infrared: NDArray[np.float32] | None = None
 
 
-def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
+def _view_of_photo(path: Path, argument: str) -> _View:
+    name = shown_name(path)
+    image = read_image(path, argument=argument, shown_as=name)
+    valid = np.ones(image.pixels.shape[:2], np.bool_) if image.valid is None else image.valid
+    return _View(image.pixels, valid, tuple(f"{name}: {note}" for note in image.notes), image.flags)
+
+
+def _view_of_raster(source: RasterSource, path: Path, bands: Mapping[str, int | str] | None) -> _View:
     roles = band_roles(source, path, bands)
     numbers = list(roles.values())
     if bands is None:
@@ -482,18 +461,15 @@ def _view(source: RasterSource, path: Path, bands: Mapping[str, int | str] | Non
     if not valid.any() or not by_role:
         picture = picture_of(source, argument=source.argument)
         common_valid = valid if picture.valid is None else valid & picture.valid
-        return _View(
-            values, picture.pixels, common_valid, None, tuple(f"{source.name}: {note}" for note in picture.notes)
-        )
+        notes = tuple(f"{source.name}: {note}" for note in picture.notes)
+        return _View(picture.pixels, common_valid, notes, values=values)
     if not {"R", "G", "B"} <= by_role.keys():
         note = f"{source.name}: bands {', '.join(by_role)} shown stretched"
-        return _View(values, stretched_picture(by_role), valid, None, (note,))
+        return _View(stretched_picture(by_role), valid, (note,), values=values)
     colours = np.stack([by_role[role] for role in ("R", "G", "B")])
     top = 255.0 if source.dtype == "uint8" else float(np.percentile(colours[:, valid], 99.9))
     factor = np.float32(255.0 / top if top > 0 else 1.0)
     scaled = np.clip(np.where(valid, colours, 0) * factor, 0, 255).round().astype(np.uint8)
     infrared = np.where(valid, by_role["NIR"] * factor, 0).astype(np.float32) if "NIR" in by_role else None
-    note = f"{source.name}: bands scaled by one factor ({top:.4g} to 255)"
-    return _View(
-        values, np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, infrared, () if top == 255.0 else (note,)
-    )
+    notes = () if top == 255.0 else (f"{source.name}: bands scaled by one factor ({top:.4g} to 255)",)
+    return _View(np.ascontiguousarray(scaled.transpose(1, 2, 0)), valid, notes, values=values, infrared=infrared)

@@ -174,19 +174,11 @@ def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: N
     features = np.stack([cv2.filter2D(difference, cv2.CV_32F, part, borderType=cv2.BORDER_REFLECT) for part in basis])
     sample = np.stack([_subsample(feature[valid]) for feature in features], axis=1)
     strength = (sample**2).sum(axis=1)
-    strong = strength > np.median(strength)
-    if not strong.any():
-        strong = strength >= np.median(strength)
-    weak = ~strong if not strong.all() else strong
-    low, high = sample[weak].mean(axis=0), sample[strong].mean(axis=0)
-    for _ in range(50):
-        nearer = ((sample - high) ** 2).sum(axis=1) < ((sample - low) ** 2).sum(axis=1)
-        if nearer.all() or not nearer.any():
-            break
-        moved = sample[~nearer].mean(axis=0), sample[nearer].mean(axis=0)
-        if np.allclose(moved[0], low) and np.allclose(moved[1], high):
-            break
-        low, high = moved
+    start = (strength > np.median(strength)).astype(np.int32)
+    if len(sample) < 2 or not start.any():
+        return Difference(np.zeros_like(difference), 0.5)
+    ends = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 50, 1e-6)
+    low, high = cv2.kmeans(sample, 2, start, ends, 1, cv2.KMEANS_USE_INITIAL_LABELS)[2]
     axis = high - low
     length = max(float(axis @ axis), 1e-12)
     place = np.tensordot(axis, features, axes=1) - np.float32(axis @ low)

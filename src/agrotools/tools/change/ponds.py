@@ -45,14 +45,13 @@ class PondChange:
     """Change of the ponds between two pictures.
 
     ``event``: event of the largest pond that changed; None if it is unclear, or unclear whether there is any water.
-    ``water_before``, ``water_after``: bool (rows, columns). ``changed``: bool (rows, columns), water of the pond that
-    the event refers to. ``basin_probability``: probability of a basin on the dry date, None if no pond changed.
+    ``water_before``, ``water_after``: bool (rows, columns). ``basin_probability``: probability of a basin on the dry
+    date, None if no pond changed.
     """
 
     event: PondEvent | None
     water_before: Mask
     water_after: Mask
-    changed: Mask
     basin_probability: float | None = None
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -92,7 +91,6 @@ def pond_change(
         small,
         water_before=enlarge_mask(small.water_before, back) & valid,
         water_after=enlarge_mask(small.water_after, back) & valid,
-        changed=enlarge_mask(small.changed, back) & valid,
         notes=(*small.notes, f"ponds were looked for at 1/{shrink:.2g} of the resolution"),
     )
 
@@ -121,9 +119,9 @@ def _compare(
     lost = _regions_without_match(waters[0], waters[1], channels[1], infrared[1], masks[1])
     gained = _regions_without_match(waters[1], waters[0], channels[0], infrared[0], masks[0])
     masks = [mask & valid for mask in masks]
-    notes = [*waters[0].notes[:1], *waters[1].notes[:1]]
+    notes = [waters[0].note, waters[1].note]
     flags = [*waters[0].flags, *waters[1].flags]
-    event, changed, probability = _event(lost, gained, channels, valid.shape)
+    event, probability = _event(lost, gained, channels)
     if event == "none" and (_maybe_water(waters[0], masks[1]) or _maybe_water(waters[1], masks[0])):
         event = None
     if event is None:
@@ -140,7 +138,6 @@ def _compare(
         event=event,
         water_before=masks[0],
         water_after=masks[1],
-        changed=changed,
         basin_probability=probability,
         notes=tuple(dict.fromkeys(notes)),
         flags=tuple(dict.fromkeys(flags)),
@@ -245,19 +242,10 @@ def _regions_without_match(
                       for other in other_water.regions), default=0.0)  # fmt: skip
         if shared >= _LEAST_OVERLAP:
             continue
-        if nir is None:
-            again = max(
-                (other for other in other_water.doubtful if (other.mask & region.mask).sum() > 0.4 * area),
-                key=lambda other: other.probability,
-                default=None,
-            )
-            if again is not None and again.probability >= STILL_WATER:
-                other_mask |= again.mask
-                continue
-            if water_probability(channels, region.mask) >= STILL_WATER:
-                other_mask |= region.mask
-                continue
-        only.append(region)
+        if nir is None and water_probability(channels, region.mask) >= STILL_WATER:
+            other_mask |= region.mask
+        else:
+            only.append(region)
     return only
 
 
@@ -269,20 +257,18 @@ def _maybe_water(water: Water, other_mask: Mask) -> bool:
     )
 
 
-def _event(
-    lost: list[Region], gained: list[Region], channels: list[Channels], shape: tuple[int, ...]
-) -> tuple[PondEvent | None, Mask, float | None]:
-    """Return the event of the side (lost or gained) with more water, the water concerned, and the basin probability."""
-    weights = [sum(float(region.mask.sum()) * region.probability for region in part) for part in (lost, gained)]
-    if not any(weights):
-        return "none", np.zeros(shape, bool), None
-    gone = weights[0] >= weights[1]
-    regions = lost if gone else gained
-    dry = channels[1] if gone else channels[0]
-    largest = max(regions, key=lambda region: float(region.mask.sum()) * region.probability)
-    probability = basin_probability(dry, largest.mask)
+def _event(lost: list[Region], gained: list[Region], channels: list[Channels]) -> tuple[PondEvent | None, float | None]:
+    """Return the event of the side (lost or gained) with more water, and the probability of a basin."""
+
+    def weight(region: Region) -> float:
+        return float(region.mask.sum()) * region.probability
+
+    if not lost and not gained:
+        return "none", None
+    gone = sum(map(weight, lost)) >= sum(map(weight, gained))
+    regions, dry = (lost, channels[1]) if gone else (gained, channels[0])
+    probability = basin_probability(dry, max(regions, key=weight).mask)
     if UNCLEAR[0] < probability < UNCLEAR[1]:
-        return None, largest.mask, probability
-    if gone:
-        return ("dried" if probability >= UNCLEAR[1] else "demolished"), largest.mask, probability
-    return ("wetted" if probability >= UNCLEAR[1] else "constructed"), largest.mask, probability
+        return None, probability
+    without, with_basin = ("demolished", "dried") if gone else ("constructed", "wetted")
+    return (with_basin if probability >= UNCLEAR[1] else without), probability

@@ -61,6 +61,29 @@ def without_specks(changes: NDArray[np.uint8], least_px: int) -> NDArray[np.uint
     return cleaned
 
 
+def class_changes(
+    before: NDArray[np.int64], after: NDArray[np.int64], valid: NDArray[np.bool_], least_px: int, *, has_direction: bool
+) -> NDArray[np.uint8]:
+    """Return the map of change between two maps of class indices (negative: not counted), without small patches.
+
+    ``has_direction``: True for two classes of which the second may be gained or lost.
+    """
+    changes = np.where(after == before, np.uint8(SAME), np.uint8(CHANGED))
+    if has_direction:
+        changes[after > before], changes[after < before] = GAINED, LOST
+    changes[~valid | (before < 0) | (after < 0)] = NO_DATA
+    return without_specks(changes, least_px)
+
+
+def class_cells(
+    before: NDArray[np.int64], after: NDArray[np.int64], changes: NDArray[np.uint8], size: int
+) -> NDArray[np.int64]:
+    """Return the pixels from each class (row) to each class (column); what the map calls the same stays ``before``."""
+    counted = changes != NO_DATA
+    cells = before * size + np.where(changes == SAME, before, after)
+    return np.bincount(cells[counted], minlength=size * size).reshape(size, size)
+
+
 def counts_of(changes: NDArray[np.uint8]) -> NDArray[np.int64]:
     """Count the pixels of each kind, int64 (256,), in strips, because counting needs eight bytes per pixel."""
     step = max(1, 2_000_000 // max(1, changes.shape[1]))

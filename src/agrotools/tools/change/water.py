@@ -10,6 +10,7 @@ The ring test and the basin test are logistic regressions. Their weights, ``data
 """
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -25,6 +26,8 @@ Mask = NDArray[np.bool_]
 
 SURE = 0.4
 """Least probability by the ring test for a region to count as water."""
+_HOPELESS = 0.02
+"""Probability up to which a region is ignored."""
 LEAST_AREA_M2 = 60.0
 LEAST_AREA_PX = 80
 LARGEST_SHARE = 0.25
@@ -56,17 +59,17 @@ class Evidence:
     """
 
     bias: float
-    mean: tuple[float, ...]
-    scale: tuple[float, ...]
-    linear: tuple[float, ...]
-    square: tuple[float, ...]
-    products: tuple[float, ...] = ()
-    low: tuple[float, ...] = ()
-    high: tuple[float, ...] = ()
+    mean: Sequence[float]
+    scale: Sequence[float]
+    linear: Sequence[float]
+    square: Sequence[float]
+    products: Sequence[float] = ()
+    low: Sequence[float] = ()
+    high: Sequence[float] = ()
 
     def probability(self, features: NDArray[np.float64]) -> float:
         """Return the probability, 0 to 1."""
-        if self.low and (np.any(features < self.low) or np.any(features > self.high)):
+        if self.low and (np.any(features < np.asarray(self.low)) or np.any(features > np.asarray(self.high))):
             return 0.0
         standard = np.clip((features - np.asarray(self.mean)) / np.asarray(self.scale), -_CLIP, _CLIP)
         value = self.bias + float(standard @ np.asarray(self.linear)) + float(standard**2 @ np.asarray(self.square))
@@ -77,15 +80,7 @@ class Evidence:
 
 
 _WEIGHTS: dict[str, Any] = json.loads(shipped_file("pond_evidence.json").read_bytes())
-
-
-def _read_weights(name: str) -> Evidence:
-    weights = _WEIGHTS[name]
-    return Evidence(weights["bias"], **{key: tuple(values) for key, values in weights.items() if key != "bias"})
-
-
-RING_TEST = _read_weights("ring_test")
-BASIN_TEST = _read_weights("basin_test")
+RING_TEST, BASIN_TEST = Evidence(**_WEIGHTS["ring_test"]), Evidence(**_WEIGHTS["basin_test"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,13 +126,13 @@ class Water:
     """Water in a picture.
 
     ``mask``: bool (rows, columns), union of ``regions``. ``regions``: ponds, most probable first. ``doubtful``: regions
-    that failed the test.
+    that failed the test. ``note``: how water was found.
     """
 
     mask: Mask
-    regions: tuple[Region, ...]
-    doubtful: tuple[Region, ...] = ()
-    notes: tuple[str, ...] = ()
+    regions: list[Region]
+    doubtful: list[Region]
+    note: str
     flags: tuple[str, ...] = ()
 
 
@@ -340,7 +335,12 @@ def candidates(channels: Channels, least_px: int) -> list[Mask]:
             break
         if all(_overlap_of_masks(box, mask, *other) < 0.6 for other in chosen):
             chosen.append((box, mask))
-    return [enlarge_mask(_place_mask(box, mask, valid.shape), (columns, rows)) & channels.valid for box, mask in chosen]
+    masks: list[Mask] = []
+    for (x, y, wide, high), mask in chosen:
+        whole = np.zeros(valid.shape, bool)
+        whole[y : y + high, x : x + wide] = mask
+        masks.append(enlarge_mask(whole, (columns, rows)) & channels.valid)
+    return masks
 
 
 def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tuple[float, Box, Mask]]:
@@ -365,58 +365,17 @@ def _components(above: Mask, slope: Plane, least: float, most: float) -> list[tu
     return components
 
 
-def refine_outline(channels: Channels, mask: Mask) -> Mask:
-    """Move the outline of a region to where it best separates the region from its surroundings.
-
-    Uses Fisher's linear discriminant (1936). Returns the mask unchanged if the result differs too much in area.
-    """
-    crop = crop_around(mask, 8)
-    if crop is None:
-        return mask
-    depth = signed_distance(np.ascontiguousarray(mask[crop]))
-    valid = channels.valid[crop]
-    colours = channels.colours[crop].astype(np.float64)
-    core = colours[(depth >= min(2.0, 0.6 * float(depth.max()))) & valid]
-    near = colours[(depth <= -1.5) & (depth >= -5.0) & valid]
-    if len(core) < 15 or len(near) < 15:
-        return mask
-    scatter = np.cov(core.T) + np.cov(near.T) + 1e-5 * np.eye(3)
-    axis = np.linalg.solve(scatter, core.mean(axis=0) - near.mean(axis=0))
-    score = colours @ axis
-    middle = (float(np.median(core @ axis)) + float(np.median(near @ axis))) / 2
-    inside = (score > middle) & (depth > -4.0) & valid
-    inside |= depth >= 4.0
-    cleaned = cv2.morphologyEx(inside.astype(np.uint8), cv2.MORPH_OPEN, _SQUARE)
-    contours = cv2.findContours(cleaned, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)[0]
-    if not contours:
-        return mask
-    filled = np.zeros(cleaned.shape, np.uint8)
-    cv2.drawContours(filled, [max(contours, key=cv2.contourArea)], -1, 1, -1)
-    if not 0.6 * mask.sum() <= filled.sum() <= 1.6 * mask.sum():
-        return mask
-    out = np.zeros_like(mask)
-    out[crop] = (filled > 0) & valid
-    return out
-
-
 def _by_ring_test(channels: Channels, least_px: int) -> Water:
-    tested = []
-    for mask in candidates(channels, least_px):
-        probability = water_probability(channels, mask)
-        if probability > 0.02:
-            tested.append(Region(mask, probability))
-    tested.sort(key=lambda region: -region.probability)
-    sure: list[Region] = []
-    doubtful: list[Region] = []
+    tested = [Region(mask, water_probability(channels, mask)) for mask in candidates(channels, least_px)]
+    regions: list[Region] = []
     occupied = np.zeros(channels.valid.shape, bool)
-    for region in tested:
-        if (region.mask & occupied).sum() > 0.2 * region.mask.sum():
-            continue
-        mask = refine_outline(channels, region.mask)
-        occupied |= mask
-        (sure if region.probability >= SURE else doubtful).append(Region(mask, region.probability))
-    notes = (f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides",)
-    return Water(_union(sure, channels.valid.shape), tuple(sure), tuple(doubtful), notes, ("water_from_colour_only",))
+    for region in sorted(tested, key=lambda region: -region.probability):
+        if region.probability > _HOPELESS and (region.mask & occupied).sum() <= 0.2 * region.mask.sum():
+            occupied |= region.mask
+            regions.append(region)
+    sure = [region for region in regions if region.probability >= SURE]
+    note = f"water: {len(sure)} region(s) that are compact, flat and unlike their surroundings on all sides"
+    return Water(_union(sure, channels.valid.shape), sure, regions[len(sure) :], note, ("water_from_colour_only",))
 
 
 def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, least_px: int) -> Water:
@@ -433,22 +392,12 @@ def _by_ndwi(rgb: NDArray[np.uint8], nir: NDArray[np.floating], valid: Mask, lea
             mask = np.asarray(labels == label)
             regions.append(Region(mask, float(np.clip(0.5 + 2.0 * float(np.median(ndwi[mask])), 0.5, 1.0))))
     regions.sort(key=lambda region: (-region.probability, -int(region.mask.sum())))
-    notes = ("water: where NDWI = (green - NIR) / (green + NIR) is above 0 (McFeeters 1996)",)
-    return Water(_union(regions, valid.shape), tuple(regions), (), notes)
+    note = "water: where NDWI = (green - NIR) / (green + NIR) is above 0 (McFeeters 1996)"
+    return Water(_union(regions, valid.shape), regions, [], note)
 
 
-def _union(regions: "tuple[Region, ...] | list[Region]", shape: tuple[int, ...]) -> Mask:
-    mask = np.zeros(shape, bool)
-    for region in regions:
-        mask |= region.mask
-    return mask
-
-
-def _place_mask(box: Box, mask: Mask, shape: tuple[int, ...]) -> Mask:
-    x, y, w, h = box
-    whole = np.zeros(shape, bool)
-    whole[y : y + h, x : x + w] = mask
-    return whole
+def _union(regions: Sequence[Region], shape: tuple[int, ...]) -> Mask:
+    return np.logical_or.reduce([np.zeros(shape, bool), *(region.mask for region in regions)])
 
 
 def enlarge_mask(mask: Mask, size: tuple[int, int]) -> Mask:

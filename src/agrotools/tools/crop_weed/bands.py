@@ -14,15 +14,15 @@ does not depend on the classes.
 """
 
 import itertools
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import SampleFile, ToolError
+from agrotools.text.agronomy import jeffries_matusita
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet, ClassesFrom, Separability
 from agrotools.tools.crop_weed.result import CROP, PLANTS, SOIL, WEED
 from agrotools.tools.pictures import raster_roles
@@ -61,23 +61,6 @@ class _Sample:
     def thinned(self, most: int) -> "_Sample":
         step = max(1, -(-len(self.values) // most))
         return _Sample(self.values[::step], self.blocks[::step])
-
-
-def jm_distance(mean_a: Matrix, cov_a: Matrix, mean_b: Matrix, cov_b: Matrix) -> float:
-    """Return JM = 2 (1 - exp(-B)), 0 to 2, with the Bhattacharyya distance B of two Gaussian classes.
-
-    Args:
-        mean_a, mean_b: (bands,).
-        cov_a, cov_b: (bands, bands), positive definite.
-
-    Raises:
-        numpy.linalg.LinAlgError: a covariance is not positive definite.
-    """
-    pooled = (cov_a + cov_b) / 2
-    apart = mean_a - mean_b
-    halves = [2 * float(np.log(np.diagonal(np.linalg.cholesky(cov))).sum()) for cov in (pooled, cov_a, cov_b)]
-    bhattacharyya = float(apart @ np.linalg.solve(pooled, apart)) / 8 + (halves[0] - (halves[1] + halves[2]) / 2) / 2
-    return -2 * math.expm1(-max(0.0, bhattacharyya)) + 0.0
 
 
 def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) -> float | None:
@@ -281,11 +264,13 @@ def _triplet(
 ) -> BandTriplet:
     index = np.array(chosen)
     square = np.ix_(index, index)
+    parts = {
+        name: (mean[index].tolist(), covariance[square].tolist()) for name, (mean, covariance) in gaussians.items()
+    }
     jm = {
-        f"{a}/{b}": jm_distance(gaussians[a][0][index], gaussians[a][1][square], gaussians[b][0][index],
-                                gaussians[b][1][square])
+        f"{a}/{b}": cast(float, jeffries_matusita(*parts[a], *parts[b]))
         for a, b in itertools.combinations(gaussians, 2)
-    }  # fmt: skip
+    }
     worst = min(jm, key=lambda pair: jm[pair])
     return BandTriplet(
         bands=tuple(names[place] for place in chosen),

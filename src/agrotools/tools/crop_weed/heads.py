@@ -13,7 +13,7 @@ plant grows and depend little on the light. They are computed at half resolution
 """
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -268,12 +268,11 @@ class HeadInfo(FrozenModel):
 
 @dataclass(frozen=True, eq=False)
 class Head:
-    """Loaded head.
+    """Weights of a head.
 
     All arrays are float32. ``mean``, ``scale``: (features,). ``landmarks``: (k, features). ``weights``: (k,).
     """
 
-    info: HeadInfo
     mean: NDArray[np.float32]
     scale: NDArray[np.float32]
     landmarks: NDArray[np.float32]
@@ -288,23 +287,6 @@ class Head:
     def probability(self, similarity: NDArray[np.float32]) -> NDArray[np.float32]:
         """Return the probability of crop of each cell, (n,)."""
         return np.asarray(1 / (1 + np.exp(-(similarity @ self.weights + np.float32(self.bias)))), np.float32)
-
-
-@dataclass(frozen=True, eq=False)
-class CropWeed:
-    """Crop found by a head.
-
-    ``crop``: bool (rows, columns), a part of the vegetation mask. ``familiarity``: similarity of the picture to the
-    training pictures, to be compared with ``head.familiar``.
-    """
-
-    crop: NDArray[np.bool_]
-    head: HeadInfo
-    familiarity: float
-
-    @property
-    def is_familiar(self) -> bool:
-        return self.familiarity >= self.head.familiar
 
 
 def list_heads() -> tuple[list[HeadInfo], list[str]]:
@@ -355,16 +337,21 @@ def load_head(info: HeadInfo) -> Head:
     what, hint = f"the weights of head {info.name}", "train the heads again: agrotools packs train crop-weed --data DIR"
     arrays = checked_arrays(heads_folder() / f"{info.name}.npz", info.weights_sha256, what=what, hint=hint)
     try:
-        mean, scale, landmarks, weights = (
-            np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights")
-        )
-        gamma, bias = float(arrays["gamma"]), float(arrays["bias"])
+        head = head_of(arrays)
     except (ValueError, KeyError, TypeError) as error:
         raise unusable_weights(what, "are damaged", hint) from error
-    fits = landmarks.shape == (len(weights), len(mean)) and mean.shape == scale.shape and gamma > 0
-    if not (fits and (scale > 0).all()):
+    fits = head.landmarks.shape == (len(head.weights), len(head.mean)) and head.mean.shape == head.scale.shape
+    if not (fits and head.gamma > 0 and (head.scale > 0).all()):
         raise unusable_weights(what, "are damaged: its arrays do not fit together", hint)
-    return Head(info, mean, scale, landmarks, weights, gamma, bias)
+    return head
+
+
+def head_of(arrays: Mapping[str, NDArray[Any]]) -> Head:
+    """Return the head of its saved arrays, named as its fields."""
+    mean, scale, landmarks, weights = (
+        np.asarray(arrays[name], np.float32) for name in ("mean", "scale", "landmarks", "weights")
+    )
+    return Head(mean, scale, landmarks, weights, float(arrays["gamma"]), float(arrays["bias"]))
 
 
 def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInfo:
@@ -383,8 +370,10 @@ def save_head(info: HeadInfo, arrays: dict[str, NDArray[np.float32]]) -> HeadInf
     return saved
 
 
-def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head) -> CropWeed:
-    """Separate the crop among the plants in ``mask`` with ``head``.
+def separate_crop(
+    pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head, info: HeadInfo
+) -> tuple[NDArray[np.bool_], bool]:
+    """Return the crop among the plants in ``mask``, and True if the picture resembles the training pictures.
 
     Args:
         pixels: uint8 (rows, columns, 3) in the colours the head was trained on.
@@ -395,10 +384,10 @@ def separate_crop(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], head: Head
     """
     cells = cell_features(pixels, mask)
     if cells.values.shape[1] != len(head.mean):
-        raise ToolError("backend_unavailable", f"head {head.info.name} expects other features")
+        raise ToolError("backend_unavailable", f"head {info.name} expects other features")
     similarity = head.similarity(cells.values)
     smooth = spread_over_plants(cells, head.probability(similarity), (mask.shape[0], mask.shape[1]))
-    return CropWeed(mask & (smooth > head.info.threshold), head.info, familiarity(similarity))
+    return mask & (smooth > info.threshold), familiarity(similarity) >= info.familiar
 
 
 def familiarity(similarity: NDArray[np.float32]) -> float:

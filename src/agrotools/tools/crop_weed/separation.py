@@ -349,15 +349,15 @@ def _by_head(
         like = is_false_colour(photo) == info.false_colour
         if not like and not insist:
             continue
-        separation = separate_crop(photo, _plants_for_heads(photo, plants), head)
-        familiar = like and separation.is_familiar
+        crop, familiar = separate_crop(photo, _plants_for_heads(photo, plants), head, info)
+        familiar = like and familiar
         if not familiar and not insist:
             continue
         notes.append(_head_note(info))
         if not familiar:
             flags.append("out_of_distribution")
             notes.append("this picture is unlike those the head was trained on: do not rely on crop and weeds")
-        return separation.crop & plants.mask
+        return crop & plants.mask
     if insist:
         notes.append("no head can be used on this picture" if heads else "there is no trained head on this machine")
     return None

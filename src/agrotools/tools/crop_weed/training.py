@@ -7,7 +7,6 @@ are written only to the user's cache, because the terms of the training pictures
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import cv2
 import numpy as np
@@ -20,13 +19,13 @@ from agrotools.core.files import fold_of, pairs_by_hash
 from agrotools.tools.crop_weed.heads import (
     FEATURES_VERSION,
     Cells,
-    Head,
     HeadInfo,
     TrainingImage,
     cell_features,
     familiarity,
     file_sha256,
     fingerprint,
+    head_of,
     is_false_colour,
     kernel,
     save_head,
@@ -183,7 +182,7 @@ def _train(name: str, views: Sequence[_Views], licence_note: str) -> HeadInfo:
     pooled: list[float] = []
     for pair in pairs:
         arrays = _fit([view for view in views if view.picture.image.sha256 not in pair])
-        head = _make_head(arrays)
+        head = head_of(arrays)
         for view in views:
             if view.picture.image.sha256 in pair:
                 similarity = head.similarity(view.cells.values)
@@ -239,18 +238,6 @@ def _inverse_root(similarity: NDArray[np.float32]) -> NDArray[np.float32]:
     """Return the symmetric inverse square root; eigenvalues below 1e-6 are raised to it."""
     values, vectors = np.linalg.eigh(similarity.astype(np.float64))
     return ((vectors / np.sqrt(np.maximum(values, 1e-6))) @ vectors.T).astype(np.float32)
-
-
-def _make_head(arrays: Arrays) -> Head:
-    nothing: dict[str, Any] = {
-        "name": "", "features_version": FEATURES_VERSION, "source": "", "licence_note": "", "training": (),
-        "false_colour": False, "threshold": 0.5, "familiar": 0.0, "metrics": {}, "weights_sha256": "",
-    }  # fmt: skip
-    return Head(
-        HeadInfo(**nothing),
-        arrays["mean"], arrays["scale"], arrays["landmarks"], arrays["weights"],
-        float(arrays["gamma"]), float(arrays["bias"]),
-    )  # fmt: skip
 
 
 def _figures(left_out: Sequence[tuple[_Views, NDArray[np.float32]]], threshold: float) -> dict[str, float]:

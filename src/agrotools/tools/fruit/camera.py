@@ -132,8 +132,19 @@ def choose_camera(
             argument="sensor_width_mm" if arguments.sensor_width_mm is None else "focal_mm",
             hint="pass both, or fx_px alone",
         )
+    flags: tuple[str, ...] = ()
+    calibrated = _calibrated_size(arguments)
     if arguments.fx_px is not None:
-        return _from_pixels(arguments, size, name)
+        calibrated = calibrated or size
+        camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
+        camera = camera_at_size(camera, calibrated, size, name)
+        notes = [f"fx = {camera.fx_px:.1f} px{_scaling_note(calibrated, size)}"]
+        if arguments.cx_px is None or arguments.cy_px is None:
+            notes.append("optical axis taken through the middle of the picture")
+        if not 0.2 <= camera.fx_px / max(size) <= 20:
+            flags = ("unusual_focal_length",)
+            notes.append("such a focal length is unusual for a picture of this size: is it that of another size?")
+        return ChosenCamera(camera, tuple(notes), flags)
     if arguments.focal_mm is not None and arguments.sensor_width_mm is not None:
         focal_mm, sensor_mm = arguments.focal_mm, arguments.sensor_width_mm
         focal = focal_mm / sensor_mm * size[0]
@@ -141,14 +152,11 @@ def choose_camera(
         return ChosenCamera(_camera_with_centre(arguments, focal, focal, size), (note + ", which the picture fills",))
     if known is not None and known.intrinsics is not None:
         inner = known.intrinsics
-        camera = Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px)
-        calibrated = _calibrated_size(arguments) or (
-            (known.width_px, known.height_px) if known.width_px and known.height_px else size
-        )
-        scaled = camera_at_size(camera, calibrated, size, name)
-        return ChosenCamera(
-            scaled, (f"intrinsics of the file, fx = {scaled.fx_px:.1f} px{_scaling_note(calibrated, size)}",)
-        )
+        if calibrated is None:
+            calibrated = (known.width_px, known.height_px) if known.width_px and known.height_px else size
+        camera = camera_at_size(Camera(inner.fx_px, inner.fy_px, inner.cx_px, inner.cy_px), calibrated, size, name)
+        note = f"intrinsics of the file, fx = {camera.fx_px:.1f} px{_scaling_note(calibrated, size)}"
+        return ChosenCamera(camera, (note,))
     focal = focal_from_exif(image, size)
     if focal is None:
         raise ToolError(
@@ -162,21 +170,6 @@ def choose_camera(
         (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
         ("estimated_intrinsics",),
     )
-
-
-def _from_pixels(arguments: CameraArguments, size: tuple[int, int], name: str) -> ChosenCamera:
-    assert arguments.fx_px is not None
-    calibrated = _calibrated_size(arguments) or size
-    camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
-    scaled = camera_at_size(camera, calibrated, size, name)
-    notes = [f"fx = {scaled.fx_px:.1f} px{_scaling_note(calibrated, size)}"]
-    if arguments.cx_px is None or arguments.cy_px is None:
-        notes.append("optical axis taken through the middle of the picture")
-    flags = ()
-    if not 0.2 <= scaled.fx_px / max(size) <= 20:
-        flags = ("unusual_focal_length",)
-        notes.append("such a focal length is unusual for a picture of this size: is it that of another size?")
-    return ChosenCamera(scaled, tuple(notes), flags)
 
 
 def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, size: tuple[int, int]) -> Camera:
@@ -318,20 +311,13 @@ def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
 
 
 def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
-    """Read an array of numbers after checking its header."""
-    from numpy.lib import format as npy
-
+    """Read an array of numbers; its header is checked before any value is read."""
     try:
-        with path.open("rb") as file:
-            version = npy.read_magic(file)
-            if version not in ((1, 0), (2, 0)):
-                raise ValueError(f"version {version[0]}.{version[1]} of the format")
-            read_header = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
-            shape, fortran, dtype = read_header(file)
-            begins = file.tell()
-    except (OSError, ValueError, EOFError, SyntaxError, RecursionError, MemoryError) as error:
+        values = np.load(path, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
         raise damaged(name, argument, error) from error
-    if dtype.hasobject or dtype.kind not in "uif" or dtype.itemsize > 8 or dtype.subdtype is not None:
+    shape, dtype = values.shape, values.dtype
+    if dtype.kind not in "uif" or dtype.itemsize > 8:
         raise ToolError(
             "unreadable_file", f"{name} holds {dtype}, not plain numbers", argument=argument, hint=_READABLE
         )
@@ -349,15 +335,6 @@ def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
             argument=argument,
             hint=_READABLE,
         )
-    if sides[0] * sides[1] > MAX_PIXELS:
+    if values.size > MAX_PIXELS:
         raise too_large(sides[1], sides[0], name, argument)
-    count = sides[0] * sides[1]
-    try:
-        with path.open("rb") as file:
-            file.seek(begins)
-            values = np.fromfile(file, dtype, count)
-    except (OSError, ValueError) as error:
-        raise damaged(name, argument, error) from error
-    if values.size < count:
-        raise ToolError("unreadable_file", f"{name} is damaged or cut short", argument=argument)
-    return values.reshape(sides, order="F" if fortran else "C").astype(dtype.newbyteorder("="), copy=False)
+    return np.array(values.reshape(sides), dtype.newbyteorder("="))

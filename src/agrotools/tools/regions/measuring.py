@@ -3,6 +3,7 @@
 Texture is measured by grey-level co-occurrence (Haralick, Shanmugam and Dinstein 1973).
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
+from agrotools.tools.pictures import known_roles
 from agrotools.tools.regions.describe_region import BandValues, DominantColour, HealthHints, RegionShape, TextureValues
 from agrotools.vision import Box, Index, Role
 from agrotools.vision.colours import dominant_colours
@@ -96,14 +98,9 @@ def read_region_picture(
 def _read_raster(
     source: RasterSource, bands: Mapping[str, int | str] | None, region: Box | None, info: SampleFile | None
 ) -> RegionPicture:
-    known = info.bands if info and info.bands and len(info.bands) == source.count else None
-    names = known or source.band_names
-    roles = chosen_roles(bands, names, file=source.name) if bands is not None else roles_by_name(names) or source.roles
-    notes, flags = [*source.sampling.notes], [*source.sampling.flags]
+    roles, names, assumed = known_roles(source, bands, info)
+    notes, flags = [*source.sampling.notes, *assumed], [*source.sampling.flags]
     colours = [n for n in range(1, source.count + 1) if n != source.alpha_band]
-    if not roles and len(colours) == 3 and source.dtype == "uint8":
-        roles = roles_by_name(_CHANNELS)
-        notes.append("bands without names: taken as red, green, blue")
     box, clipped = clipped_region(region, source.width, source.height, source.name)
     window = box if source.width * source.height > _WHOLE_PX else (0, 0, source.width, source.height)
     numbers = list(dict.fromkeys([*roles.values(), *colours[:_MOST_BANDS]]))
@@ -196,77 +193,58 @@ def is_label_file(
 
 
 def class_counts(
-    classes: NDArray[np.int32],
-    inside: NDArray[np.bool_],
-    label_map: Mapping[str, Sequence[int]] | None,
-    names: Mapping[str, str] | None,
+    classes: NDArray[np.int32], inside: NDArray[np.bool_], names: Mapping[int, str]
 ) -> tuple[dict[str, int], tuple[str, ...], tuple[str, ...]]:
-    """Count the pixels of each class where ``inside``, largest first; also return notes and flags.
-
-    Args:
-        label_map: class numbers by name.
-        names: name by class number, as text; used for numbers that are not in ``label_map``.
-
-    Raises:
-        ToolError: ``invalid_argument`` if a number has two names in ``label_map``.
-    """
-    class_names = _names(label_map, names)
-    present, counts = np.unique(classes[inside], return_counts=True)
-    pixel_counts: dict[str, int] = {}
-    unnamed: list[int] = []
-    for number, count in zip(present.tolist(), counts.tolist(), strict=True):
-        if number not in class_names:
-            unnamed.append(number)
-        name = class_names.get(number, f"class {number}")
-        pixel_counts[name] = pixel_counts.get(name, 0) + count
+    """Count the pixels of each class where ``inside``, largest first; also return notes and flags."""
+    present, counts = (part.tolist() for part in np.unique(classes[inside], return_counts=True))
+    pixel_counts: Counter[str] = Counter()
+    for number, count in zip(present, counts, strict=True):
+        pixel_counts[_class_name(number, names)] += count
     ranked = dict(sorted(pixel_counts.items(), key=lambda item: (-item[1], item[0])))
+    unnamed = [str(number) for number in present if number not in names]
     if not unnamed:
         return ranked, (), ()
-    listed = ", ".join(str(number) for number in unnamed[:12]) + (" ..." if len(unnamed) > 12 else "")
+    listed = ", ".join(unnamed[:12]) + (" ..." if len(unnamed) > 12 else "")
     return ranked, (f"what class numbers {listed} mean is not known: give label_map",), ("unnamed_classes",)
 
 
 def class_layers(
-    classes: NDArray[np.int32],
-    inside: NDArray[np.bool_],
-    counts: Mapping[str, int],
-    label_map: Mapping[str, Sequence[int]] | None,
-    names: Mapping[str, str] | None,
+    classes: NDArray[np.int32], inside: NDArray[np.bool_], counts: Mapping[str, int], names: Mapping[int, str]
 ) -> tuple[NDArray[np.uint8], list[Layer]]:
     """Return a picture of the classes, uint8 (rows, columns), and its layers: nine classes, then the rest as one."""
-    class_names = _names(label_map, names)
     total = sum(counts.values())
-    numbers = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
+    places = {name: place for place, name in enumerate(list(counts)[: len(_COLOURS) - 1], start=1)}
     layer_values = np.zeros(classes.shape, np.uint8)
     for number in np.unique(classes[inside]).tolist():
-        name = class_names.get(number, f"class {number}")
-        layer_values[inside & (classes == number)] = numbers.get(name, len(_COLOURS))
+        layer_values[inside & (classes == number)] = places.get(_class_name(number, names), len(_COLOURS))
     layers = [
         Layer(place, _COLOURS[place - 1], f"{name} {100 * counts[name] / total:.2f} %")
-        for name, place in numbers.items()
+        for name, place in places.items()
     ]
-    rest = total - sum(counts[name] for name in numbers)
+    rest = total - sum(counts[name] for name in places)
     if rest:
         layers.append(Layer(len(_COLOURS), _COLOURS[-1], f"other classes {100 * rest / total:.2f} %"))
     return layer_values, layers
 
 
-def _names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
-    class_names: dict[int, str] = {}
-    for number, name in (names or {}).items():
-        if number.strip().lstrip("-").isdigit():
-            class_names[int(number)] = name
-    mapped_names: dict[int, str] = {}
+def _class_name(number: int, names: Mapping[int, str]) -> str:
+    return names.get(number, f"class {number}")
+
+
+def class_names(label_map: Mapping[str, Sequence[int]] | None, names: Mapping[str, str] | None) -> dict[int, str]:
+    """Return the name of each class number: of ``label_map`` (numbers by name), else of ``names`` (name by number).
+
+    Raises:
+        ToolError: ``invalid_argument`` if a number has two names in ``label_map``.
+    """
+    by_number = {int(number): name for number, name in (names or {}).items() if number.strip().lstrip("-").isdigit()}
+    mapped: dict[int, str] = {}
     for name, numbers in (label_map or {}).items():
         for number in numbers:
-            if mapped_names.setdefault(number, name) != name:
-                raise ToolError(
-                    "invalid_argument",
-                    f"label_map: {number} stands for {mapped_names[number]} and for {name}",
-                    argument="label_map",
-                )
-    class_names |= mapped_names
-    return class_names
+            if mapped.setdefault(number, name) != name:
+                message = f"label_map: {number} stands for {mapped[number]} and for {name}"
+                raise ToolError("invalid_argument", message, argument="label_map")
+    return by_number | mapped
 
 
 def plants_of(picture: RegionPicture) -> Vegetation | None:

@@ -9,13 +9,14 @@ from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
 from agrotools.tools.learned import describe_learned
-from agrotools.tools.pictures import choose_scale, read_mask_pixels
+from agrotools.tools.pictures import Scale, choose_scale, read_mask_pixels
 from agrotools.tools.regions.describe_region import Attribute, RegionDescription, RegionShape
 from agrotools.tools.regions.measuring import (
     RegionPicture,
     band_values,
     class_counts,
     class_layers,
+    class_names,
     colours_of,
     health_of,
     is_label_file,
@@ -37,15 +38,22 @@ from agrotools.vision.vegetation import Vegetation
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import TextAnswer
 
-_OF_PICTURES = (
-    "mean_rgb mean_lab dominant_colours vegetation_pct vegetation_index exg ndvi texture health bands".split()
-)
-"""Fields that do not apply to label rasters."""
 _PLANTS = 1
 _DIMMED = 0.35
 _SOME_GREEN_PCT = 5.0
 _MOST_SAMPLES = 250_000
 """Number of pixels sampled for colours in Lab in larger regions; the mean in RGB uses all pixels."""
+
+Mask = NDArray[np.bool_]
+
+
+@dataclass
+class _Measured:
+    """Fields of a description that a file has, with notes and flags; the others are null."""
+
+    values: dict[str, Any]
+    notes: list[str]
+    flags: list[str]
 
 
 def describe(
@@ -59,59 +67,49 @@ def describe(
     gsd_m: float | None,
 ) -> RegionDescription:
     """Describe a region; the arguments are those of the tool."""
+    info, name = file_info(image), shown_name(image)
+    question = (question or "").strip() or None
     answer: TextAnswer | None = None
-    if evidence := is_label_file(image, file_info(image), label_map):
-        seen = _describe_labels(image, region, mask, attributes, label_map, gsd_m)
+    if evidence := is_label_file(image, info, label_map):
+        measured = _measure_labels(image, region, mask, attributes, label_map, gsd_m)
         if evidence == "guessed":
-            seen.flags.append("taken_as_labels")
-            seen.notes.append("few small values in a palette or grey PNG: taken as class numbers")
+            measured.flags.append("taken_as_labels")
+            measured.notes.append("few small values in a palette or grey PNG: taken as class numbers")
     else:
+        picture = read_region_picture(image, bands, region, info)
+        marked = None
+        if mask is not None:
+            left, top = picture.origin
+            height, width = picture.valid.shape
+            size = (picture.size[1], picture.size[0])
+            marked = read_mask_pixels(mask, size, name, argument="mask", called="a mask")
+            marked = marked[top : top + height, left : left + width]
         if (backend := backend_in_use()) and backend != "offline":
-            answer = _describe_by_model(backend, image, region, mask, bands, question)
-        seen = _describe_picture(image, region, mask, attributes, bands, gsd_m)
+            answer = _describe_by_model(backend, picture, marked, question)
+        measured = _measure_picture(picture, marked, attributes, gsd_m)
     if answer is not None:
-        seen.notes += answer.notes
-        seen.flags += answer.flags
-    elif question is not None and question.strip():
-        seen.flags.append("question_not_answered")
-        seen.notes.append("offline only numbers are given: the question was not answered beyond them")
-    description = seen.description.model_copy(
-        update={
+        measured.notes += answer.notes
+        measured.flags += answer.flags
+    elif question is not None:
+        measured.flags.append("question_not_answered")
+        measured.notes.append("offline only numbers are given: the question was not answered beyond them")
+    nothing: dict[str, Any] = dict.fromkeys(RegionDescription.model_fields)
+    description = RegionDescription(
+        **nothing
+        | measured.values
+        | {
+            "summary": "",
             "description": answer.text if answer else None,
-            "notes": tuple(seen.notes),
-            "flags": tuple(dict.fromkeys(seen.flags)),
+            "notes": tuple(measured.notes),
+            "flags": tuple(dict.fromkeys(measured.flags)),
         }
     )
-    return description.model_copy(update={"summary": summary_of(description, shown_name(image))})
+    return description.model_copy(update={"summary": summary_of(description, name)})
 
 
-@dataclass
-class _Description:
-    description: RegionDescription
-    notes: list[str]
-    flags: list[str]
-
-
-def _describe_by_model(
-    backend: str,
-    image: Path,
-    region: Box | None,
-    mask: Path | None,
-    bands: dict[str, int | str] | None,
-    question: str | None,
-) -> "TextAnswer":
+def _describe_by_model(backend: str, picture: RegionPicture, marked: Mask | None, question: str | None) -> "TextAnswer":
     """Describe the region with a model; pixels outside a mask are dimmed."""
-    picture = read_region_picture(image, bands, region, file_info(image))
-    pixels = picture.pixels
-    if mask is not None:
-        mask_pixels = read_mask_pixels(
-            mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
-        )
-        left, top = picture.origin
-        pixels = pixels.copy()
-        outside = ~mask_pixels[top : top + pixels.shape[0], left : left + pixels.shape[1]]
-        pixels[outside] = (pixels[outside] * _DIMMED).astype(np.uint8)
-    question = question.strip() or None if question else None
+    pixels = picture.pixels if marked is None else _dim(picture.pixels, ~marked)
     if backend == VLM:
         from agrotools.tools.services.vision import describe as describe_by_vlm
 
@@ -119,29 +117,14 @@ def _describe_by_model(
     return describe_learned(backend, pixels, picture.box, question)
 
 
-def _describe_picture(
-    image: Path,
-    region: Box | None,
-    mask: Path | None,
-    attributes: frozenset[Attribute],
-    bands: dict[str, int | str] | None,
-    gsd_m: float | None,
-) -> _Description:
-    info = file_info(image)
-    picture = read_region_picture(image, bands, region, info)
+def _measure_picture(
+    picture: RegionPicture, marked: Mask | None, attributes: frozenset[Attribute], gsd_m: float | None
+) -> _Measured:
     notes, flags = [*picture.notes], [*picture.flags]
-    mask_pixels = (
-        None
-        if mask is None
-        else read_mask_pixels(
-            mask, (picture.size[1], picture.size[0]), shown_name(image), argument="mask", called="a mask"
-        )
-    )
     inside = picture.valid & _mask_in_box(picture.valid.shape, picture.box)
-    if mask_pixels is not None:
-        left, top = picture.origin
-        inside &= mask_pixels[top : top + inside.shape[0], left : left + inside.shape[1]]
-    count = _count_pixels(inside, "mask" if mask is not None else "region")
+    if marked is not None:
+        inside &= marked
+    count = _count_pixels(inside, "region" if marked is None else "mask")
     scale = choose_scale(gsd_m, picture.gsd_m)
     plants = plants_of(picture) if "cover" in attributes else None
     if "cover" in attributes and plants is None:
@@ -151,46 +134,42 @@ def _describe_picture(
     pixels, part = picture.pixels[y0:y1, x0:x1], inside[y0:y1, x0:x1]
     samples = pixels[part]
     lab = lab_of_list(samples[:: -(-count // _MOST_SAMPLES)]) if picture.natural else None
-    with_colour_names = picture.natural and "colour" in attributes
-    description = RegionDescription(
-        area_px=count,
-        image_pct=100 * count / (picture.size[0] * picture.size[1]),
-        area_m2=None if scale.gsd_m is None else count * scale.gsd_m**2,
-        mean_rgb=_triple(samples.sum(axis=0, dtype=np.int64) / count) if with_colour_names else None,
-        mean_lab=_triple(lab.mean(axis=0, dtype=np.float64)) if lab is not None and with_colour_names else None,
-        dominant_colours=colours_of(samples) if with_colour_names else None,
-        vegetation_pct=covered,
-        vegetation_index=None if plants is None or covered is None else plants.index,
-        exg=mean_index("exg", picture, inside) if "cover" in attributes else None,
-        ndvi=mean_index("ndvi", picture, inside) if "cover" in attributes else None,
-        texture=texture_of(pixels, part) if "texture" in attributes else None,
-        shape=_shape(inside, picture.origin) if mask_pixels is not None and "shape" in attributes else None,
-        health=health_of(lab) if lab is not None and "health" in attributes else None,
-        class_pcts=None,
-        class_px=None,
-        bands=band_values(picture, inside) or None,
-        summary="",
-        overlay=_picture_overlay(picture, inside, None if covered is None else plants, scale.gsd_m),
-    )
+    values: dict[str, Any] = {
+        **_size(count, picture.size[0] * picture.size[1], scale.gsd_m),
+        "vegetation_pct": covered,
+        "bands": band_values(picture, inside) or None,
+        "overlay": _picture_overlay(picture, inside, None if covered is None else plants, scale.gsd_m),
+    }
+    if plants is not None and covered is not None:
+        values["vegetation_index"] = plants.index
+    if lab is not None and "colour" in attributes:
+        values["mean_rgb"] = tuple((samples.sum(axis=0, dtype=np.int64) / count).tolist())
+        values["mean_lab"] = tuple(lab.mean(axis=0, dtype=np.float64).tolist())
+        values["dominant_colours"] = colours_of(samples)
+    if "cover" in attributes:
+        values |= {"exg": mean_index("exg", picture, inside), "ndvi": mean_index("ndvi", picture, inside)}
+    if marked is not None and "shape" in attributes:
+        values["shape"] = _shape(inside, picture.origin)
     if "landcover" in attributes:
         notes.append("class_pcts: only a label raster has classes")
-    if not picture.natural and description.texture is not None:
-        notes.append("texture: of the values stretched between their 1st and 99th percentile")
-    if description.health is not None:
+    if "texture" in attributes and (texture := texture_of(pixels, part)) is not None:
+        values["texture"] = texture
+        if not picture.natural:
+            notes.append("texture: of the values stretched between their 1st and 99th percentile")
+    if lab is not None and "health" in attributes:
+        values["health"] = health_of(lab)
         notes.append("health: shares of colours, no diagnosis; soil and dry leaves are brown alike")
-    return _Description(
-        description, [*notes, *scale.notes], [*flags, *scale.flags, *(() if scale.gsd_m else ("no_scale",))]
-    )
+    return _Measured(values, [*notes, *scale.notes], [*flags, *_scale_flags(scale)])
 
 
-def _describe_labels(
+def _measure_labels(
     image: Path,
     region: Box | None,
     mask: Path | None,
     attributes: frozenset[Attribute],
     label_map: dict[str, list[int]] | None,
     gsd_m: float | None,
-) -> _Description:
+) -> _Measured:
     info, name = file_info(image), shown_name(image)
     labels = read_labels(image, argument="image", shown_as=name)
     height, width = labels.classes.shape
@@ -201,40 +180,47 @@ def _describe_labels(
     if mask is not None:
         inside &= read_mask_pixels(mask, (height, width), name, argument="mask", called="a mask")
     count = _count_pixels(inside, "mask" if mask is not None else "region")
-    class_pixels, notes, flags = class_counts(labels.classes, inside, label_map, info.classes if info else None)
+    names = class_names(label_map, info.classes if info else None)
+    class_pixels, notes, flags = class_counts(labels.classes, inside, names)
     scale = choose_scale(gsd_m, info.gsd_m if info else None)
-    layer_values, layers = class_layers(labels.classes, inside, class_pixels, label_map, info.classes if info else None)
-    title = f"{len(class_pixels)} classes in {count} px"
-    grey = np.full((height, width, 3), 235, np.uint8)
     overlay = draw_overlay(
-        grey, layer_values, layers, region=None if box == (0, 0, width, height) else box, gsd_m=scale.gsd_m, title=title
+        np.full((height, width, 3), 235, np.uint8),
+        *class_layers(labels.classes, inside, class_pixels, names),
+        region=None if box == (0, 0, width, height) else box,
+        gsd_m=scale.gsd_m,
+        title=f"{len(class_pixels)} classes in {count} px",
     )
-    nothing: dict[str, Any] = dict.fromkeys(_OF_PICTURES)
-    description = RegionDescription(
-        **nothing,
-        area_px=count,
-        image_pct=100 * count / (width * height),
-        area_m2=None if scale.gsd_m is None else count * scale.gsd_m**2,
-        shape=_shape(inside, (0, 0)) if mask is not None and "shape" in attributes else None,
-        class_pcts={label: 100 * pixels / count for label, pixels in class_pixels.items()},
-        class_px=class_pixels,
-        summary="",
-        overlay=save_artifact("region_overlay.jpg", "overlay", overlay),
-    )
-    return _Description(
-        description,
-        [*labels.notes, "classes counted: exact; a label raster has no colours or texture", *notes, *scale.notes],
-        [*flags, *clipped, *scale.flags, *(() if scale.gsd_m else ("no_scale",))],
-    )
+    values = {
+        **_size(count, width * height, scale.gsd_m),
+        "shape": _shape(inside, (0, 0)) if mask is not None and "shape" in attributes else None,
+        "class_pcts": {label: 100 * pixels / count for label, pixels in class_pixels.items()},
+        "class_px": class_pixels,
+        "overlay": save_artifact("region_overlay.jpg", "overlay", overlay),
+    }
+    exact = "classes counted: exact; a label raster has no colours or texture"
+    return _Measured(values, [*labels.notes, exact, *notes, *scale.notes], [*flags, *clipped, *_scale_flags(scale)])
+
+
+def _size(count: int, whole_px: int, gsd_m: float | None) -> dict[str, Any]:
+    return {
+        "area_px": count,
+        "image_pct": 100 * count / whole_px,
+        "area_m2": None if gsd_m is None else count * gsd_m**2,
+    }
+
+
+def _scale_flags(scale: Scale) -> tuple[str, ...]:
+    return scale.flags if scale.gsd_m else (*scale.flags, "no_scale")
+
+
+def _dim(pixels: NDArray[np.uint8], outside: Mask) -> NDArray[np.uint8]:
+    dimmed = pixels.copy()
+    dimmed[outside] = (dimmed[outside] * _DIMMED).astype(np.uint8)
+    return dimmed
 
 
 def _cover(
-    picture: "RegionPicture",
-    plants: "Vegetation",
-    inside: NDArray[np.bool_],
-    count: int,
-    flags: list[str],
-    notes: list[str],
+    picture: RegionPicture, plants: Vegetation, inside: Mask, count: int, flags: list[str], notes: list[str]
 ) -> float | None:
     """Return the share of plants in the region, percent, or None if plants cannot be segmented but green is present."""
     flags += plants.flags
@@ -248,13 +234,13 @@ def _cover(
     return 100 * float(np.count_nonzero(plants.mask & inside)) / count
 
 
-def _mask_in_box(shape: tuple[int, ...], box: Box) -> NDArray[np.bool_]:
+def _mask_in_box(shape: tuple[int, ...], box: Box) -> Mask:
     inside = np.zeros(shape[:2], np.bool_)
     inside[box[1] : box[3], box[0] : box[2]] = True
     return inside
 
 
-def _count_pixels(inside: NDArray[np.bool_], argument: str) -> int:
+def _count_pixels(inside: Mask, argument: str) -> int:
     count = int(np.count_nonzero(inside))
     if not count:
         raise ToolError(
@@ -263,18 +249,15 @@ def _count_pixels(inside: NDArray[np.bool_], argument: str) -> int:
     return count
 
 
-def _shape(inside: NDArray[np.bool_], origin: tuple[int, int]) -> "RegionShape":
+def _shape(inside: Mask, origin: tuple[int, int]) -> RegionShape:
     shape = shape_of(inside)
     x0, y0, x1, y1 = shape.box
     left, top = origin
     return shape.model_copy(update={"box": (x0 + left, y0 + top, x1 + left, y1 + top)})
 
 
-def _picture_overlay(
-    picture: "RegionPicture", inside: NDArray[np.bool_], plants: "Vegetation | None", gsd_m: float | None
-) -> Artifact:
-    canvas = picture.pixels.copy()
-    canvas[~inside] = (canvas[~inside] * _DIMMED).astype(np.uint8)
+def _picture_overlay(picture: RegionPicture, inside: Mask, plants: Vegetation | None, gsd_m: float | None) -> Artifact:
+    canvas = _dim(picture.pixels, ~inside)
     classes = np.zeros(inside.shape, np.uint8)
     layers: list[Layer] = []
     if plants is not None:
@@ -284,10 +267,6 @@ def _picture_overlay(
     title = f"region of {np.count_nonzero(inside)} px" + ("" if inside.all() else "; what is dark does not count")
     overlay = draw_overlay(canvas, classes, layers, gsd_m=gsd_m, title=title)
     return save_artifact("region_overlay.jpg", "overlay", overlay)
-
-
-def _triple(values: NDArray[np.floating]) -> tuple[float, float, float]:
-    return float(values[0]), float(values[1]), float(values[2])
 
 
 def summary_of(description: RegionDescription, name: str) -> str:

@@ -1,0 +1,103 @@
+"""Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
+
+python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
+python tests/environments.py extras learned servers
+
+``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
+for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
+particular for the test command, which skips what needs them.
+
+=========  ===========================================================================================================
+extras     all extras without torch, and the packages whose scores ours are compared with
+learned    torch, transformers, diffusers...: nets run, trained and exported (about 7 GB)
+servers    llama.cpp's server and a litellm proxy
+=========  ===========================================================================================================
+
+Each environment is a folder below ``.versions``, which stays for the next time; uv, which finds the lowest versions in
+seconds and pip in no sensible time, gets one, too.
+"""
+
+import os
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+FOLDER = ROOT / ".versions"
+OLDEST = "3.11"
+
+
+@dataclass(frozen=True)
+class Environment:
+    """A Python, what is installed besides the package with its extra ``test``, and what pytest is given."""
+
+    python: str = OLDEST
+    install: Sequence[str] = ("--upgrade",)
+    pytest: Sequence[str] = ("-n", "2", "-m", "unit")
+
+
+ENVIRONMENTS = {
+    **{version: Environment(version) for version in ("3.11", "3.12", "3.13")},
+    "lowest": Environment(install=["--resolution", "lowest-direct"]),
+    "extras": Environment(
+        install=[".[docs,zh,bleu,ocr]", "rouge", "rouge-score"],
+        pytest=[
+            "tests/benchmarks",
+            "tests/cli/test_snapshots.py",
+            "tests/docs/test_site.py",
+            "tests/golden",
+            "tests/tools/general/test_read_text.py",
+        ],
+    ),
+    "learned": Environment(
+        install=[".[learned,embed,bertscore]", "sentence-transformers", "--group", "train-nets"],
+        pytest=["tests/knowledge", "tests/scoring/test_embedders.py", "tests/training", "tests/vision"],
+    ),
+    "servers": Environment(pytest=["tests/performance/test_foreign_servers.py"]),
+}
+
+
+def main() -> int:
+    names, pytest = sys.argv[1:], []
+    if "--" in names:
+        at = names.index("--")
+        names, pytest = names[:at], names[at + 1 :]
+    if not names or not ENVIRONMENTS.keys() >= set(names):
+        print(__doc__, file=sys.stderr)
+        return 2
+    failed = [name for name in names if not run_tests(name, pytest)]
+    print(f"failed: {', '.join(failed)}" if failed else "everything passed")
+    return bool(failed)
+
+
+def run_tests(name: str, arguments: Sequence[str]) -> bool:
+    """Install the package in an environment and run its tests, or pytest with ``arguments``; False if this fails."""
+    print(f"== {name}", flush=True)
+    environment, uv, folder = ENVIRONMENTS[name], installed_uv(), FOLDER / name
+    python = folder / "bin" / "python"
+    variables = dict(os.environ)
+    steps = [] if python.exists() else [[uv, "venv", "--python", environment.python, folder]]
+    install = [uv, "pip", "install", "--quiet", "--python", python, "--editable", ".[test]"]
+    steps.append([*install, *environment.install])
+    if name == "servers":
+        servers = FOLDER / "foreign-servers"
+        variables["AGROTOOLS_TEST_SERVERS"] = str(servers)
+        if not servers.exists():
+            steps.append([python, "performance/foreign_servers.py", "--servers", servers, "--setup"])
+    steps.append([python, "-m", "pytest", "-q", "-rs", *(arguments or environment.pytest)])
+    return all(subprocess.run(step, cwd=ROOT, env=variables, check=False).returncode == 0 for step in steps)
+
+
+def installed_uv() -> Path:
+    """The uv of ``.versions``, installed if need be."""
+    folder = FOLDER / "uv"
+    if not (folder / "bin" / "uv").exists():
+        subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+        subprocess.run([folder / "bin" / "python", "-m", "pip", "install", "--quiet", "uv"], check=True)
+    return folder / "bin" / "uv"
+
+
+if __name__ == "__main__":
+    sys.exit(main())
