@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.kb import app
-from agrotools.core import ToolError, UsageError
+from agrotools.core import UsageError
 
 RUN = CliRunner()
 ENTRY = """
@@ -56,13 +56,6 @@ def test_search_that_finds_nothing_says_so():
 @pytest.mark.parametrize("arguments", [["x"], ["rust", "--topic", "colour"], ["rust", "--top-k", "9"]])
 def test_bad_search_is_a_usage_error(arguments):
     assert isinstance(RUN.invoke(app, ["search", *arguments]).exception, UsageError)
-
-
-def test_embeddings_that_are_not_installed(monkeypatch):
-    monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
-    error = RUN.invoke(app, ["search", "rust of beans", "--embed"]).exception
-    assert isinstance(error, ToolError)
-    assert error.kind == "backend_unavailable"
 
 
 def test_show():

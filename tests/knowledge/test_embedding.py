@@ -1,4 +1,4 @@
-"""The encoder of the back-end embed: a tiny model with random weights, made here, and files that are none."""
+"""The encoder of sentence embeddings: a tiny model with random weights, made here, and files that are none."""
 
 import json
 from pathlib import Path
@@ -7,9 +7,7 @@ import numpy as np
 import pytest
 
 from agrotools.core import ToolError
-from agrotools.knowledge import embedding
-from agrotools.knowledge.embedding import Encoder, meaning_scores, model_folder, read_safetensors
-from agrotools.knowledge.retrieval import KnowledgeIndex
+from agrotools.knowledge.embedding import Encoder, model_folder, read_safetensors
 
 WIDTH, HEADS, INNER, LAYERS = 8, 2, 16, 2
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "rust", "of", "apple", "scab", "un", "##able", "##s", ",", "leaf"]
@@ -140,22 +138,6 @@ def test_tensors_read_back_as_they_were_written(tmp_path):
     values = np.arange(6, dtype=np.float32).reshape(2, 3)
     save_safetensors(tmp_path / "a.safetensors", {"x": values})
     np.testing.assert_array_equal(read_safetensors(tmp_path / "a.safetensors")["x"], values)
-
-
-def test_scores_of_a_base_are_kept_for_the_next_process(folder, tmp_path, monkeypatch):
-    from test_retrieval import ENTRIES
-
-    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(embedding, "model_folder", lambda: folder)
-    embedding._vectors_of_digest.clear()
-    index = KnowledgeIndex(ENTRIES)
-    once = meaning_scores(index, "apple scab")
-    assert once.shape == (len(ENTRIES),)
-    assert len(list((tmp_path / "cache" / "knowledge").glob("*.npy"))) == 1
-    embedding._vectors_of_digest.clear()
-    np.testing.assert_array_equal(meaning_scores(index, "apple scab"), once)
-    embedding._vectors_of_digest.clear()
-    embedding._encoder.cache_clear()
 
 
 def test_the_published_cosine_of_the_real_weights():

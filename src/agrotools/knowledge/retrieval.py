@@ -1,10 +1,10 @@
 """Retrieval from the knowledge base: entries and passages that answer a question, or none.
 
-Three rankings of the entries (names by letters, names by character n-grams, passages by BM25; with the back-end
-``embed`` a fourth, by sentence embeddings) are fused by reciprocal ranks (Cormack, Clarke and Buettcher 2009).
-Acceptance of the best entry is decided separately, by the share of the question's words that it accounts for: there is
-always a nearest article, and a wrong article is worse than none. Pests, diseases and weeds that are described but not
-named are found by their appearance (:mod:`agrotools.knowledge.text_index`).
+Three rankings of the entries (names by letters, names by character n-grams, passages by BM25) are fused by reciprocal
+ranks (Cormack, Clarke and Buettcher 2009). Acceptance of the best entry is decided separately, by the share of the
+question's words that it accounts for: there is always a nearest article, and a wrong article is worse than none. Pests,
+diseases and weeds that are described but not named are found by their appearance
+(:mod:`agrotools.knowledge.text_index`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -114,7 +114,6 @@ class KnowledgeIndex:
         crop: str | None = None,
         kb_id: str | None = None,
         top_k: int = 3,
-        meaning: NDArray[np.float64] | None = None,
     ) -> list[Hit]:
         """Return the passages that answer the question, best first; empty if the base does not have the answer.
 
@@ -124,12 +123,11 @@ class KnowledgeIndex:
             crop: only entries on this crop (by any of its names).
             kb_id: only passages of this entry; then the result is never empty.
             top_k: maximum number of passages.
-            meaning: (entries,) similarity in meaning, from the back-end ``embed``.
         """
         if kb_id is not None:
             return self._passages([self._number[kb_id]], [1.0], query, topic, top_k)
         allowed = self._allowed(kind, crop)
-        accepted = [item for item in self.evidence(query, allowed, meaning) if item.accepted]
+        accepted = [item for item in self.evidence(query, allowed) if item.accepted]
         if not accepted:
             return []
         best = accepted[0]
@@ -155,7 +153,6 @@ class KnowledgeIndex:
         self,
         query: str,
         allowed: NDArray[np.bool_] | None = None,
-        meaning: NDArray[np.float64] | None = None,
     ) -> list[Evidence]:
         """Return the evidence for candidate entries, best first, accepted or not."""
         if allowed is None:
@@ -173,7 +170,7 @@ class KnowledgeIndex:
         name_scores = np.zeros(len(self.entries))
         for number, ways in matches.items():
             name_scores[number] = max(way.similarity * (way.end - way.start) for way in ways)
-        rankings = [name_scores, self.names.gram_scores(query), text_scores, *([] if meaning is None else [meaning])]
+        rankings = [name_scores, self.names.gram_scores(query), text_scores]
         fused = np.zeros(len(self.entries))
         for values in rankings:
             fused += _reciprocal_ranks(np.where(allowed, values, 0.0))

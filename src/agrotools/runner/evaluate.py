@@ -13,13 +13,11 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-import orjson
-
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import BudgetReached, Mode, Record, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
 from agrotools.models import Model, ModelSettings, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -298,8 +296,8 @@ def describe_run(
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
     specs = tool_specs(benchmark.toolset, settings.recorded)
-    toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
-    has_model = source.model is not None
+    toolset = {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
+    has_model, protocol = source.model is not None, run_protocol(settings.protocol)
     return Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -320,7 +318,7 @@ def describe_run(
         max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
-        toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        toolset_hash=sha256_of_json(toolset),
         tool_data={
             name: _content_hash(files)
             for name in benchmark.toolset
@@ -328,7 +326,7 @@ def describe_run(
         },
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=_prompt_hash(settings.protocol, benchmark) if has_model else "",
+        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
@@ -336,11 +334,6 @@ def describe_run(
         sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
         planned=plan.sizes(),
     )
-
-
-def _prompt_hash(name: str, benchmark: Benchmark) -> str:
-    protocol = run_protocol(name)
-    return prompt_hash(protocol.templates, protocol.prompts(benchmark))
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:
@@ -352,7 +345,3 @@ def _content_hash(files: Iterable[Path]) -> str:
     for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
     return digest.hexdigest()
-
-
-def _hash(spec: ToolSpec) -> str:
-    return hashlib.sha256(orjson.dumps(spec.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()

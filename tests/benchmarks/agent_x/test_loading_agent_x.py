@@ -253,7 +253,7 @@ def test_any_input_is_told_apart_or_not_at_all(given_text: str, tool: str) -> No
         (entry(reasoning_steps=[{"tool": "Teleport"}]), "there is no tool 'Teleport'"),
         (entry(final_answer=None), "no final answer"),
         (entry(final_answer={"value": "", "justification": "x"}), "no final answer"),
-        (entry(reasoning_steps=[], tool_metadata={}), "describes no tool"),
+        (entry(reasoning_steps=[], tool_metadata={}), "lists no tools"),
     ],
 )
 def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, content: Any, message: str) -> None:
@@ -307,7 +307,7 @@ def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
     root = written(tmp_path, {"0": [entry(reasoning_steps=steps)]})
     benchmark = load_benchmark("agent-x", root)
     notes = str(benchmark.header.metadata["notes"])
-    for said in ("without a tool", "no objects", "told apart", "does not describe"):
+    for said in ("without a tool", "no objects", "told apart", "does not list"):
         assert said in notes
     assert benchmark.samples[0].toolset == ("ObjectCounter", "Calculator")
 

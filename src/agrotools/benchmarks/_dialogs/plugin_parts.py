@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
-from typing import Annotated, ClassVar, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 
 from pydantic import Field
 
@@ -51,6 +51,17 @@ LAGENT = {
 def tools_in(module: str, names: Iterable[str]) -> dict[str, str]:
     """Return the targets of the named tools in a module."""
     return {name: f"{module}:{name}" for name in names}
+
+
+def files_of(module: str, name: str, **others: str) -> dict[str, Any]:
+    """Return the fields of a plug-in that concern its files.
+
+    ``name``: :class:`~agrotools.benchmarks._dialogs.loading.PublishedBenchmark` in ``module``; ``others``: functions of
+    the module in place of its methods.
+    """
+    methods = {"load": "load", "check": "check", "find": "layout.find", "file_roots": "layout.roots"}
+    targets = {field: f"{name}.{method}" for field, method in methods.items()} | others
+    return {"takes_options": True, **{field: deferred(f"{module}:{each}") for field, each in targets.items()}}
 
 
 class TableLayout(NamedTuple):

@@ -1,6 +1,6 @@
 """Tables of runs in the metrics of their benchmark's paper: published and corrected values, and printed rows."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -142,11 +142,17 @@ def _printed(family: str, mode: Mode, table: str, summaries: Sequence[Summary]) 
     """Return the printed rows of the evaluated models and of the two best other models by answer accuracy (or
     SummAcc)."""
     rows = [row for row in published_rows(family) if row.table == table and row.setting == mode]
-    printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
-    last = [row for row in rows if row.metric == f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}"]
-    best = sorted(last, key=lambda row: row.number, reverse=True)[:2]
-    chosen = printed_models | {row.model for row in best}
-    return [row for row in rows if row.model in chosen]
+    return rows_beside(rows, summaries, (f"{family}.{'ans_acc' if mode == 'end-to-end' else 'summ_acc'}",))
+
+
+def rows_beside(
+    rows: Sequence[PublishedRow], summaries: Sequence[Summary], metrics: Collection[str]
+) -> list[PublishedRow]:
+    """Return the rows of the evaluated models and of the two best other models by ``metrics``."""
+    models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
+    ranked = sorted((row for row in rows if row.metric in metrics), key=lambda row: row.number, reverse=True)
+    models |= {row.model for row in ranked[:2]}
+    return [row for row in rows if row.model in models]
 
 
 def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> "Text":

@@ -8,31 +8,26 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import Field, JsonValue, ValidationError
+from pydantic import Field, JsonValue
 
-from agrotools.benchmarks._dialogs.entries import ANSWER_TYPES, AnswerKind, text_of
+from agrotools.benchmarks._dialogs.entries import Gold, offered_tools, sample_of, text_of
 from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, entries_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
     Findings,
     Layout,
+    PublishedBenchmark,
     PublishedSettings,
     ReadSet,
-    benchmark_of,
     error_text,
-    file_check,
-    first_reason,
     is_too_deep,
     quote,
     samples_of,
-    shorten,
 )
 from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x import plugin
 from agrotools.benchmarks.agent_x.frames import PLACE, Choice, frames_folder, frames_of
-from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import (
     Arguments,
     BenchmarkError,
@@ -43,20 +38,18 @@ from agrotools.core import (
     ReferenceTrajectory,
     Sample,
     SampleFile,
-    Slot,
 )
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.formats.benchmark import SourceNote
 from agrotools.text.loose_json import is_list, is_object, is_text
-from agrotools.tools import TOOLS
 
-AGENT_X = SourceNote(
+_SOURCE = SourceNote(
     name="Agent-X",
     licence="none published with its files (its paper says Apache License)",
     url="https://github.com/mbzuai-oryx/Agent-X",
     citation="Ashraf et al. 2025, Agent-X: Evaluating Deep Multimodal Reasoning (arXiv 2505.24876)",
 )
-AGENT_X_LAYOUT = Layout(
+_LAYOUT = Layout(
     name="agent-x",
     files=("data.json", "dataset.json"),
     folders=("AgentX", "Agent-X", "agent-x", "agentx", "data/AgentX", "Agent-X/AgentX"),
@@ -74,20 +67,7 @@ class AgentXSettings(PublishedSettings):
     """Choice of frames: spread over the video, or its first ones as in the published run of GPT-4o."""
 
 
-def load_agent_x(loading: Loading) -> Benchmark:
-    """Load Agent-X from ``loading.data_root``.
-
-    Raises:
-        UsageError: no folder was given, or an option is unknown.
-        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
-    """
-    settings = settings_of(AgentXSettings, "agent-x", loading.options)
-    frames = FrameSettings(settings.frames, settings.frame_choice)
-    read = read_agent_x(AGENT_X_LAYOUT.find(loading.data_root), frames, loading.progress)
-    description = "questions on images and videos, with tools"
-    return benchmark_of("agent-x", description, AGENT_X, plugin.PAPER_RUN, tuple(plugin.TOOLS), read, settings)
-
-
+_DEFAULTS = AgentXSettings()
 FOLDERS = ("files", "", "images", "videos")
 """Folders of the files below the root, the published one first."""
 _PREFIX = re.compile(r"^([A-Za-z]{2,12})[_-]?\d")
@@ -95,13 +75,6 @@ _GENERIC = frozenset({"image", "images", "img", "video", "vid", "frame", "file",
 _NO_TOOL = frozenset({"", "none", "null", "n/a", "no tool"})
 _MOST_WORDS = 4
 """Maximum number of words in an objective answer that is matched literally; a longer one is compared as text."""
-
-
-class FrameSettings(NamedTuple):
-    """Number and choice of video frames."""
-
-    number: int
-    choice: Choice
 
 
 class _Files(NamedTuple):
@@ -112,8 +85,8 @@ class _Files(NamedTuple):
     videos: list[str]
 
 
-def read_entry(
-    position: int, entry: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings
+def _read_entry(
+    position: int, entry: Any, table: FileTable, settings: AgentXSettings, findings: EntryFindings
 ) -> Sample | None:
     """Return the sample of an entry. If the entry cannot be used, return None and add all reasons to ``findings``."""
     if is_too_deep(entry):
@@ -123,7 +96,7 @@ def read_entry(
     if content is None:
         findings.fault("it is no object, nor a list of one")
         return None
-    files = _files(content.get("file_path"), table, frames, findings)
+    files = _files(content.get("file_path"), table, settings, findings)
     query = text_of(content.get("query")).strip()
     if not query:
         findings.fault("it has no query")
@@ -133,7 +106,7 @@ def read_entry(
     query_type = str(content.get("query_type") or "").strip().casefold()
     answer = _final_answer(content.get("final_answer"))
     try:
-        kind, slot = _gold(query_type, answer, [step.tool for step in steps])
+        gold = _gold(query_type, answer, [step.tool for step in steps])
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
@@ -143,7 +116,7 @@ def read_entry(
     groups = {
         **({"environment": environment} if environment else {}),
         **({"query_type": query_type} if query_type else {}),
-        "answer": kind,
+        "answer": gold.kind,
         "input": "video" if files.videos else "images" if len(files.samples) > 1 else "image",
         "steps": str(len(steps)),
     }
@@ -157,26 +130,20 @@ def read_entry(
     }
     if files.videos:
         metadata["videos"] = [*files.videos]
-    try:
-        return Sample(
-            id=f"agent-x-{safe_name(findings.key.zfill(3))}",
-            query=query,
-            files=tuple(files.samples),
-            family="vision",
-            task_type=kind,
-            answer_type=ANSWER_TYPES[kind],
-            template=f"agent-x_{kind}",
-            source="Agent-X",
-            toolset=tuple(toolset),
-            reference=ReferenceTrajectory(steps=tuple(steps)),
-            answer=(slot,),
-            no_tool_eligible=kind != "image",
-            groups=groups,
-            metadata=metadata,
-        )
-    except (ValidationError, RecursionError) as error:
-        findings.fault(shorten(first_reason(error), 120))
-        return None
+    return sample_of(
+        "agent-x",
+        gold,
+        findings,
+        query=query,
+        files=tuple(files.samples),
+        family="vision",
+        source="Agent-X",
+        toolset=tuple(toolset),
+        reference=ReferenceTrajectory(steps=tuple(steps)),
+        no_tool_eligible=gold.kind != "image",
+        groups=groups,
+        metadata=metadata,
+    )
 
 
 def _entry_content(entry: Any) -> dict[str, Any] | None:
@@ -186,7 +153,7 @@ def _entry_content(entry: Any) -> dict[str, Any] | None:
     return entry if is_object(entry) else None
 
 
-def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryFindings) -> _Files:
+def _files(value: Any, table: FileTable, settings: AgentXSettings, findings: EntryFindings) -> _Files:
     """Read the files of an entry, which are given as a list or as one text separated by commas."""
     paths: list[Any] = value if is_list(value) else str(value or "").split(",")
     files: list[SampleFile] = []
@@ -197,7 +164,7 @@ def _files(value: Any, table: FileTable, frames: FrameSettings, findings: EntryF
         try:
             relative = _file_path(path, table)
             if PurePosixPath(relative).suffix.lower() in VIDEO_SUFFIXES:
-                frame_files = _frame_files(relative, table, frames, used_names)
+                frame_files = _frame_files(relative, table, settings, used_names)
                 videos.append(relative)
             else:
                 frame_files = [table.image(relative, safe_name(path, used_names))]
@@ -219,11 +186,13 @@ def _file_path(path: str, table: FileTable) -> str:
         return table.find(PurePosixPath(plain_path(path)).name, FOLDERS)
 
 
-def _frame_files(relative: str, table: FileTable, frames: FrameSettings, used_names: Sequence[str]) -> list[SampleFile]:
+def _frame_files(
+    relative: str, table: FileTable, settings: AgentXSettings, used_names: Sequence[str]
+) -> list[SampleFile]:
     frame_files: list[SampleFile] = []
     store = FileTable(frames_folder().resolve())
     stem = PurePosixPath(relative).stem
-    paths = frames_of(table.root / relative, frames.number, frames.choice)
+    paths = frames_of(table.root / relative, settings.frames, settings.frame_choice)
     for number, path in enumerate(paths, start=1):
         name = safe_name(f"{stem}_frame_{number}.jpg", [*used_names, *(file.name for file in frame_files)])
         frame = store.image(path, name)
@@ -293,15 +262,7 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list
     items: list[Any] = value if is_list(value) else []
     listed = [str(name) for name in value] if is_object(value) else []
     listed += [item["name"] for item in items if is_object(item) and is_text(item.get("name"))]
-    if listed and any(tool not in listed for tool in called):
-        findings.note("it calls a tool that it does not describe")
-    tools = list(dict.fromkeys([*listed, *called]))
-    for tool in tools:
-        if tool not in TOOLS:
-            findings.fault(f"there is no tool {quote(tool)}")
-    if not tools:
-        findings.fault("it describes no tool and calls none")
-    return tools
+    return offered_tools(listed, called, findings)
 
 
 def _final_answer(value: Any) -> dict[str, JsonValue]:
@@ -312,7 +273,7 @@ def _final_answer(value: Any) -> dict[str, JsonValue]:
     return {"value": text_of(content.get("value")), "justification": text_of(content.get("justification"))}
 
 
-def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> tuple[AnswerKind, Slot]:
+def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str]) -> Gold:
     """Return the kind of answer to a query, and its slot.
 
     A query is generative if its type says so, or if the last call creates an image and the type is neither factual nor
@@ -326,13 +287,13 @@ def _gold(query_type: str, answer: Mapping[str, JsonValue], called: Sequence[str
     used = tuple(dict.fromkeys(tool for tool in called if tool in makers))
     ends_in_image = bool(called) and called[-1] in makers and not query_type.startswith(("factual", "interpret"))
     if used and (query_type.startswith("generat") or ends_in_image):
-        return "image", ImageCallsSlot(name="image", label="the image", tools=used)
+        return Gold("image", ImageCallsSlot(name="image", label="the image", tools=used))
     value = str(answer.get("value") or "").strip()
     if not value:
         raise BenchmarkError("it has no final answer")
     if query_type.startswith(("objective", "factual")) and len(value.split()) <= _MOST_WORDS:
-        return "objective", KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),))
-    return "subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,))
+        return Gold("objective", KeywordsSlot(name="answer", label="the answer", whitelist=((value.rstrip("."),),)))
+    return Gold("subjective", ReferenceTextsSlot(name="answer", label="the answer", values=(value,)))
 
 
 def _environment(value: Any) -> str | None:
@@ -442,10 +403,7 @@ def _replace_path(value: JsonValue, files: Mapping[str, str]) -> JsonValue:
     return files.get(value, value) if isinstance(value, str) else value
 
 
-DEFAULT_FRAMES = FrameSettings(8, "even")
-
-
-def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: Progress = no_progress) -> ReadSet:
+def read_agent_x(path: Path, settings: AgentXSettings = _DEFAULTS, progress: Progress = no_progress) -> ReadSet:
     """Read all entries of a ``data.json`` and its files in ``files/``. Video frames are written to the user's cache.
 
     Raises:
@@ -460,12 +418,18 @@ def read_agent_x(path: Path, frames: FrameSettings = DEFAULT_FRAMES, progress: P
     table = FileTable(path.parent)
 
     def read(position: int, entry: Any, findings: EntryFindings) -> Sample | None:
-        return read_entry(position, entry, table, frames, findings)
+        return _read_entry(position, entry, table, settings, findings)
 
     samples = samples_of(entries, read, findings, progress)
     return ReadSet(path.parent, (path,), len(entries), samples, findings, {PLACE: frames_folder()})
 
 
-def check_agent_x(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check the files below ``data_root``; raises the same errors as :func:`load_agent_x`."""
-    return file_check(read_agent_x(AGENT_X_LAYOUT.find(data_root), progress=progress), AGENT_X_LAYOUT)
+AGENT_X = PublishedBenchmark(
+    _LAYOUT,
+    _SOURCE,
+    "questions on images and videos, with tools",
+    plugin.PAPER_RUN,
+    tuple(plugin.TOOLS),
+    read_agent_x,
+    AgentXSettings,
+)

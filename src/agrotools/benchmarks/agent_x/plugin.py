@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group, count_tools, count_with_tools
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.plugin import (
@@ -86,11 +86,7 @@ PLUGIN = BenchmarkPlugin(
     about="828 questions on images and videos, 14 tools",
     needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
     aliases=("agentx", "agent_x"),
-    load=deferred("agrotools.benchmarks.agent_x.load:load_agent_x"),
-    takes_options=True,
-    find=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.find"),
-    file_roots=deferred("agrotools.benchmarks.agent_x.load:AGENT_X_LAYOUT.roots"),
-    check=deferred("agrotools.benchmarks.agent_x.load:check_agent_x"),
+    **files_of("agrotools.benchmarks.agent_x.load", "AGENT_X"),
     tools=TOOLS,
     # Categories of the corresponding tools of GTA.
     tool_categories={

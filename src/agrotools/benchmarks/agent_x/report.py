@@ -5,12 +5,12 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
-from agrotools.benchmarks._dialogs.report import figures_shown, figures_table
+from agrotools.benchmarks._dialogs.report import figures_shown, figures_table, rows_beside
 from agrotools.benchmarks.agent_x.plugin import CRITERIA
 from agrotools.core import Mode
 from agrotools.plugin import Reporting
 from agrotools.report.layout import DASH, Notes, name_cell, new_table, stacked
-from agrotools.report.published import PublishedRow, published_rows, same_model
+from agrotools.report.published import PublishedRow, published_rows
 from agrotools.report.settings import Setting
 from agrotools.scoring import Metric, PublishedFigures, Summary
 
@@ -84,11 +84,7 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
         for row in published_rows("agentx")
         if row.table == table and row.metric in _NAMES
     ]
-    printed_models = {row.model for row in rows for summary in summaries if same_model(row.model, summary.model)}
-    ranked = [row for row in rows if row.metric in _BEST and row.metric.removeprefix("agent_x.") in columns]
-    best = sorted(ranked, key=lambda row: row.number, reverse=True)[:2]
-    chosen = printed_models | {row.model for row in best}
-    return [row for row in rows if row.model in chosen]
+    return rows_beside(rows, summaries, [metric for metric in _BEST if metric.removeprefix("agent_x.") in columns])
 
 
 def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> "RenderableType":

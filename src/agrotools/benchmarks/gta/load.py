@@ -10,25 +10,21 @@ from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
-    PublishedSettings,
+    PublishedBenchmark,
     ReadSet,
-    benchmark_of,
-    file_check,
 )
-from agrotools.benchmarks.checking import FileCheck
 from agrotools.benchmarks.gta.plugin import IMAGE_TOOLS, PAPER_RUN, TOOLS
-from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.formats.benchmark import SourceNote
 
-GTA = SourceNote(
+_SOURCE = SourceNote(
     name="GTA",
     licence="Apache-2.0",
     url="https://github.com/open-compass/GTA",
     citation="Wang et al. 2024, GTA: A Benchmark for General Tool Agents (arXiv 2407.08713)",
 )
-GTA_LAYOUT = Layout(
+_LAYOUT = Layout(
     name="gta",
     files=("dataset.json",),
     folders=(
@@ -40,29 +36,7 @@ GTA_LAYOUT = Layout(
 )
 
 
-class GtaSettings(PublishedSettings):
-    """Options of ``agrotools eval gta``."""
-
-
-def load_gta(loading: Loading) -> Benchmark:
-    """Load GTA from ``loading.data_root``.
-
-    Raises:
-        UsageError: no folder was given, or an option is unknown.
-        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
-    """
-    settings = settings_of(GtaSettings, "gta", loading.options)
-    read = read_gta(GTA_LAYOUT.find(loading.data_root), loading.progress)
-    description = "general questions on images, with tools"
-    return benchmark_of("gta", description, GTA, PAPER_RUN, tuple(TOOLS), read, settings)
-
-
-def check_gta(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check the files below ``data_root``; raises the same errors as :func:`load_gta`."""
-    return file_check(read_gta(GTA_LAYOUT.find(data_root), progress), GTA_LAYOUT)
-
-
-def read_gta(path: Path, progress: Progress = no_progress) -> ReadSet:
+def read_gta(path: Path, _: object = None, progress: Progress = no_progress) -> ReadSet:
     """Read all entries of a ``dataset.json``; file paths are relative to its folder.
 
     Raises:
@@ -81,3 +55,6 @@ def _with_groups(read: ReadEntry) -> Sample:
     steps = len(sample.reference.steps) if sample.reference else 0
     groups = {"answer": read.kind, "steps": str(steps), "tools": str(len(sample.toolset))}
     return sample.model_copy(update={"groups": groups})
+
+
+GTA = PublishedBenchmark(_LAYOUT, _SOURCE, "general questions on images, with tools", PAPER_RUN, tuple(TOOLS), read_gta)

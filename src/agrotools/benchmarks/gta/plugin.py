@@ -1,8 +1,8 @@
 """Plug-in of GTA."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
-from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles, deferred
+from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles
 
 PAPER_RUN = PaperRun("lagent", 10, {"": 229})
 _EXPECTED = (
@@ -51,11 +51,7 @@ PLUGIN = BenchmarkPlugin(
     title="GTA",
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
-    load=deferred("agrotools.benchmarks.gta.load:load_gta"),
-    takes_options=True,
-    find=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.find"),
-    file_roots=deferred("agrotools.benchmarks.gta.load:GTA_LAYOUT.roots"),
-    check=deferred("agrotools.benchmarks.gta.load:check_gta"),
+    **files_of("agrotools.benchmarks.gta.load", "GTA"),
     tools=TOOLS,
     tool_categories=CATEGORIES,
     protocols=LAGENT,

@@ -16,9 +16,9 @@ from agrotools.benchmarks._dialogs.lagent_format import TOOLMETA_FILE
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
+    PublishedBenchmark,
     PublishedSettings,
     ReadSet,
-    benchmark_of,
     file_check,
     quote,
 )
@@ -32,7 +32,7 @@ from agrotools.scoring.predictions import read_json
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
-GTA2 = SourceNote(
+_SOURCE = SourceNote(
     name="GTA-2",
     licence="Apache-2.0 (its repository)",
     url="https://github.com/open-compass/GTA",
@@ -79,8 +79,7 @@ def load_gta2(loading: Loading) -> Benchmark:
     if not any(sample.toolset for sample in read.samples) and read.samples:
         raise BenchmarkError(f"{path.parent}: none of its tools is here", hint="agrotools benchmarks check gta-2 DIR")
     modes: tuple[Mode, ...] = ("end-to-end",) if settings.mode == "end" else ("step-by-step",)
-    description = "tasks on files of any kind, graded by their sub-tasks"
-    return benchmark_of("gta-2", description, GTA2, PAPER_RUN, GTA2_TOOLS, read, settings, modes)
+    return GTA2.benchmark_of(read, settings, modes)
 
 
 def check_gta2(data_root: Path | None, progress: Progress) -> FileCheck:
@@ -152,6 +151,15 @@ GTA2_TOOLS: tuple[str, ...] = tuple(
     """.split()
 )
 """Names in agentlego/benchmark_toollist_v2.txt of open-compass/GTA, commit 8dd011f."""
+GTA2 = PublishedBenchmark(
+    TASKS,
+    _SOURCE,
+    "tasks on files of any kind, graded by their sub-tasks",
+    PAPER_RUN,
+    GTA2_TOOLS,
+    lambda path, settings, progress: read_gta2(path, settings.mode, progress),
+    Gta2Settings,
+)
 _NAME_KEYS = ("name", "tool_name", "id")
 
 

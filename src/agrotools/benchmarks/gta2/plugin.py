@@ -5,10 +5,10 @@ from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, files_of
 from agrotools.benchmarks.counts import count_tools
 from agrotools.core import FrozenModel, Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, deferred
+from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo
 
 PAPER_RUN = PaperRun("lagent", 10)
 
@@ -101,11 +101,7 @@ PLUGIN = BenchmarkPlugin(
     needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
     "releases of github.com/open-compass/GTA",
     aliases=("gta2",),
-    load=deferred("agrotools.benchmarks.gta2.load:load_gta2"),
-    takes_options=True,
-    find=deferred("agrotools.benchmarks.gta2.load:TASKS.find"),
-    file_roots=deferred("agrotools.benchmarks.gta2.load:TASKS.roots"),
-    check=deferred("agrotools.benchmarks.gta2.load:check_gta2"),
+    **files_of("agrotools.benchmarks.gta2.load", "GTA2", load="load_gta2", check="check_gta2"),
     protocols=LAGENT,
     # From agentlego/benchmark_toollist_v2.txt of its repository; no other published count is known.
     expected=(ExpectedCount("tools", 37, False, count_tools),),

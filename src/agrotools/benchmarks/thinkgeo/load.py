@@ -19,25 +19,24 @@ from agrotools.benchmarks._dialogs.files import FileTable, entries_of
 from agrotools.benchmarks._dialogs.loading import (
     Findings,
     Layout,
+    PublishedBenchmark,
     PublishedSettings,
     ReadSet,
-    benchmark_of,
     file_check,
 )
 from agrotools.benchmarks.checking import FileCheck
-from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.benchmarks.thinkgeo.plugin import IMAGE_TOOLS, OPTICAL, PAPER_RUN, TOOLS
 from agrotools.core import BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
-from agrotools.formats.benchmark import Benchmark, SourceNote
+from agrotools.formats.benchmark import SourceNote
 
-THINKGEO = SourceNote(
+_SOURCE = SourceNote(
     name="ThinkGeo",
     licence="Apache-2.0 (its repository), CC BY 4.0 (its page at Hugging Face)",
     url="https://github.com/mbzuai-oryx/ThinkGeo",
     citation="Shabbir et al. 2025, ThinkGeo: Evaluating Tool-Augmented Agents for Remote Sensing (arXiv 2505.23752)",
 )
-THINKGEO_LAYOUT = Layout(
+_LAYOUT = Layout(
     name="thinkgeo",
     files=("ThinkGeoBench.json",),
     folders=(
@@ -55,37 +54,6 @@ class ThinkGeoSettings(PublishedSettings):
 
     split: Literal["optical", "sar", "all"] = "optical"
     """Set of questions: the 436 of the paper's main table, the 50 on radar images, or both."""
-
-
-def load_thinkgeo(loading: Loading) -> Benchmark:
-    """Load ThinkGeo from ``loading.data_root``.
-
-    Raises:
-        UsageError: no folder was given, or an option is unknown.
-        BenchmarkError: the files are missing or cannot be read, or entries cannot be used.
-    """
-    settings = settings_of(ThinkGeoSettings, "thinkgeo", loading.options)
-    read = read_thinkgeo(THINKGEO_LAYOUT.find(loading.data_root), settings.split, loading.progress)
-    description = "questions on satellite and aerial images, with tools"
-    return benchmark_of("thinkgeo", description, THINKGEO, PAPER_RUN, tuple(TOOLS), read, settings)
-
-
-def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
-    """Check the files below ``data_root``, including the SAR split if it exists.
-
-    Raises:
-        UsageError, BenchmarkError: as for :func:`load_thinkgeo`.
-    """
-    path = THINKGEO_LAYOUT.find(data_root)
-    try:
-        find_sar(path)
-        split = "all"
-    except BenchmarkError:
-        split = "optical"
-    read = read_thinkgeo(path, split, progress)
-    notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
-    has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
-    return file_check(read, THINKGEO_LAYOUT, notes, None if has_sar else OPTICAL)
 
 
 def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_progress) -> ReadSet:
@@ -127,7 +95,7 @@ def find_sar(path: Path) -> Path:
     for each in (*beside, *inside):
         if each != path:
             return each
-    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=THINKGEO_LAYOUT.source)
+    raise BenchmarkError(f"{path.parent} holds no JSON file of the SAR split", hint=_LAYOUT.source)
 
 
 def _with_groups(sensor: str, read: ReadEntry) -> Sample:
@@ -143,6 +111,35 @@ def _with_difficulty(samples: list[Sample]) -> list[Sample]:
         sample.model_copy(update={"groups": {"difficulty": difficulty, **sample.groups}})
         for sample, difficulty in zip(samples, difficulties(samples), strict=True)
     ]
+
+
+THINKGEO = PublishedBenchmark(
+    _LAYOUT,
+    _SOURCE,
+    "questions on satellite and aerial images, with tools",
+    PAPER_RUN,
+    tuple(TOOLS),
+    lambda path, settings, progress: read_thinkgeo(path, settings.split, progress),
+    ThinkGeoSettings,
+)
+
+
+def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check the files below ``data_root``, including the SAR split if it exists.
+
+    Raises:
+        UsageError, BenchmarkError: as for :meth:`PublishedBenchmark.load`.
+    """
+    path = _LAYOUT.find(data_root)
+    try:
+        find_sar(path)
+        split = "all"
+    except BenchmarkError:
+        split = "optical"
+    read = read_thinkgeo(path, split, progress)
+    notes = ["the SAR split is not there: 50 questions fewer"] if len(read.files) < 2 else []
+    has_sar = any(sample.groups.get("sensor") == "sar" for sample in read.samples)
+    return file_check(read, _LAYOUT, notes, None if has_sar else OPTICAL)
 
 
 USE_CASES: Mapping[str, str] = {

@@ -1,9 +1,9 @@
 """Plug-in of ThinkGeo."""
 
-from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, tools_in
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
-from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles, deferred
+from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles
 
 PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 486})
 
@@ -65,11 +65,7 @@ PLUGIN = BenchmarkPlugin(
     title="ThinkGeo",
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
-    load=deferred("agrotools.benchmarks.thinkgeo.load:load_thinkgeo"),
-    takes_options=True,
-    find=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.find"),
-    file_roots=deferred("agrotools.benchmarks.thinkgeo.load:THINKGEO_LAYOUT.roots"),
-    check=deferred("agrotools.benchmarks.thinkgeo.load:check_thinkgeo"),
+    **files_of("agrotools.benchmarks.thinkgeo.load", "THINKGEO", check="check_thinkgeo"),
     tools=TOOLS,
     tool_categories=CATEGORIES,
     protocols=LAGENT,

@@ -17,11 +17,9 @@ from statistics import mean, median, pvariance, variance
 from typing import Any
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
-from agrotools.knowledge.embedding import model_folder
 from agrotools.knowledge.entries import Entry
 from agrotools.knowledge.retrieval import knowledge_base
 from agrotools.knowledge.words import folded, has_cjk
-from agrotools.tools.recognition.lookup_agronomy import EMBED
 
 EXPRESSIONS = 300
 _DEPTH = 4
@@ -229,9 +227,9 @@ def questions(name: str) -> dict[str, Any]:
     return tomllib.loads(text)
 
 
-def _recall(bench: Bench, query: str, ids: Iterable[str], backend: str | None = None) -> tuple[float, float]:
+def _recall(bench: Bench, query: str, ids: Iterable[str]) -> tuple[float, float]:
     """Return recall@1 and recall@3 of a query (0 or 1 each): one of ``ids`` is first, or among the first three."""
-    hits = [hit.kb_id for hit in bench.call(backend=backend, query=query, top_k=3).hits]
+    hits = [hit.kb_id for hit in bench.call(query=query, top_k=3).hits]
     right = frozenset(ids)
     return float(hits[:1] != [] and hits[0] in right), float(any(hit in right for hit in hits))
 
@@ -275,31 +273,25 @@ def _in_sentences(entries: tuple[Entry, ...], *, slip: bool) -> list[tuple[str, 
 def _question_figures(bench: Bench, name: str) -> list[Figure]:
     question_sets = questions(name)
     recall_goal, false_goal = (None, None) if name == "development" else (0.85, 4.0)
-    backends: list[tuple[str | None, str]] = [(None, "")]
-    if name == "report" and model_folder() is not None:
-        backends.append((EMBED, " (embed)"))
-    figures: list[Figure] = []
-    for backend, suffix in backends:
-        columns = Columns()
-        for part in ("symptoms", "added", "management"):
-            for query, ids in question_sets[part].items():
-                first, among = _recall(bench, query, ids, backend)
-                columns.add(**{f"{part} first": first, f"{part} among": among})
-        parts: list[str] = []
-        for part, queries in question_sets["outside"].items():
-            answered = [100.0 * (not bench.call(backend=backend, query=query).not_found) for query in queries]
-            parts.append(f"{part} {sum(answered) / 100:.0f} of {len(answered)}")
-            for value in answered:
-                columns.add(outside=value)
-        outside = f"questions outside the base, answered, %{suffix}"
-        figures += [
-            columns.mean(f"symptom phrases, recall@1{suffix}", "symptoms first", goal=recall_goal),
-            columns.mean(f"symptom phrases, recall@3{suffix}", "symptoms among"),
-            columns.mean(f"management and method questions, recall@1{suffix}", "management first"),
-            columns.mean(f"questions on entries added later, recall@1{suffix}", "added first"),
-            columns.mean_error(outside, "outside", goal=false_goal, note=", ".join(parts)),
-        ]
-    return figures
+    columns = Columns()
+    for part in ("symptoms", "added", "management"):
+        for query, ids in question_sets[part].items():
+            first, among = _recall(bench, query, ids)
+            columns.add(**{f"{part} first": first, f"{part} among": among})
+    parts: list[str] = []
+    for part, queries in question_sets["outside"].items():
+        answered = [100.0 * (not bench.call(query=query).not_found) for query in queries]
+        parts.append(f"{part} {sum(answered) / 100:.0f} of {len(answered)}")
+        for value in answered:
+            columns.add(outside=value)
+    outside = "questions outside the base, answered, %"
+    return [
+        columns.mean("symptom phrases, recall@1", "symptoms first", goal=recall_goal),
+        columns.mean("symptom phrases, recall@3", "symptoms among"),
+        columns.mean("management and method questions, recall@1", "management first"),
+        columns.mean("questions on entries added later, recall@1", "added first"),
+        columns.mean_error(outside, "outside", goal=false_goal, note=", ".join(parts)),
+    ]
 
 
 def _entries() -> tuple[Entry, ...]:

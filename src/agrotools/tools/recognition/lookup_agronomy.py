@@ -9,12 +9,10 @@ from agrotools.knowledge.entries import Claim, Coverage, Entry, Kind, Passage, k
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ToolResult, tool
 from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import backend_in_use
 
 if TYPE_CHECKING:
     from agrotools.knowledge.retrieval import Hit
 
-EMBED = "embed"
 """Back-end that also compares text embeddings."""
 LABEL_NOTE = (
     "chemical control: check the local label and registration; which products may be used, and how much, "
@@ -88,7 +86,7 @@ def _resolve(call: Arguments, _known: ReferenceCall) -> Arguments:
     return {**call, "query": entry.id} if entry else call
 
 
-@tool(category="recognition", version="2", resolves=_resolve, data_files=kb_files, backends=("offline", EMBED))
+@tool(category="recognition", version="2", resolves=_resolve, data_files=kb_files)
 def lookup_agronomy(
     query: Annotated[
         str,
@@ -127,13 +125,11 @@ def lookup_agronomy(
     product names: these are on the local label.
 
     Raises:
-        ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids);
-            ``backend_unavailable``: embeddings are asked for and not installed.
+        ToolError: ``invalid_argument``: no word in the query, or an unknown kb_id (with the closest ids).
 
     Sources: BM25 (Robertson and Zaragoza 2009), n-grams of characters (Cavnar and Trenkle 1994), reciprocal rank
         fusion (Cormack, Clarke and Buettcher 2009), see :mod:`agrotools.knowledge.retrieval`.
     """
-    from agrotools.knowledge.embedding import meaning_scores
     from agrotools.knowledge.evidence import is_group
     from agrotools.knowledge.retrieval import closest_ids, knowledge_base
     from agrotools.knowledge.words import tokens
@@ -161,7 +157,6 @@ def lookup_agronomy(
         crop=crop,
         kb_id=kb_id,
         top_k=top_k,
-        meaning=meaning_scores(index, query) if backend_in_use() == EMBED else None,
     )
     if section is not None and hits and not any(hit.document.section == section for hit in hits):
         flags.append("topic_not_covered")
