@@ -1,6 +1,7 @@
 """The review page in a real browser: keys, decisions that survive a killed server and a closed tab, hostile text."""
 
 import asyncio
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -25,16 +26,21 @@ async def enter(chromium: Chromium, server: ReviewServer, *, width: int = 1280, 
 
 
 async def come_in(page: Page, server: ReviewServer) -> None:
-    # The page behind the door loads at once; what is asked of the door meanwhile has no answer.
     await page.goto(server.address)
+    await seen(page, SHOWN)
+
+
+async def seen(page: Page, expression: str) -> None:
+    """Wait until ``expression`` is true on the page behind the door."""
+    # That page loads at once; what is asked of the door meanwhile has no answer.
     for _ in range(200):
         try:
-            if await page.evaluate(f"!location.search && {SHOWN}"):
+            if await page.evaluate(f"!location.search && {expression}"):
                 return
         except AssertionError:
             pass
         await asyncio.sleep(0.05)
-    raise AssertionError("no sample is shown")
+    raise AssertionError(f"{expression} does not come true")
 
 
 async def key(page: Page, name: str, *, control: bool = False) -> None:
@@ -240,8 +246,7 @@ async def test_a_second_reviewer_is_not_led_and_agreement_is_counted(tmp_path: P
         with reviewing(folder) as server:
             page = await chromium.open(width=1280, height=800)
             await page.goto(server.address)
-            await asyncio.sleep(1)
-            await page.until("document.getElementById('name-dialog').open")
+            await seen(page, "document.getElementById('name-dialog')?.open")
             await page.type("Ada")
             await key(page, "Enter")
             await page.evaluate("document.querySelector('#name-form button').click()")
@@ -314,35 +319,21 @@ async def test_pictures_carry_boxes_zoom_and_say_why_one_is_missing(tmp_path: Pa
             await page.until("document.querySelector('.files .absent')?.textContent.includes('not found')")
 
 
-async def test_a_thousand_samples_page_at_once(tmp_path: Path):
-    folder = review_benchmark(tmp_path / "benchmark", 1000)
+async def test_many_samples_are_paged_and_searched(tmp_path: Path):
+    folder = review_benchmark(tmp_path / "benchmark", 300)
     async with browser() as chromium:
         with reviewing(folder, "--reviewer", "Ada") as server:
             page = await enter(chromium, server)
-            await page.evaluate("new Promise((done) => setTimeout(done, 500))")
-            turn = """(async () => {
-                const times = [];
-                for (let n = 2; n <= 30; n += 1) {
-                    const id = `rows-${String(n).padStart(4, "0")}`, from = performance.now();
-                    document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "j", bubbles: true }));
-                    while (document.querySelector("#sample article").dataset.id !== id) {
-                        await new Promise((done) => setTimeout(done, 1));
-                    }
-                    times.push(performance.now() - from);
-                }
-                return times.sort((a, b) => a - b);
-            })()"""
-            times = await page.evaluate(turn)
-            assert times[len(times) // 2] < 150, times
+            for number in range(2, 10):
+                await page.type("j")
+                await shows(page, f"rows-{number:04d}")
             filtering = """(() => {
-                const from = performance.now(), field = document.getElementById("search");
-                field.value = "0999"; field.dispatchEvent(new Event("input", { bubbles: true }));
-                return [performance.now() - from, document.getElementById("count").textContent];
+                const field = document.getElementById("search");
+                field.value = "0299"; field.dispatchEvent(new Event("input", { bubbles: true }));
+                return document.getElementById("count").textContent;
             })()"""
-            took, count = await page.evaluate(filtering)
-            assert count == "1 of 1000"
-            assert took < 500
-            await shows(page, "rows-0999")
+            assert await page.evaluate(filtering) == "1 of 300"
+            await shows(page, "rows-0299")
 
 
 def long_sample() -> dict[str, Any]:
@@ -354,18 +345,18 @@ def long_sample() -> dict[str, Any]:
     return {"query": word, "source": word, "template": word, "reference": {"steps": [step | {"thought": word}]}}
 
 
-@pytest.mark.parametrize("width", [400, 1280])
-async def test_nothing_is_wider_than_the_window_in_light_and_dark(tmp_path: Path, width: int):
+async def test_nothing_is_wider_than_the_window_in_light_and_dark(tmp_path: Path):
     folder = review_benchmark(tmp_path / "benchmark", 2, rows_0001=long_sample())
     async with browser() as chromium:
         with reviewing(folder, "--reviewer", "Ada") as server:
-            page = await enter(chromium, server, width=width)
-            colours = []
-            for scheme in ("light", "dark"):
+            page = await enter(chromium, server)
+            colours = set()
+            for width, scheme in itertools.product((400, 1280), ("light", "dark")):
+                await page.resize(width, 800)
                 await page.prefer(scheme)
                 panes = [f"document.querySelector('{name}')" for name in ("#sample", ".asked", ".done", "#list")]
                 for element in ("document.documentElement", *panes):
                     assert await page.evaluate(f"{element}.scrollWidth <= {element}.clientWidth"), element
-                colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
-            assert colours[0] != colours[1]
+                colours.add(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert len(colours) == 2
             assert page.errors == []

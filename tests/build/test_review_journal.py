@@ -64,7 +64,7 @@ def test_lines_that_hold_no_decision_are_told_and_hide_no_other(tmp_path: Path):
     journal.append(decision(2, sample="s2"))
     again = ReviewJournal(journal.path)
     assert len(again.decisions()) == 2
-    assert "2 lines hold no decision" in again.notes[0]
+    assert "2 lines without a decision" in again.notes[0]
     assert "line 2" in again.notes[0]
 
 

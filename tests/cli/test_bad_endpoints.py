@@ -154,14 +154,6 @@ def test_each_fault_alone_has_the_outcome_that_the_specification_gives_it(evalua
         assert all(server.attempts_of(f"s{n}") <= 1 for n in range(SAMPLES))
 
 
-@pytest.mark.parametrize("name", ["key_401_always", "key_403_always", "no_model_404_always"])
-def test_what_is_refused_from_the_first_contact_on_is_wrong_for_every_request(evaluated: Eval, name: str):
-    with fault_server_beside(fault=name) as server:
-        done = evaluated("none", server.base_url)
-    check(done, "refused_by_user_error", FAULTS[name].says)
-    assert server.requests == 2
-
-
 def _closed(server: FaultServer) -> bool:
     """Whether no connection is left open after the end of a run."""
     for _ in range(100):
@@ -203,22 +195,6 @@ def test_connections_that_break_behind_a_proxy_are_left_to_retries(evaluated: Ev
     check(done, "invalid", "no reply from http://no-such-host.invalid/v1")
 
 
-def test_a_server_that_accepts_and_never_says_a_word_to_anybody_is_no_fault_of_the_model(evaluated: Eval):
-    with fault_server_beside(fault="stalled_headers") as server:
-        done = evaluated("stalled_headers", server.base_url, attempts=2)
-    check(done, "invalid", "no reply from")
-
-
-def test_a_certificate_that_nobody_vouches_for(evaluated: Eval, tmp_path: Path):
-    try:
-        tls = self_signed(tmp_path)
-    except FileNotFoundError:
-        pytest.skip("no openssl command to make a certificate with")
-    with fault_server_beside(tls=tls) as server:
-        done = evaluated("none", server.base_url)
-    check(done, "refused_by_user_error", "certificate")
-
-
 def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
     try:
         tls = self_signed(tmp_path)
@@ -238,12 +214,6 @@ def test_a_certificate_of_a_private_authority_that_is_named(tmp_path: Path):
         )
     assert done.returncode == 0, done.stderr
     assert {record["trajectory"]["termination"] for record in read_records(tmp_path / "run")} == {"answered"}
-
-
-def test_a_server_without_tls_behind_an_https_address(evaluated: Eval):
-    with fault_server_beside() as server:
-        done = evaluated("none", server.base_url.replace("http:", "https:"), attempts=2)
-    check(done, "invalid", "no reply from https://")
 
 
 def test_samples_that_got_no_reply_are_tried_again_by_the_same_command_and_the_others_are_not(evaluated: Eval):

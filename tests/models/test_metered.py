@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from agrotools.core import BudgetReached, InfrastructureError, ToolSpec, Usage
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart, WireStats
 from agrotools.models.endpoint import ScriptedModel
-from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Bound, Budget, MeteredModel, bound_of, charged
+from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, Budget, MeteredModel, bound_of, charged
 from agrotools.models.prices import Price
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test")
@@ -131,7 +131,7 @@ async def test_what_a_reply_did_not_take_is_free_again_while_others_are_in_fligh
     long.cancel()
 
 
-def _tokens(bound: Bound) -> tuple[int, int]:
+def _tokens(bound: Usage) -> tuple[int, int]:
     return bound.input_tokens, bound.output_tokens
 
 
@@ -195,7 +195,7 @@ async def test_without_a_budget_everything_is_counted_and_nothing_held_back() ->
     await model.close()
 
 
-BOUND = Bound(100, 50)
+BOUND = Usage(input_tokens=100, output_tokens=50)
 CALL = (RequestedCall(name="f"),)
 
 
@@ -231,7 +231,7 @@ async def test_what_costs_nothing_is_not_written_down() -> None:
 
 
 def test_the_bound_counts_every_byte_every_picture_and_every_reply_asked_for() -> None:
-    def most(messages: Sequence[Message], settings: ModelSettings = LIMITED, tools: Sequence[ToolSpec] = ()) -> Bound:
+    def most(messages: Sequence[Message], settings: ModelSettings = LIMITED, tools: Sequence[ToolSpec] = ()) -> Usage:
         return bound_of("m", messages, tools, settings, PRICE)
 
     plain = most(ASKED).input_tokens

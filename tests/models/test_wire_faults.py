@@ -1,12 +1,10 @@
 """Servers that stall, reset, lie and never end, each on this machine: what is retried, a result, or told at once."""
 
 import asyncio
-import gzip
 import json
 import logging
-import socket
+import shutil
 import ssl
-import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager, suppress
@@ -17,6 +15,7 @@ import pytest
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.models import Completion, ImagePart, Message, ModelSettings, TextPart, WireSettings
 from agrotools.models.openai_compatible import OpenAICompatibleModel
+from support.fault_server import self_signed
 
 KEY = "sk-test-1234567890-abcdefghij"
 HELLO = [Message.of("user", "Hello")]
@@ -176,106 +175,7 @@ async def test_a_body_that_stalls_is_a_fault_even_where_the_whole_time_ends_firs
             await ask(server, wire=QUICK.model_copy(update={"stall_s": stall_s}))
 
 
-async def test_a_slow_reply_that_goes_on_is_no_stall() -> None:
-    async def slowly(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-        for byte in reply():
-            writer.write(bytes([byte]))
-            await writer.drain()
-            await asyncio.sleep(0.001)
-
-    async with raw_server(slowly) as server:
-        assert (await ask(server)).text == "ok"
-
-
-# --- no end ----------------------------------------------------------------------------------------------------------
-
-
-async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-    writer.write(b"HTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n")
-    while True:
-        writer.write(b"10000\r\n" + b" " * 0x10000 + b"\r\n")
-        await writer.drain()
-
-
-async def dribble(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-    writer.write(b"HTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n")
-    while True:
-        writer.write(b"1\r\n \r\n")
-        await writer.drain()
-        await asyncio.sleep(0.02)
-
-
-@pytest.mark.parametrize(("answer", "detail"), [(endless, "longer than 16 MiB"), (dribble, "no end within 1 s")])
-async def test_a_body_without_end_is_no_result(answer: Answer, detail: str) -> None:
-    async with raw_server(answer) as server:
-        with pytest.raises(InfrastructureError, match=detail) as caught:
-            await ask(server, wire=QUICK.model_copy(update={"retry_wall_s": 0.5}))
-    assert caught.value.problem == "reply"
-    assert server.posts == 1
-
-
-async def test_what_a_compressed_reply_unfolds_to_is_what_counts() -> None:
-    bomb = gzip.compress(bytes(200 * 2**20), compresslevel=1)
-    wire = QUICK.model_copy(update={"timeout_s": 20.0, "stall_s": 10.0})
-    async with raw_server(says(reply(bomb, Content_Encoding="gzip"))) as server:
-        with pytest.raises(InfrastructureError, match="longer than 16 MiB"):
-            await ask(server, wire=wire)
-    assert server.posts == 1
-    async with raw_server(says(reply(gzip.compress(GOOD), Content_Encoding="gzip"))) as server:
-        assert (await ask(server)).text == "ok"
-
-
-# --- broken ----------------------------------------------------------------------------------------------------------
-
-
-async def reset(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-    writer.write(reply()[:-10])
-    await writer.drain()
-    sock = writer.get_extra_info("socket")
-    sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\x01\0\0\0\0\0\0\0")
-    writer.transport.abort()
-
-
-async def hang_up(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
-    writer.close()
-
-
-BROKEN: dict[str, Answer] = {
-    "reset": reset,
-    "hang_up": hang_up,
-    "no_http": says(b"220 mail.example.org ESMTP ready\r\n\r\n"),
-    "huge_header": says(reply(X_Padding="x" * 2**20)),
-    "many_headers": says(reply(**{f"X_{number}": "x" * 100 for number in range(20_000)})),
-    "bad_length": says(reply(Content_Length="-5")),
-    "not_gzip": says(reply(Content_Encoding="gzip")),
-    "html": says(reply(b"<html><h1>Please log in</h1></html>", Content_Type="text/html")),
-    "cut_json": says(reply(GOOD[:-10])),
-    "deep_json": says(reply(b"[" * 500_000)),
-    "deep_object": says(reply(b'{"choices":' * 100_000 + b"1" + b"}" * 100_000)),
-    "deep_error": says(reply(b'{"error":' * 100_000, 500)),
-    "empty": says(reply(b"")),
-    "no_content": says(b"HTTP/1.1 204 -\r\n\r\n"),
-    "no_choices": says(reply(b'{"choices": []}')),
-    "event_stream": says(reply(b'data: {"choices": []}\n\ndata: [DONE]\n\n', Content_Type="text/event-stream")),
-    "500": says(reply(b'{"error": {"message": "database gone"}}', 500)),
-    "503": says(reply(b"overloaded", 503)),
-}
-
-
-@pytest.mark.parametrize("name", BROKEN)
-async def test_what_is_broken_is_tried_again_and_then_told_in_one_line(name: str) -> None:
-    async def broken_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
-        await (BROKEN[name] if number == 1 else says(reply()))(reader, writer, number)
-
-    async with raw_server(broken_once) as server:
-        completion = await ask(server)
-    assert (completion.text, completion.attempts) == ("ok", 2)
-    async with raw_server(BROKEN[name]) as server:
-        with pytest.raises(InfrastructureError, match=f"no reply from {server.base_url} after 3 attempts: .") as caught:
-            await ask(server)
-    assert server.posts == 3
-    assert caught.value.message.isprintable()
-    assert len(caught.value.message) < 450
+# --- what a server says ----------------------------------------------------------------------------------------------
 
 
 async def test_what_a_server_says_is_shown_without_control_characters_and_without_the_key() -> None:
@@ -368,24 +268,9 @@ async def test_413_before_the_request_was_read_is_a_limit_of_a_proxy() -> None:
     assert caught.value.problem == "request"
 
 
-def self_signed(folder: Path) -> ssl.SSLContext:
-    certificate, key = folder / "certificate.pem", folder / "key.pem"
-    subject = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"]
-    files = ["-keyout", str(key), "-out", str(certificate)]
-    try:
-        subprocess.run(
-            ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", *subject, *files],
-            check=True,
-            capture_output=True,
-        )
-    except FileNotFoundError:
-        pytest.skip("there is no openssl command to make a certificate with")
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    context.load_cert_chain(certificate, key)
-    return context
-
-
 async def test_a_certificate_that_nobody_vouches_for_is_told_at_once(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("there is no openssl command to make a certificate with")
     async with raw_server(says(reply()), tls=self_signed(tmp_path)) as server:
         with pytest.raises(UsageError, match=r"certificate of https://127\.0\.0\.1:.* is not trusted") as caught:
             await ask(server)

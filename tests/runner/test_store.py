@@ -30,16 +30,6 @@ def test_records_come_back_equal(tmp_path: Path):
     assert read_manifest(tmp_path / "run") == manifest()
 
 
-def test_an_invalid_sample_is_run_again_and_its_later_record_counts(tmp_path: Path):
-    with RunStore(tmp_path, manifest()) as store:
-        store.append(record("s1", trajectory=None, invalid="connection refused"))
-        assert store.finished == set()
-    with RunStore(tmp_path, manifest()) as store:
-        assert store.finished == set()
-        store.append(record("s1"))
-    assert list(iter_records(tmp_path)) == [record("s1")]
-
-
 def test_another_configuration_is_refused_and_named(tmp_path: Path):
     with RunStore(tmp_path, manifest()) as store:
         store.append(record("s1"))

@@ -1,17 +1,11 @@
 """An OpenAI-compatible endpoint on this machine that answers by a benchmark's reference trajectories.
 
-For tests (``async with serve(responder) as endpoint``) and as a program, to try evaluations without a model:
-
-    python tests/support/openai_server.py --benchmark DIR --port 8000 --behaviour good
-    agrotools eval DIR --model follower --base-url http://127.0.0.1:8000/v1
-
 ``good`` makes every reference call with the values it was shown and answers from them; ``sloppy`` makes the mistakes
 that models make (odd formats, wrong arguments, wrong tools, early or wrong answers); ``broken`` is a bad server beside
 (500, 429, no JSON, no choices, context and filter errors). What goes wrong depends on the request alone, so that runs
 repeat.
 """
 
-import argparse
 import asyncio
 import hashlib
 import json
@@ -54,12 +48,13 @@ SPEC = ToolSpec(
 
 @dataclass
 class Endpoint:
-    """A running server. ``requests`` are the bodies it was sent, ``headers`` the headers beside them, ``contacts`` the
-    tiny requests that it answered before the first of them."""
+    """A running server. ``requests`` are the bodies it was sent (``bodies``: as bytes), ``headers`` the headers beside
+    them, ``contacts`` the tiny requests that it answered before the first of them."""
 
     base_url: str
     contacts: list[Body] = field(default_factory=list)
     requests: list[Body] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -79,6 +74,7 @@ async def serve(
             endpoint.contacts.append(body)
             return completion("yes")
         endpoint.requests.append(body)
+        endpoint.bodies.append(await request.read())
         endpoint.headers.append(dict(request.headers))
         await asyncio.sleep(latency_s)
         return responder(body)
@@ -319,26 +315,3 @@ def _server_fault(luck: Luck, attempt: int) -> web.Response | None:
     if 0.3 <= chance < 0.4:
         return completion("{{{ Action")
     return None
-
-
-async def _run(folder: Path, port: int, behaviour: Behaviour, latency_s: float) -> None:
-    async with serve(ReferenceFollower.of_folder(folder, behaviour), port=port, latency_s=latency_s) as endpoint:
-        print(f"serving {folder} ({behaviour}) on {endpoint.base_url}", flush=True)
-        await asyncio.Event().wait()
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description="An OpenAI-compatible endpoint that follows reference trajectories.")
-    parser.add_argument("--benchmark", type=Path, required=True, help="folder with samples.jsonl")
-    parser.add_argument("--port", type=int, default=8000)
-    parser.add_argument("--behaviour", choices=BEHAVIOURS, default="good")
-    parser.add_argument("--latency-ms", type=float, default=0.0, help="wait before each reply")
-    options = parser.parse_args()
-    try:
-        asyncio.run(_run(options.benchmark, options.port, options.behaviour, options.latency_ms / 1000))
-    except KeyboardInterrupt:
-        return
-
-
-if __name__ == "__main__":
-    main()

@@ -1,14 +1,8 @@
 """OpenAI-compatible endpoints on this machine that answer right and late: by a queue, by sharing time, or never.
 
-For tests (``with slow_server(Queue()) as server``) and as a program, to try evaluations:
-
-    python tests/support/slow_server.py --kind queue --port 8123
-    agrotools eval DIR --model m --base-url http://127.0.0.1:8123/v1 --mode no-tool --timeout 5
-
 Like most servers they go on with a request when its client has gone away.
 """
 
-import argparse
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable, Iterator
@@ -138,12 +132,8 @@ async def _serve(work: Work, state: SlowServer, port: int, ready: Callable[[], N
         usage = {"prompt_tokens": 20, "completion_tokens": 5, "total_tokens": 25}
         return web.json_response({"choices": [{"message": message, "finish_reason": "stop"}], "usage": usage})
 
-    async def models(_request: web.Request) -> web.Response:
-        return web.json_response({"object": "list", "data": []})
-
     app = web.Application(client_max_size=2**26)
     app.router.add_post("/v1/chat/completions", answer)
-    app.router.add_get("/v1/models", models)
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.0)
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", port)
@@ -173,27 +163,3 @@ def slow_server(work: Work, port: int = 0) -> Iterator[SlowServer]:
         loop.call_soon_threadsafe(ended.set)
         thread.join(timeout=30)
         loop.close()
-
-
-KINDS: dict[str, Callable[[], Work]] = {
-    "queue": Queue,
-    "shared": Shared,
-    "hung": Hung,
-    "hung-later": lambda: Hung(answered=20),
-    "hung-for": HungFor,
-    "slowing": Slowing,
-}
-
-
-def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--kind", choices=sorted(KINDS), default="queue")
-    parser.add_argument("--port", type=int, default=8123)
-    options = parser.parse_args()
-    with slow_server(KINDS[options.kind](), options.port) as server:
-        print(server.base_url, flush=True)
-        threading.Event().wait()
-
-
-if __name__ == "__main__":
-    main()

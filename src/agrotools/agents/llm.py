@@ -272,18 +272,11 @@ _LONGEST_ANSWER_TOLD = 8000
 """Maximum characters of an answer that is sent back with the request for its form."""
 _CONVERSATIONS_KEPT = 128
 """About the number of samples in flight; a question with images may take several hundred kilobytes."""
-_HALTS: dict[FinishReason, Termination] = {
-    "length": "length",
-    "context": "context",
-    "filtered": "filtered",
-    "timeout": "timeout",
-}
-
-_REASONS: dict[Termination, str] = {
-    "length": "the reply reached its token limit",
-    "context": "the conversation does not fit the model's context",
-    "filtered": "a content filter stopped the reply",
-    "timeout": "the reply did not end in time",
+_HALTS: dict[FinishReason, tuple[Termination, str]] = {
+    "length": ("length", "the reply reached its token limit"),
+    "context": ("context", "the conversation does not fit the model's context"),
+    "filtered": ("filtered", "a content filter stopped the reply"),
+    "timeout": ("timeout", "the reply did not end in time"),
 }
 
 
@@ -430,8 +423,10 @@ def _bare_action(completion: Completion) -> Action:
 
 def halt_of(completion: Completion, reply: Reply) -> Halt | None:
     """Return the halt of a reply that was cut off, refused or timed out; None for a normal reply."""
-    halt = _HALTS.get(completion.finish_reason)
-    return None if halt is None else Halt(termination=halt, reason=completion.detail or _REASONS[halt], reply=reply)
+    if completion.finish_reason not in _HALTS:
+        return None
+    termination, reason = _HALTS[completion.finish_reason]
+    return Halt(termination=termination, reason=completion.detail or reason, reply=reply)
 
 
 def reply_of(completion: Completion, text: str) -> Reply:

@@ -263,14 +263,8 @@ async def run_no_tool(policy: Policy, view: SampleView) -> Trajectory:
     """
     if view.toolset:
         view = view.model_copy(update={"toolset": ()})
-    return await run_end_to_end(policy, view, _refuse, max_steps=UNPARSEABLE_LIMIT)
-
-
-async def _refuse(call: ToolCall) -> ToolOutcome:
-    error = ErrorInfo(
-        kind="unknown_tool", message=f"there is no tool {call.tool!r}: this mode has none", hint="answer directly"
-    )
-    return ToolOutcome(Observation(error=error))
+    refuse = _refusal("there is no tool {tool!r}: this mode has none", "answer directly")
+    return await run_end_to_end(policy, view, refuse, max_steps=UNPARSEABLE_LIMIT)
 
 
 async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
@@ -279,11 +273,18 @@ async def run_single_shot(policy: Policy, view: SampleView) -> Trajectory:
     Raises:
         InfrastructureError: from the policy.
     """
-    return await run_end_to_end(policy, view, _refuse_single_shot, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
+    refuse = _refusal("no tool runs in this protocol")
+    return await run_end_to_end(policy, view, refuse, SINGLE_SHOT_ATTEMPTS, SINGLE_SHOT_ATTEMPTS)
 
 
-async def _refuse_single_shot(_call: ToolCall) -> ToolOutcome:
-    return ToolOutcome(Observation(error=ErrorInfo(kind="unknown_tool", message="no tool runs in this protocol")))
+def _refusal(message: str, hint: str | None = None) -> CallTool:
+    """Return a function that answers every call with an error; ``{tool}`` in ``message`` is the name of the tool."""
+
+    async def refuse(call: ToolCall) -> ToolOutcome:
+        error = ErrorInfo(kind="unknown_tool", message=message.format(tool=call.tool), hint=hint)
+        return ToolOutcome(Observation(error=error))
+
+    return refuse
 
 
 T = TypeVar("T")

@@ -40,7 +40,6 @@ def build_from_table(
         typer.echo(f"plan: {plan_path}")
         seen = match_rows(images, answers, plan)
         _print_table(seen)
-        _refuse_strange_columns(plan, seen, plan_path)
     else:
         if plan_file is not None and not plan_file.parent.is_dir():
             raise typer.BadParameter(f"there is no folder {plan_file.parent}", param_hint="--plan")
@@ -122,17 +121,6 @@ def _print_plan(plan: "Plan") -> None:
                 f"{key} {value}" for key, value in column_fields.items() if key not in ("column", "ask", "yes", "no")
             )
             typer.echo(f"asking: {column.column} as {column.ask}{f' ({more})' if more else ''}")
-
-
-def _refuse_strange_columns(plan: "Plan", seen: "DetectedTable", plan_path: Path) -> None:
-    from agrotools.core import BenchmarkError
-
-    strange = [column.column for column in plan.columns if column.column not in seen.table.columns]
-    if strange:
-        raise BenchmarkError(
-            f"{plan_path.name} names column {strange[0]!r}, which {seen.table.path.name} does not have",
-            hint=f"its columns: {', '.join(seen.table.columns[:20])}",
-        )
 
 
 def _asked_of_owner(plan: "Plan") -> "Plan":

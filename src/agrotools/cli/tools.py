@@ -140,7 +140,6 @@ def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, c
 
 
 if TYPE_CHECKING:
-    from agrotools.build.accuracy.recorded import FieldAgreement
     from agrotools.build.accuracy.studies import Planned, Row
 
 
@@ -156,13 +155,6 @@ def bench(
     folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
     overlays: Annotated[Path | None, typer.Option(help="Write the overlays of the tools to this folder.")] = None,
-    recorded: Annotated[
-        list[Path] | None,
-        typer.Option(
-            help="Instead of measuring, compare what the reference calls of this benchmark folder returned with the"
-            " truth. Given twice, side by side."
-        ),
-    ] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Time limit per study, seconds.")] = 1800,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
 ) -> None:
@@ -173,9 +165,6 @@ def bench(
     """
     from agrotools.build.accuracy.studies import plan, run
 
-    if recorded:
-        _show_recorded(recorded, as_json)
-        return
     tools, folders = tool or [], folder or []
     bench_plan = plan(data, tools, folders)
     if out is not None and not out.absolute().parent.is_dir():
@@ -230,43 +219,6 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
         print_json([asdict(row) for row in rows])
     elif rows:
         typer.echo("\n".join(format_table(rows)))
-
-
-def _show_recorded(folders: list[Path], as_json: bool) -> None:
-    """Print one column per benchmark, for synthetic ones also by difficulty."""
-    from dataclasses import asdict
-
-    from agrotools.benchmarks import load_folder
-    from agrotools.build.accuracy.recorded import FieldAgreement, compare_fields
-
-    columns: dict[str, dict[tuple[str, str, str], FieldAgreement]] = {}
-    for folder in folders:
-        benchmark = load_folder(folder)
-        groups = {folder.name: benchmark.samples}
-        for level in range(4):
-            at = [sample for sample in benchmark.samples if sample.metadata.get("difficulty") == level]
-            groups |= {f"{folder.name}, difficulty {level}": at} if at else {}
-        for name, samples in groups.items():
-            columns[name] = {(row.tool, row.what, row.kind): row for row in compare_fields(samples)}
-    keys = list(dict.fromkeys(key for rows in columns.values() for key in rows))
-    if as_json:
-        print_json([{"benchmark": name, **asdict(row)} for name, rows in columns.items() for row in rows.values()])
-        return
-    typer.echo(
-        "median difference or share of correct values (n: calls with a value; without: calls without one): "
-        + " | ".join(columns)
-    )
-    for key in keys:
-        texts = [_agreement_text(rows.get(key)) for rows in columns.values()]
-        typer.echo(f"{key[0]}, {key[1]} ({key[2]}): {' | '.join(texts)}")
-
-
-def _agreement_text(row: "FieldAgreement | None") -> str:
-    if row is None:
-        return "-"
-    left_open = f", {row.without} without" if row.without else ""
-    figure = "none" if row.figure is None else f"{row.figure:.3g}"
-    return f"{figure} (n {row.n}{left_open})"
 
 
 def _command(tools: list[str], folders: list[str], data: Path | None) -> str:

@@ -340,6 +340,11 @@ def sha256_of_file(path: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
+def sha256_of_json(value: object) -> str:
+    """Return the SHA-256 of data as JSON with sorted keys, as hexadecimal digits."""
+    return hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest()
+
+
 def pairs_by_hash(hashes: Iterable[str]) -> list[list[str]]:
     """Return the distinct ``hashes`` in ascending order as pairs: ranks 0 and 1 are pair 0, ranks 2 and 3 pair 1...
 

@@ -80,7 +80,7 @@ class RateLimit:
             await turn
         except asyncio.CancelledError:
             if not turn.cancelled():
-                self._give_back(tokens)
+                self._take(-tokens, -1)
             # The first in the queue owns the timer; if it is cancelled, the next one may have a shorter wait.
             self._admit()
             raise
@@ -106,17 +106,12 @@ class RateLimit:
             wait_s = max(wait_s, self._tokens.wait_s(tokens, now))
         return wait_s if wait_s > _TICK_S else 0.0
 
-    def _take(self, tokens: int) -> None:
+    def _take(self, tokens: int, requests: int = 1) -> None:
+        """Take tokens and requests from the buckets; negative numbers are returned to them."""
         if self._requests is not None:
-            self._requests.take(1)
+            self._requests.take(requests)
         if self._tokens is not None:
             self._tokens.take(tokens)
-
-    def _give_back(self, tokens: int) -> None:
-        if self._requests is not None:
-            self._requests.take(-1)
-        if self._tokens is not None:
-            self._tokens.take(-tokens)
 
     def _admit(self) -> None:
         if self._timer is not None:

@@ -6,7 +6,6 @@ is sent only if the total of spent and reserved amounts stays within the budget.
 
 import asyncio
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Protocol
 
 from agrotools.core import BudgetReached, ToolSpec, Usage
@@ -41,14 +40,6 @@ class Ledger(Protocol):
     def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
         """Record one paid reply."""
         ...
-
-
-@dataclass(frozen=True)
-class Bound:
-    """Maximum tokens that a request can use."""
-
-    input_tokens: int
-    output_tokens: int
 
 
 class Budget:
@@ -156,10 +147,10 @@ class MeteredModel(ModelWrapper):
         finally:
             self.budget.release(reserved_usd)
 
-    def _most_usd(self, bound: Bound) -> float:
+    def _most_usd(self, bound: Usage) -> float:
         return self.price.usd(round(bound.input_tokens * self._excess), bound.output_tokens)
 
-    def _pay(self, completion: Completion, bound: Bound) -> None:
+    def _pay(self, completion: Completion, bound: Usage) -> None:
         paid = charged(completion, bound)
         if not (paid.input_tokens or paid.output_tokens):
             return
@@ -171,7 +162,7 @@ class MeteredModel(ModelWrapper):
 
 def bound_of(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, price: Price
-) -> Bound:
+) -> Usage:
     """Return the maximum tokens that a request can use.
 
     Input: one token per byte of the request's JSON without images (no tokenizer in use produces more; numbers reach
@@ -181,7 +172,7 @@ def bound_of(
     text = request_text(model, messages, tools, settings)
     pictures = len(image_urls(messages)) * price.image_tokens[1]
     input_tokens = len(text) + pictures + _TEMPLATE_TOKENS + (_TOOL_TEMPLATE_TOKENS if tools else 0)
-    return Bound(input_tokens, most_output_tokens(settings))
+    return Usage(input_tokens=input_tokens, output_tokens=most_output_tokens(settings))
 
 
 def most_output_tokens(settings: ModelSettings) -> int:
@@ -191,7 +182,7 @@ def most_output_tokens(settings: ModelSettings) -> int:
     return most * (replies if isinstance(replies, int) and replies > 1 else 1)
 
 
-def charged(completion: Completion, bound: Bound) -> Usage:
+def charged(completion: Completion, bound: Usage) -> Usage:
     """Return the tokens charged for a reply: the endpoint's count, or the bound if it reports none."""
     used = completion.usage
     if completion.cached:

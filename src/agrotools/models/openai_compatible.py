@@ -6,7 +6,9 @@ refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not 
 
 import asyncio
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
 from typing import NoReturn
 
 from agrotools.core import EndpointProblem, EndpointRefusal, InfrastructureError, ToolSpec
@@ -45,7 +47,6 @@ from agrotools.models.timeouts import (
     Fault,
     GivenUp,
     Tries,
-    UnclearTimeout,
     backoff_s,
     hint_after,
 )
@@ -139,7 +140,7 @@ class OpenAICompatibleModel:
                     return tries.ended("context", message)
                 outcome = Fault(f"a longer prompt was answered before, and now: {message}")
                 room = ReplyRoom(settings, self._most_output)
-            if isinstance(outcome, UnclearTimeout):
+            if isinstance(outcome, GivenUp):
                 self._count_timeout(outcome, tries)
                 self.stats.retries += 1
                 continue
@@ -157,7 +158,7 @@ class OpenAICompatibleModel:
 
     async def _try(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout | Rejection:
+    ) -> Completion | Fault | GivenUp | Rejection:
         """Make one attempt when its turn has come; fail without an attempt while the endpoint answers no request."""
         guessed = self._estimate.of(messages, tools, settings) if self._estimate else 0
         while True:
@@ -188,7 +189,7 @@ class OpenAICompatibleModel:
         elif not isinstance(outcome, Rejection) and outcome.timed_out:
             # Time-outs have a separate budget, and waits caused by our own limits do not count.
             tries.spent_s -= self._wire.timeout_s
-        timed_out = isinstance(outcome, UnclearTimeout) or getattr(outcome, "finish_reason", "") == "timeout"
+        timed_out = isinstance(outcome, GivenUp) or getattr(outcome, "finish_reason", "") == "timeout"
         self._timeouts_alone += tries.next_alone and timed_out
         return outcome
 
@@ -209,7 +210,7 @@ class OpenAICompatibleModel:
             self._refuse(self._redacted(refusal.message), "token_limit", HINT)
         return False
 
-    def _count_timeout(self, timeout: UnclearTimeout, tries: Tries) -> None:
+    def _count_timeout(self, timeout: GivenUp, tries: Tries) -> None:
         """Record a time-out and decide whether the next attempt is sent alone.
 
         Raises:
@@ -236,47 +237,47 @@ class OpenAICompatibleModel:
 
     async def _admission(self, tokens: int, alone: bool) -> bool:
         """Take one slot, or all if ``alone``, and wait for the rate limit; return True if it held the request back."""
-        stats = self.stats
         if alone:
             # All slots are taken once no other request waits for one. Other samples may begin meanwhile.
             while not self.limit.try_acquire_all(_OTHERS_FIRST_S):
                 await self._sleep(_LOOKS_AGAIN_S, False)
         elif not self.limit.try_acquire():
-            stats.waiting += 1
-            try:
+            with self._waiting():
                 await self.limit.acquire()
-            finally:
-                stats.waiting -= 1
         if self._rate.try_admit(tokens):
             return False
-        stats.waiting += 1
-        stats.rate_limit_waits += 1
         try:
-            await self._rate.admit(tokens)
+            with self._waiting(rate_limited=True):
+                await self._rate.admit(tokens)
         except BaseException:
             self.limit.release()
             raise
-        finally:
-            stats.waiting -= 1
-            stats.rate_limit_waits -= 1
         return True
 
     async def _sleep(self, wait_s: float, rate_limited: bool) -> None:
-        self.stats.waiting += 1
-        self.stats.retry_waits += 1
-        self.stats.rate_limit_waits += rate_limited
-        try:
+        with self._waiting(rate_limited=rate_limited, retries=True):
             ends_at = asyncio.get_running_loop().time() + wait_s
             while not self.stats.stopping and (remaining_s := ends_at - asyncio.get_running_loop().time()) > 0:  # noqa: ASYNC110
                 await asyncio.sleep(min(remaining_s, _LOOKS_FOR_STOP_S))
+
+    @contextmanager
+    def _waiting(self, *, rate_limited: bool = False, retries: bool = False) -> Generator[None]:
+        """Count one more waiting request while the block runs."""
+
+        def count(by: int) -> None:
+            self.stats.waiting += by
+            self.stats.rate_limit_waits += by * rate_limited
+            self.stats.retry_waits += by * retries
+
+        count(1)
+        try:
+            yield
         finally:
-            self.stats.waiting -= 1
-            self.stats.retry_waits -= 1
-            self.stats.rate_limit_waits -= rate_limited
+            count(-1)
 
     async def _attempt(
         self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout | Rejection:
+    ) -> Completion | Fault | GivenUp | Rejection:
         limit_key = self._encoder.spelled("max_tokens")
         body = self._encoder.encode(messages, tools, settings)
         sent = self._log.send()
@@ -326,7 +327,7 @@ class OpenAICompatibleModel:
 
     async def _classify_timeout(
         self, given_up: GivenUp, message: str, settings: ModelSettings, tries: Tries
-    ) -> Completion | Fault | UnclearTimeout:
+    ) -> Completion | Fault | GivenUp:
         """Classify a time-out: caused by the model (completion) or the endpoint (fault), or not clear yet."""
         if not given_up.alone:
             self._overloaded(given_up.sent.at, most=max(1, given_up.replies // 2))
@@ -335,7 +336,7 @@ class OpenAICompatibleModel:
         doubt = self._log.doubt(given_up, has_worked=self.stats.has_worked)
         tries.proved += not doubt
         if tries.proved < PROOFS:
-            return UnclearTimeout(doubt or "only once so", given_up.alone, given_up.exceptional)
+            return replace(given_up, doubt=doubt or "only once so")
         return tries.ended("timeout", f"{message}, twice alone, while others were answered before and after it")
 
     async def _probe_endpoint(self, settings: ModelSettings) -> bool:

@@ -42,18 +42,6 @@ class Fault:
     timed_out: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class UnclearTimeout:
-    """A time-out that may be caused by the endpoint; ``doubt``: the reason."""
-
-    doubt: str
-    alone: bool
-    """True if the request was alone in flight."""
-    exceptional: bool
-    """True if at least as many other requests were answered meanwhile as were not."""
-    timed_out: bool = True
-
-
 @dataclass(slots=True)
 class Tries:
     """Attempts so far at one reply."""
@@ -124,6 +112,9 @@ class GivenUp:
     """Number of other requests answered meanwhile."""
     exceptional: bool
     """True if at least as many other requests were answered meanwhile as were not."""
+    doubt: str = ""
+    """Reason why the endpoint may have caused the time-out; set once the endpoint was tested."""
+    timed_out: bool = True
 
 
 class AnswerLog:

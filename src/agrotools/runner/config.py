@@ -13,7 +13,7 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, cast, overload
+from typing import Annotated, Any, NamedTuple, cast
 
 from pydantic import Field, ValidationError, field_validator
 
@@ -354,7 +354,7 @@ class Part(NamedTuple):
     positions: "array[int]"
 
 
-class Plan(Sequence[WorkItem]):
+class Plan:
     """Items in execution order, created on demand; length and keys do not load samples."""
 
     def __init__(self, samples: Sequence[Sample], parts: Iterable[Part]) -> None:
@@ -372,13 +372,7 @@ class Plan(Sequence[WorkItem]):
                 for sample in samples:
                     yield WorkItem(sample, part.mode, part.epoch)
 
-    @overload
-    def __getitem__(self, index: int) -> WorkItem: ...
-    @overload
-    def __getitem__(self, index: slice) -> "list[WorkItem]": ...
-    def __getitem__(self, index: int | slice) -> "WorkItem | list[WorkItem]":
-        if isinstance(index, slice):
-            return [self[at] for at in range(len(self))[index]]
+    def __getitem__(self, index: int) -> WorkItem:
         at = range(len(self))[index]
         for part in self.parts:
             if at < len(part.positions):

@@ -13,14 +13,12 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO
 
-import orjson
-
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import BudgetReached, Mode, Record, ToolSpec, UsageError
+from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.models import Model, ModelSettings, WireStats
+from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
+from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
     RECORDED,
@@ -140,11 +138,10 @@ def evaluate(
         if stats is not None:
             stats.worked_before = bool(store.finished)
             stats.stopping = False  # left over from an earlier run of the same object
-        run = _Run(benchmark, settings, accounts, store, bar, _vision(accounts, vision_model))
-        pace = _pace(config.concurrency, stats)
+        vision = _vision(accounts, vision_model)
         try:
             if todo:
-                asyncio.run(run.execute(todo, pace, config.settings, bool(config.cache), config.tool_workers, stop))
+                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -162,75 +159,59 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
     return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
-class _Run(NamedTuple):
-    """Open resources of a run while its samples are executed."""
+async def _execute(
+    items: Plan,
+    config: EvalConfig,
+    settings: RunSettings,
+    benchmark: Benchmark,
+    accounts: Accounted,
+    vision: "VisionEndpoint | None",
+    store: RunStore,
+    bar: Progress,
+    stop: threading.Event | None,
+) -> None:
+    """Probe the endpoint, print the estimate, and execute ``items``."""
+    source, contact = accounts.source, accounts.contact
+    pace = _pace(config.concurrency, source.stats)
+    if vision is not None:
+        bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
+    if contact is not None:
+        await _expect(items, benchmark, source, contact)
+        if not config.cache:  # otherwise all replies may be in the cache
+            await contact.probe_endpoint(config.settings)
+    if source.base_url and not (source.price and source.price.is_free):
+        from agrotools.runner.estimate import estimate
 
-    benchmark: Benchmark
-    settings: RunSettings
-    accounts: Accounted
-    store: RunStore
-    bar: Progress
-    vision: "VisionEndpoint | None"
-
-    async def execute(
-        self,
-        items: Plan,
-        pace: Pace,
-        sampling: ModelSettings,
-        cached: bool,
-        tool_workers: int,
-        stop: threading.Event | None,
-    ) -> None:
-        """Probe the endpoint, print the estimate, and execute ``items``."""
-        source, bar, vision, settings = self.accounts.source, self.bar, self.vision, self.settings
+        expected = await estimate(items, benchmark, source, source.price)
+        unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
+        note = "; cached replies cost nothing" if config.cache else ""
+        bar.note(f"{expected}{unpriced}{note}")
+    try:
+        async with ToolExecutor(
+            workers=config.tool_workers,
+            cache=ResultCache(cache_dir("tool-results")),
+            backends=settings.executed_backends,
+            vision=vision,
+        ) as executor:
+            if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
+                await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
+            limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
+            await execute(
+                items,
+                RunContext(source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit),
+                workers=min(len(items), pace.most),
+                on_finished=_reporting(bar, source.stats),
+                on_tick=bar.tick,
+                stop=stop,
+                on_interrupt=lambda in_flight: bar.note(
+                    f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
+                ),
+            )
+    finally:
+        if source.model is not None:
+            await source.model.close()
         if vision is not None:
-            bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
-        if self.accounts.contact is not None:
-            await _expect(items, self.benchmark, source, self.accounts.contact)
-            if not cached:  # otherwise all replies may be in the cache
-                await self.accounts.contact.probe_endpoint(sampling)
-        if source.base_url and not (source.price and source.price.is_free):
-            from agrotools.runner.estimate import estimate
-
-            expected = await estimate(items, self.benchmark, source, source.price)
-            unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
-            note = "; cached replies cost nothing" if cached else ""
-            bar.note(f"{expected}{unpriced}{note}")
-        try:
-            async with ToolExecutor(
-                workers=tool_workers,
-                cache=ResultCache(cache_dir("tool-results")),
-                backends=settings.executed_backends,
-                vision=vision,
-            ) as executor:
-                if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
-                    await executor.prepare([tool for tool in self.benchmark.toolset if tool not in settings.recorded])
-                limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-                await execute(
-                    items,
-                    RunContext(
-                        source,
-                        self.benchmark,
-                        self.store,
-                        executor,
-                        pace,
-                        settings.max_steps,
-                        settings.recorded,
-                        limit,
-                    ),
-                    workers=min(len(items), pace.most),
-                    on_finished=_reporting(bar, source.stats),
-                    on_tick=bar.tick,
-                    stop=stop,
-                    on_interrupt=lambda in_flight: bar.note(
-                        f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
-                    ),
-                )
-        finally:
-            if source.model is not None:
-                await source.model.close()
-            if vision is not None:
-                await vision.close()
+            await vision.close()
 
 
 def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
@@ -298,8 +279,8 @@ def describe_run(
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
     specs = tool_specs(benchmark.toolset, settings.recorded)
-    toolset = {spec.name: f"{spec.version}:{_hash(spec)[:12]}" for spec in specs}
-    has_model = source.model is not None
+    toolset = {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
+    has_model, protocol = source.model is not None, run_protocol(settings.protocol)
     return Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -320,7 +301,7 @@ def describe_run(
         max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
-        toolset_hash=hashlib.sha256(orjson.dumps(toolset, option=orjson.OPT_SORT_KEYS)).hexdigest(),
+        toolset_hash=sha256_of_json(toolset),
         tool_data={
             name: _content_hash(files)
             for name in benchmark.toolset
@@ -328,7 +309,7 @@ def describe_run(
         },
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=_prompt_hash(settings.protocol, benchmark) if has_model else "",
+        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
@@ -336,11 +317,6 @@ def describe_run(
         sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
         planned=plan.sizes(),
     )
-
-
-def _prompt_hash(name: str, benchmark: Benchmark) -> str:
-    protocol = run_protocol(name)
-    return prompt_hash(protocol.templates, protocol.prompts(benchmark))
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:
@@ -352,7 +328,3 @@ def _content_hash(files: Iterable[Path]) -> str:
     for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
     return digest.hexdigest()
-
-
-def _hash(spec: ToolSpec) -> str:
-    return hashlib.sha256(orjson.dumps(spec.model_dump(mode="json"), option=orjson.OPT_SORT_KEYS)).hexdigest()

@@ -1,11 +1,9 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
-import hashlib
-
-import orjson
 from pydantic import JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
+from agrotools.core.files import sha256_of_json
 from agrotools.scoring.metrics import FIRST_VERSION
 
 
@@ -85,7 +83,7 @@ def identity_hash(manifest: Manifest) -> str:
     """
     identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
-    return hashlib.sha256(orjson.dumps(fields, option=orjson.OPT_SORT_KEYS)).hexdigest()
+    return sha256_of_json(fields)
 
 
 def differences(old: Manifest, new: Manifest) -> list[str]:

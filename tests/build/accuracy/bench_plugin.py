@@ -2,9 +2,16 @@
 
 import json
 import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
+import pytest
 from PIL import Image
+
+from agrotools.build.accuracy import studies
+from agrotools.core import Registry
 
 _TOOL = '''
 from PIL import Image as Pictures
@@ -68,8 +75,23 @@ STUDIES = (
 """
 
 
-def install(folder: Path) -> dict[str, str]:
-    """Write the package into ``folder``; returns the environment in which it is installed."""
+@contextmanager
+def installed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Install the package (in ``folder/package``) in this process and return a data folder with pictures.
+
+    No other studies are registered.
+    """
+    install(folder / "package")
+    write_greys(folder / "data" / "greys")
+    monkeypatch.syspath_prepend(str(folder / "package"))
+    monkeypatch.setattr(studies, "STUDIES", Registry("accuracy study", "agrotools.accuracy", {}))
+    yield folder / "data"
+    for module in [name for name in sys.modules if name.startswith("made_brightness")]:
+        del sys.modules[module]
+
+
+def install(folder: Path) -> None:
+    """Write the package into ``folder``."""
     about = folder / "made_bench-1.0.dist-info"
     about.mkdir(parents=True)
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: made-bench\nVersion: 1.0\n")
@@ -80,6 +102,10 @@ def install(folder: Path) -> dict[str, str]:
     )
     (folder / "made_brightness_tool.py").write_text(_TOOL)
     (folder / "made_brightness_studies.py").write_text(_STUDIES)
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the environment of a process in which the package in ``folder`` is installed."""
     return {**os.environ, "PYTHONPATH": str(folder)}
 
 

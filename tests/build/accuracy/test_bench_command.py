@@ -1,11 +1,11 @@
 """``agrotools tools bench`` as a user meets it: exit codes, rows, document, what is said on the way."""
 
 import json
-import os
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import bench_plugin
@@ -13,6 +13,7 @@ import pytest
 
 from agrotools.build.accuracy.studies import Row
 from agrotools.build.accuracy.table import COLUMNS, cells, format_table, markdown, number
+from support.command import run_command
 
 TOOL = "made_brightness"
 KEYS = {
@@ -22,22 +23,31 @@ KEYS = {
 
 
 @pytest.fixture
-def made(tmp_path: Path) -> tuple[Path, dict[str, str]]:
-    environment = bench_plugin.install(tmp_path / "package")
-    bench_plugin.write_greys(tmp_path / "data" / "greys")
-    return tmp_path / "data", environment
+def data(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """A data folder, with the package of studies installed."""
+    with bench_plugin.installed(tmp_path, monkeypatch) as folder:
+        yield folder
 
 
-def command(environment: dict[str, str], *arguments: str) -> "subprocess.CompletedProcess[str]":
-    line = [sys.executable, "-m", "agrotools", "tools", "bench", *arguments]
-    return subprocess.run(line, env=environment, capture_output=True, text=True, timeout=120)
+def bench(*arguments: object) -> "subprocess.CompletedProcess[str]":
+    return run_command("tools", "bench", *arguments)
 
 
-def test_json_rows_document_and_sheet(made: tuple[Path, dict[str, str]], tmp_path: Path):
-    data, environment = made
+def start_bench(data: Path, *folders: str) -> "subprocess.Popen[str]":
+    """Start a bench in a process of its own, which heeds Ctrl-C even if this one was started in the background."""
+    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
+    line = [sys.executable, "-c", f"{heeding}; from agrotools.cli.main import main; main()", "tools", "bench"]
+    line += ["--data", str(data), "--tool", TOOL, *(part for folder in folders for part in ("--folder", folder))]
+    environment = bench_plugin.environment(data.parent / "package")
+    return subprocess.Popen(
+        line, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True
+    )
+
+
+def test_json_rows_document_and_sheet(data: Path, tmp_path: Path):
     kept, out = tmp_path / "kept", tmp_path / "accuracy.md"
-    ended = command(environment, "--data", str(data), "--tool", TOOL, "--folder", "greys", "--folder", "elsewhere",
-                    "--json", "--out", str(out), "--overlays", str(kept))  # fmt: skip
+    ended = bench("--data", data, "--tool", TOOL, "--folder", "greys", "--folder", "elsewhere",
+                  "--json", "--out", out, "--overlays", kept)  # fmt: skip
     assert ended.returncode == 0, ended.stderr
     rows = json.loads(ended.stdout)
     assert all(set(row) == KEYS for row in rows)
@@ -54,9 +64,8 @@ def test_json_rows_document_and_sheet(made: tuple[Path, dict[str, str]], tmp_pat
     assert (kept / TOOL / "0_greys" / "000_overlay.png").is_file()
 
 
-def test_a_study_that_fails_is_said_and_gives_exit_code_1(made: tuple[Path, dict[str, str]]):
-    data, environment = made
-    ended = command(environment, "--data", str(data), "--tool", TOOL, "--folder", "crash", "--folder", "greys")
+def test_a_study_that_fails_gives_exit_code_1(data: Path):
+    ended = bench("--data", data, "--tool", TOOL, "--folder", "crash", "--folder", "greys")
     assert ended.returncode == 1
     assert "made_brightness on crash: not measured: RuntimeError" in ended.stdout
     assert "brightness, mean absolute error, points" in ended.stdout
@@ -73,28 +82,17 @@ def test_a_study_that_fails_is_said_and_gives_exit_code_1(made: tuple[Path, dict
         (["--data", "{data}", "--out", "{data}/nowhere/x.md"], 2, "is not a folder"),
     ],
 )
-def test_exit_codes(made: tuple[Path, dict[str, str]], arguments: list[str], code: int, said: str):
-    data, environment = made
-    ended = command(environment, *(argument.format(data=data) for argument in arguments))
+def test_exit_codes(data: Path, arguments: list[str], code: int, said: str):
+    ended = bench(*(argument.format(data=data) for argument in arguments))
     assert (ended.returncode, said in ended.stderr) == (code, True), ended.stderr
     assert "Traceback" not in ended.stderr
 
 
-def test_control_c_ends_the_study_too(made: tuple[Path, dict[str, str]]):
-    data, environment = made
-    # What a shell starts in the background ignores Ctrl-C, and so does all that it starts.
-    heeding = "import signal; signal.signal(signal.SIGINT, signal.default_int_handler)"
-    line = [sys.executable, "-c", f"{heeding}; from agrotools.cli.main import main; main()", "tools", "bench"]
-    process = subprocess.Popen(
-        [*line, "--data", str(data), "--tool", TOOL, "--folder", "greys", "--folder", "hang"],
-        env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, start_new_session=True,
-    )  # fmt: skip
+def test_control_c_ends_the_study_too(data: Path):
+    process = start_bench(data, "greys", "hang")
     assert process.stderr is not None
     assert "greys" in process.stderr.readline()
-    children = _children(process.pid)
-    while not children:
-        time.sleep(0.02)
-        children = _children(process.pid)
+    children = _children(process)
     process.send_signal(signal.SIGINT)
     out, err = process.communicate(timeout=30)
     assert process.returncode == 130
@@ -103,20 +101,11 @@ def test_control_c_ends_the_study_too(made: tuple[Path, dict[str, str]]):
     _wait_for_end(children)
 
 
-def test_a_study_ends_when_its_parent_is_gone(made: tuple[Path, dict[str, str]]):
-    data, environment = made
-    line = [sys.executable, "-m", "agrotools", "tools", "bench"]
-    process = subprocess.Popen(
-        [*line, "--data", str(data), "--tool", TOOL, "--folder", "hang"],
-        env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
-    )  # fmt: skip
-    children: list[int] = []
-    until = time.monotonic() + 60
-    while not children and time.monotonic() < until:
-        children = _children(process.pid)
+def test_a_study_ends_when_its_parent_is_gone(data: Path):
+    process = start_bench(data, "hang")
+    children = _children(process)
     process.kill()
-    process.wait()
-    assert children
+    process.communicate()
     _wait_for_end(children)
 
 
@@ -127,11 +116,16 @@ def _wait_for_end(children: list[int]) -> None:
         time.sleep(0.05)
 
 
-def _children(pid: int) -> list[int]:
-    path = Path(f"/proc/{pid}/task/{pid}/children")
+def _children(process: "subprocess.Popen[str]") -> list[int]:
+    """Wait until a process has children."""
+    path = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     if not path.exists():
         pytest.skip("needs /proc/PID/task/PID/children")
-    return [int(child) for child in path.read_text().split()]
+    until = time.monotonic() + 60
+    while not (children := path.read_text().split()):
+        assert time.monotonic() < until, "no study was started"
+        time.sleep(0.02)
+    return [*map(int, children)]
 
 
 def _alive(pid: int) -> bool:
@@ -196,5 +190,5 @@ def test_the_printed_table_repeats_no_name_and_says_what_a_dash_means():
 
 def test_help_comes_without_heavy_imports():
     code = "import sys; from agrotools.cli.main import app; print([m for m in ('numpy', 'cv2') if m in sys.modules])"
-    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=os.environ, timeout=60)
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert found.stdout.strip() == "[]"

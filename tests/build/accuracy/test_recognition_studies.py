@@ -75,11 +75,3 @@ def test_a_pack_is_asked_about_the_other_half(tmp_path: Path) -> None:
     shown = [(label, colour) for label, colour in colours.items() for _ in range(16)]
     found = values(study.measure(bench_of(tmp_path, shown)))
     assert found["top-1 of all, pack of 16 pictures"] == 1
-
-
-def test_folders_of_the_studies_of_weeds() -> None:
-    assert [study.folder for study in STUDIES.get("identify_weed")] == [
-        "deepweeds",
-        "apple_leaf_class",
-        "coffee_leaf_class",
-    ]

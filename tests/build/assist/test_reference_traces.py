@@ -21,7 +21,7 @@ from agrotools.models import WireSettings
 from agrotools.models.endpoint import Endpoint, priced_model
 from support.caches import separate_cache
 from support.fault_server import closed_port
-from support.openai_server import BEHAVIOURS, Body, ReferenceFollower, completion, error, serving, text_of
+from support.openai_server import Body, ReferenceFollower, completion, error, serving, text_of
 from support.sums_benchmark import write_sums
 
 QUICK = WireSettings(attempts=2, first_wait_s=0.01, longest_wait_s=0.02, retry_wall_s=2)
@@ -156,7 +156,7 @@ def test_what_the_tools_leave_open_is_not_laid_to_the_model(sums: Path):
     assert (done.summary[-1].left_open, done.differing) == (1, ["sum-0000"])
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
+@pytest.mark.parametrize("behaviour", ["sloppy", "broken"])
 def test_whatever_a_model_does_every_chain_is_told(sums: Path, behaviour):
     with serving(ReferenceFollower.of_folder(sums, behaviour)) as endpoint:
         done = trace(sums, endpoint.base_url)
@@ -165,30 +165,36 @@ def test_whatever_a_model_does_every_chain_is_told(sums: Path, behaviour):
     assert len(records) == done.summary[-1].chains
     for record in records.values():
         assert record.confirms or record.reason or record.answer_agrees is False or any(s.reason for s in record.steps)
-    assert (done.summary[-1].confirmed == 6) == (behaviour == "good")
+    assert done.summary[-1].confirmed < 6
 
 
-@pytest.mark.parametrize(
-    ("reply", "said"),
-    [
-        ("", "empty"),
-        ("hm", "neither an Action nor a Final Answer"),
-        ("Final Answer: 4", "it answers before calculate was called"),
-        ('Action: plot\nAction Input: {"kind": "bar"}', "it calls plot, and calculate is next"),
-        ("Action: calculate\nAction Input: {", "cut off"),
-        ('Action: calculate\nAction Input: {"expression": "1 +", "hue": 3}', "not valid"),
-        ('Action: calculate\nAction Input: {"expression": "a + b", "variables": {"a": "x"}}', ""),
-    ],
+USELESS = (
+    ("", "empty"),
+    ("hm", "neither an Action nor a Final Answer"),
+    ("Final Answer: 4", "it answers before calculate was called"),
+    ('Action: plot\nAction Input: {"kind": "bar"}', "it calls plot, and calculate is next"),
+    ("Action: calculate\nAction Input: {", "cut off"),
+    ('Action: calculate\nAction Input: {"expression": "1 +", "hue": 3}', "not valid"),
+    ('Action: calculate\nAction Input: {"expression": "a + b", "variables": {"a": "x"}}', ""),
 )
-def test_output_that_cannot_be_used_gets_one_more_try(sums: Path, reply: str, said: str):
-    with serving(lambda _body: completion(reply)) as endpoint:
-        done = trace(sums, endpoint.base_url)
+
+
+def test_output_that_cannot_be_used_gets_one_more_try(tmp_path: Path):
+    folder = write_sums(tmp_path / "useless", len(USELESS))
+
+    def useless(body: Body) -> web.Response:
+        field = text_of(body["messages"][1]).partition("Field ")[2].split()[0]
+        return completion(USELESS[int(field)][0])
+
+    with serving(useless) as endpoint:
+        done = trace(folder, endpoint.base_url)
         assert any(len(body["messages"]) == 4 for body in endpoint.requests)
     assert done.summary[-1].complete == 0
-    assert len(done.differing) == 6
-    record = read_traces(sums)["sum-0000", "m"]
-    assert record.steps[0].tries == 2
-    assert said in record.steps[0].reason
+    assert len(done.differing) == len(USELESS)
+    for number, (_, reason) in enumerate(USELESS):
+        step = read_traces(folder)[f"sum-{number:04d}", "m"].steps[0]
+        assert step.tries == 2
+        assert reason in step.reason
 
 
 def test_a_step_that_is_mended_counts(sums: Path):
@@ -270,24 +276,14 @@ def test_only_what_is_missing_is_asked_for(sums: Path):
         assert len(endpoint.requests) == 6
     assert done.summary[-1].confirmed == 6
     assert sorted((sums / TRACES_FILE).read_bytes().splitlines(keepends=True)) == sorted(lines)
-
-
-def test_a_question_that_changed_is_asked_again(sums: Path):
-    with serving(ReferenceFollower.of_folder(sums, "good")) as endpoint:
-        trace(sums, endpoint.base_url)
     edited(sums, query="Field 0 gave 3.0 and 4.5 t/ha. Their mean, please?")
     with serving(ReferenceFollower.of_folder(sums, "good")) as endpoint:
         trace(sums, endpoint.base_url)
-        assert len(endpoint.requests) == 3
-    sample = load_folder(sums).samples[0]
-    assert read_traces(sums)[sample.id, "m"].asked == input_hash(sample)
-
-
-def test_two_models_keep_their_own_traces(sums: Path):
-    with serving(ReferenceFollower.of_folder(sums, "good")) as endpoint:
-        trace(sums, endpoint.base_url, "one")
-        trace(sums, endpoint.base_url, "two")
-    assert {model for _, model in read_traces(sums)} == {"one", "two"}
+        assert len(endpoint.requests) == 3, "a question that changed is asked again"
+        sample = load_folder(sums).samples[0]
+        assert read_traces(sums)[sample.id, "m"].asked == input_hash(sample)
+        trace(sums, endpoint.base_url, "other")
+    assert {model for _, model in read_traces(sums)} == {"m", "other"}
     assert len(read_traces(sums)) == 12
 
 
@@ -340,14 +336,14 @@ def test_traces_outlive_a_benchmark_that_is_built_anew(sums: Path):
 @pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGINT])
 def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
-    folder = write_sums(tmp_path / "many", 240)
+    folder = write_sums(tmp_path / "many", 120)
     code = (
         "import sys; from pathlib import Path; from agrotools.models.endpoint import Endpoint, priced_model\n"
         "from agrotools.build.assist.tracing import trace_folder\n"
         "folder = Path(sys.argv[1])\n"
         "trace_folder(folder, priced_model(Endpoint('m', sys.argv[2])), folder.parent / 'spend.jsonl')\n"
     )
-    with serving(ReferenceFollower.of_folder(folder, "good"), latency_s=0.15) as endpoint:
+    with serving(ReferenceFollower.of_folder(folder, "good"), latency_s=0.1) as endpoint:
         command = [sys.executable, "-c", code, str(folder), endpoint.base_url]
         process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
         deadline = time.monotonic() + 60
@@ -358,9 +354,9 @@ def test_a_trace_that_was_stopped_goes_on(tmp_path: Path, number: int):
         process.send_signal(number)
         process.communicate(timeout=60)
         before = read_traces(folder)
-        assert 5 <= len(before) < 240
+        assert 5 <= len(before) < 120
         asked = len(endpoint.requests)
-        assert trace(folder, endpoint.base_url).summary[-1].confirmed == 240
-        assert len(endpoint.requests) - asked <= 3 * (240 - len(before)), "what was done was not asked for again"
+        assert trace(folder, endpoint.base_url).summary[-1].confirmed == 120
+        assert len(endpoint.requests) - asked <= 3 * (120 - len(before)), "what was done was not asked for again"
     after = read_traces(folder)
     assert {key: after[key] for key in before} == before

@@ -8,7 +8,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import describe_benchmark
 from agrotools.build.export.card import card_plots, write_card
-from agrotools.build.export.croissant import tally
+from agrotools.build.export.croissant import Tally
 
 
 @pytest.fixture(scope="module")
@@ -22,8 +22,8 @@ def card(folder):
 
 
 def test_what_is_counted(folder):
-    counted = tally(load_folder(folder).samples)
-    assert (counted.samples, counted.all_calls, counted.all_files) == (7, 13, 5)
+    counted = Tally(load_folder(folder).samples)
+    assert (counted.samples, counted.tools.total(), counted.kinds.total()) == (7, 13, 5)
     assert counted.distinct_tools == {1: 4, 2: 3}
     assert counted.calls == {1: 3, 2: 2, 3: 2}
     assert counted.files == {1: 3, 2: 3, 3: 1}
@@ -59,8 +59,8 @@ def test_every_figure_that_the_card_shows_is_there(folder, card):
 
 
 def test_equal_counts_give_equal_figures(folder):
-    first = card_plots(tally(load_folder(folder).samples))
-    assert first == card_plots(tally(load_folder(folder).samples))
+    first = card_plots(Tally(load_folder(folder).samples))
+    assert first == card_plots(Tally(load_folder(folder).samples))
     assert first == {name: (folder / "card" / name).read_bytes() for name in first}
 
 

@@ -1,5 +1,6 @@
 import json
 import re
+import shutil
 
 import pytest
 from every_slot import HEADER, write_every_slot
@@ -16,10 +17,16 @@ def benchmark(tmp_path_factory):
     return load_folder(write_every_slot(tmp_path_factory.mktemp("gta") / "benchmark"))
 
 
+@pytest.fixture(scope="module")
+def exported_once(benchmark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "gta"
+    export_gta(benchmark.root, benchmark.header, benchmark.samples, folder)
+    return folder
+
+
 @pytest.fixture
-def exported(benchmark, tmp_path):
-    export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "gta")
-    return tmp_path / "gta"
+def exported(exported_once, tmp_path):
+    return shutil.copytree(exported_once, tmp_path / "gta")
 
 
 def _entries(folder):

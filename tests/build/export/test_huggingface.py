@@ -17,10 +17,16 @@ def benchmark(tmp_path_factory):
     return load_folder(write_every_slot(tmp_path_factory.mktemp("hf") / "benchmark"))
 
 
+@pytest.fixture(scope="module")
+def exported_once(benchmark, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("exported") / "hf"
+    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, folder)
+    return folder
+
+
 @pytest.fixture
-def exported(benchmark, tmp_path):
-    export_huggingface(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "hf")
-    return tmp_path / "hf"
+def exported(exported_once, tmp_path):
+    return shutil.copytree(exported_once, tmp_path / "hf")
 
 
 def test_nothing_is_lost_there_and_back(benchmark, exported, tmp_path):

@@ -34,10 +34,7 @@ _DATES = ("before", "after")
 
 
 def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
-    """Measure the pond event through the tool, and the water masks through the function that the tool calls.
-
-    The tool itself does not return water masks.
-    """
+    """Measure the event through the tool, and water masks (which it does not return) through the function it calls."""
     from agrotools.build.scenes.ponds import make_pond_pair
     from agrotools.tools.change.ponds import pond_change
 

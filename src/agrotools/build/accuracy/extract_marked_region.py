@@ -192,11 +192,7 @@ def _unmarked(bench: Bench) -> list[Figure]:
 
 
 def _photos(bench: Bench) -> dict[Path, int]:
-    """Return the photographs in all folders of the data set, each with its half.
-
-    Raises:
-        BenchmarkError: there are no photographs.
-    """
+    """Return the photographs of all folders, each with its half; BenchmarkError if there are none."""
     data = bench.folder.parent
     photos = find_photos(data) if data.is_dir() else []
     if not photos:

@@ -227,10 +227,7 @@ _GROUPS = ("", ", counted in the mean", ", nothing before it", ", partly hidden"
 
 
 def _add_error(columns: Columns, fruit: Mapping[str, Any], measured: Any) -> None:
-    """Add the error of a fruit to the column of each group that it belongs to.
-
-    All errors are in one cluster because all frames show the same trees.
-    """
+    """Add the error of a fruit to each group it belongs to, in one cluster: all frames show the same trees."""
     hidden = fruit["occluded"] == "YES"
     for group, belongs in zip(_GROUPS, (True, measured.used_in_mean, not hidden, hidden), strict=True):
         if belongs:

@@ -94,37 +94,29 @@ CROP, WEED = 1, 2
 
 def compare_masks(
     predicted: NDArray[np.uint8], truth: NDArray[np.integer], plants: NDArray[np.bool_]
-) -> tuple[dict[str, float | None], dict[str, NDArray[np.int64]]]:
-    """Return the figures of a picture, and the pixel counts of intersection and union.
+) -> dict[str, float | None]:
+    """Return the figures of a picture, each None if the truth does not contain the class.
+
+    ``vegetation_iou``; ``crop_iou_named`` and ``weed_iou_named``, which ignore unlabelled plants; ``crop_iou_strict``
+    and ``weed_iou_strict``, which count them as soil; ``weed_share_error_pct``, absolute error of the weed share of the
+    labelled plants in percentage points.
 
     Args:
         predicted: class numbers (rows, columns), 1 crop, 2 weeds.
         truth: the same numbers; unlabelled plants are 0.
         plants: mask of all plant pixels, labelled or not.
-
-    Returns:
-        Figures, each None if the truth does not contain the class: ``vegetation_iou``; ``crop_iou_named`` and
-            ``weed_iou_named``, which ignore unlabelled plants; ``crop_iou_strict`` and ``weed_iou_strict``, which count
-            them as soil; ``weed_share_error_pct``, absolute error of the weed share of the labelled plants in
-            percentage points. Then the counts, as (intersection, union) by name of the IoU.
     """
     unnamed = plants & (truth == 0)
     regions = {"vegetation_iou": ((predicted == CROP) | (predicted == WEED), plants)}
     for name, label in (("crop", CROP), ("weed", WEED)):
         regions[f"{name}_iou_named"] = ((predicted == label) & ~unnamed, truth == label)
         regions[f"{name}_iou_strict"] = (predicted == label, truth == label)
-    counts = {
-        name: np.array([np.count_nonzero(found & true), np.count_nonzero(found | true)])
-        for name, (found, true) in regions.items()
-    }
-    figures: dict[str, float | None] = {
-        name: float(both[0] / both[1]) if regions[name][1].any() else None for name, both in counts.items()
-    }
+    figures = {name: _iou(found, true) if true.any() else None for name, (found, true) in regions.items()}
     labelled = truth > 0
     crop, weed = (np.count_nonzero((predicted == label) & ~unnamed) for label in (CROP, WEED))
     share = 100 * weed / max(crop + weed, 1)
     figures["weed_share_error_pct"] = abs(share - 100 * np.count_nonzero(truth == WEED) / np.count_nonzero(labelled))
-    return figures, counts
+    return figures
 
 
 SCENES = 24
@@ -153,11 +145,11 @@ def _photographs(bench: Bench) -> list[Figure]:
     """Score each photograph with a head trained on the other half (two-fold)."""
     from PIL import Image
 
-    from agrotools.tools.crop_weed.heads import file_sha256
+    from agrotools.core.files import sha256_of_file
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     items = bench.items()
-    hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}
+    hashes = {item["id"]: sha256_of_file(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
     columns = Columns(note="trained head, two-fold; no parameter of the vegetation mask is fitted")
     # A study runs in its own process, so this setting affects only the heads that are trained here.
@@ -168,7 +160,7 @@ def _photographs(bench: Bench) -> list[Figure]:
         predicted = np.asarray(Image.open(bench.artifact_path(result.mask)))
         truth = np.asarray(Image.open(bench.folder / item["mask"]))
         plants = np.asarray(Image.open(bench.folder / item["vegetation"])) > 0
-        columns.add(pair[hashes[item["id"]]], **compare_masks(predicted, truth, plants)[0])
+        columns.add(pair[hashes[item["id"]]], **compare_masks(predicted, truth, plants))
     return [
         columns.mean(metric, name, goal=_GOALS.get(name), higher_is_better=name != "weed_share_error_pct")
         for name, metric in _METRICS.items()

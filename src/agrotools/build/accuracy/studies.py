@@ -2,8 +2,8 @@
 
 A process per study has two reasons: its peak memory is that of one tool on one folder, and a study that crashes, hangs
 or is killed does not affect the others. This module is also the program of that process (``python -m``): it reads one
-line of JSON on its standard input (``tool``, ``number`` of the study among the tool's, ``folder``, ``scratch``,
-``answer``), writes the result to the file ``answer``, and exits when its input is closed, so that it does not outlive
+line of JSON on its standard input (tool, number of the study among the tool's, folder, scratch folder, file of the
+answer), writes the result to the file, and exits when its input is closed, so that it does not outlive
 its parent. Standard output is left to libraries that print.
 """
 
@@ -161,13 +161,7 @@ def _copy_overlays(folder: Path, study: Planned, overlays: Sequence[str]) -> Non
 
 def _run_in_process(study: Planned, scratch: Path, time_limit_s: float) -> dict[str, Any]:
     answer = scratch / "answer.json"
-    order = {
-        "tool": study.tool,
-        "number": study.number,
-        "folder": str(study.path.resolve()),
-        "scratch": str(scratch / "made"),
-        "answer": str(answer),
-    }
+    order = [study.tool, study.number, str(study.path.resolve()), str(scratch / "made"), str(answer)]
     process: subprocess.Popen[bytes] | None = None
     with (scratch / "output.txt").open("wb") as output:
         try:
@@ -219,16 +213,12 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _last_words(path: Path, code: int) -> str:
-    how = f"ended by {_signal_name(-code)}" if code < 0 else f"ended with status {code}"
+    how = f"ended with status {code}"
+    if code < 0:
+        names = {number.value: number.name for number in signal.Signals}
+        how = f"ended by {names.get(-code, f'signal {-code}')}"
     lines = [line.strip() for line in path.read_text(encoding="utf-8", errors="replace").splitlines() if line.strip()]
     return f"its process {how}" + (f": {lines[-1][:300]}" if lines else "")
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
@@ -255,10 +245,10 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         rows = [_figure_row(figure) for figure in figures]
         if not rows:
             return {"error": "it gave no figure"}
-    except AgrotoolsError as error:
-        return {"error": _one_line(f"{error} [{_where(error)}]")}
     except Exception as error:
-        return {"error": _one_line(f"{type(error).__name__}: {error} [{_where(error)}]")}
+        kind = "" if isinstance(error, AgrotoolsError) else f"{type(error).__name__}: "
+        last = traceback.extract_tb(error.__traceback__)[-1]
+        return {"error": " ".join(f"{kind}{error} [{Path(last.filename).name}:{last.lineno}]".split())[:500]}
     per_megapixel = [ms / mp for ms, mp in zip(bench.call_ms, bench.call_megapixels, strict=True) if mp > 0]
     return {
         "figures": rows,
@@ -296,25 +286,16 @@ def _peak_mb() -> float:
         return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / unit
 
 
-def _where(error: BaseException) -> str:
-    frames = traceback.extract_tb(error.__traceback__)
-    return f"{Path(frames[-1].filename).name}:{frames[-1].lineno}" if frames else "?"
-
-
-def _one_line(text: str) -> str:
-    return " ".join(text.split())[:500]
-
-
 def _end_with_parent() -> None:
     sys.stdin.read()
     os._exit(1)
 
 
 def main() -> None:
-    order = json.loads(sys.stdin.readline())
+    tool, number, folder, scratch, answer = json.loads(sys.stdin.readline())
     threading.Thread(target=_end_with_parent, daemon=True).start()
-    result = run_study(order["tool"], order["number"], Path(order["folder"]), Path(order["scratch"]))
-    Path(order["answer"]).write_text(json.dumps(result), encoding="utf-8")
+    result = run_study(tool, number, Path(folder), Path(scratch))
+    Path(answer).write_text(json.dumps(result), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -190,11 +190,7 @@ class Bench:
         self.scratch.mkdir(parents=True, exist_ok=True)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return the folder's ``truth.json``: one entry per image; file names are relative to the folder.
-
-        Raises:
-            BenchmarkError: the file is missing, or is not a list of objects.
-        """
+        """Return ``truth.json`` of the folder: one object per image, with relative paths; BenchmarkError if invalid."""
         return read_items(self.folder)
 
     def call(

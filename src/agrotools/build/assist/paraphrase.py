@@ -396,11 +396,7 @@ class _Conversation:
         ]
 
     async def ask(self, model: Model) -> None:
-        """Request wordings and store them for :meth:`judge`.
-
-        Raises:
-            AgrotoolsError: raised by :meth:`Model.generate`.
-        """
+        """Request wordings and store them for :meth:`judge`; errors are those of :meth:`Model.generate`."""
         self._fresh = None
         reply = await model.generate(self._messages, (), _SETTINGS)
         self._fresh = variants_of(reply.text)

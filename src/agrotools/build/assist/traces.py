@@ -42,7 +42,7 @@ object per line:
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -93,10 +93,6 @@ class TraceRecord(FrozenModel):
         return self.complete and all(step.agreed for step in self.steps) and self.answer_agrees is not False
 
 
-Traces = Mapping[tuple[str, str], TraceRecord]
-"""Traces by sample id and model."""
-
-
 def input_hash(sample: Sample) -> str:
     """Return a hash of everything except the model that a trace of ``sample`` depends on, 16 hexadecimal digits.
 
@@ -119,30 +115,18 @@ def by_sample_and_model(traces: Iterable[TraceRecord]) -> dict[tuple[str, str], 
 
 
 def read_traces(folder: Path) -> dict[tuple[str, str], TraceRecord]:
-    """Read the traces of a benchmark folder by sample id and model. An incomplete last line is ignored.
-
-    Raises:
-        RunStoreError: the file cannot be read, or a line in it is not a trace.
-    """
+    """Read the traces of a folder by sample id and model, without an incomplete last line; RunStoreError if invalid."""
     return by_sample_and_model(read_lines(folder / TRACES_FILE, TraceRecord, _HINT))
 
 
 def trace_file(folder: Path) -> LineFile[TraceRecord]:
-    """Open ``traces.jsonl`` of a folder for appending.
-
-    Raises:
-        RunStoreError: the file cannot be read or written, or a line in it is not a trace.
-    """
+    """Open ``traces.jsonl`` of a folder for appending; RunStoreError if it is not accessible or has an invalid line."""
     return LineFile(folder / TRACES_FILE, TraceRecord, _HINT)
 
 
 @contextmanager
 def kept_traces(folder: Path) -> Generator[None]:
-    """Preserve ``traces.jsonl`` of a benchmark that the block rebuilds, even if the block is killed and run again.
-
-    Raises:
-        OSError: the file cannot be copied.
-    """
+    """Preserve ``traces.jsonl`` of a benchmark that the block rebuilds, even if killed; OSError if that fails."""
     aside = folder.parent / f".{folder.name}-{TRACES_FILE}"
     if (folder / TRACES_FILE).is_file():
         copy_whole(folder / TRACES_FILE, aside)

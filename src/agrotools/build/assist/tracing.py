@@ -6,11 +6,13 @@ In a chain the model is told the next tool; its call is run and compared with th
 import asyncio
 import itertools
 import re
+import threading
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 from pydantic import JsonValue
 
@@ -44,7 +46,6 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.base import Progress, no_progress
-from agrotools.core.files import LineFile
 from agrotools.core.record import iter_refs, resolve_ref, update_literals
 from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
@@ -66,17 +67,14 @@ _SETTINGS = ModelSettings(temperature=None)
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]
 
 
-async def trace_chain(sample: Sample, view: SampleView, name: str, model: Model, call_tool: CallTool) -> TraceRecord:
-    """Let ``model`` fill in the chain of ``sample``, which has a reference; ``name`` is recorded as its author.
+class _Chain:
+    """Chain of ``sample``, filled in by ``model``; ``name`` is recorded as its author.
 
-    Raises:
+    Raises (:meth:`run`):
         InfrastructureError: no reply or no tool worker is available.
         UsageError, BudgetReached: raised by :meth:`Model.generate`.
     """
-    return await _Chain(sample, view, name, model, call_tool).run()
 
-
-class _Chain:
     def __init__(self, sample: Sample, view: SampleView, name: str, model: Model, call_tool: CallTool) -> None:
         assert sample.reference is not None
         self.sample, self.view, self.name, self.model, self.call_tool = sample, view, name, model, call_tool
@@ -226,26 +224,16 @@ class _Chain:
         agrees = all(score >= 1 for score in closed) if closed else None
         return self._record(answer=action.text, answer_agrees=agrees, answer_slots=scores)
 
-    def _record(
-        self,
-        *,
-        reason: str = "",
-        answer: str | None = None,
-        answer_agrees: bool | None = None,
-        answer_slots: dict[str, float] | None = None,
-    ) -> TraceRecord:
+    def _record(self, **outcome: Any) -> TraceRecord:
         ran = all(step.observation is not None and step.observation.error is None for step in self.steps)
         return TraceRecord(
             id=self.sample.id,
             model=self.name,
             asked=input_hash(self.sample),
             steps=tuple(self.steps),
-            answer=answer,
-            answer_agrees=answer_agrees,
-            answer_slots=answer_slots or {},
             left_open=tuple(self.left_open),
-            complete=ran and len(self.steps) == len(self.gold) and answer is not None,
-            reason=reason,
+            complete=ran and len(self.steps) == len(self.gold) and outcome.get("answer") is not None,
+            **outcome,
         )
 
 
@@ -319,19 +307,6 @@ class TraceResult:
     stopped: AgrotoolsError | None = None
 
 
-@dataclass
-class _Work:
-    """State of a tracing run. ``records``: traces of this and earlier runs by sample id."""
-
-    benchmark: Benchmark
-    name: str
-    model: Model
-    file: LineFile[TraceRecord]
-    progress: Progress
-    records: dict[str, TraceRecord] = field(default_factory=dict)
-    asked_to_stop: bool = False
-
-
 def trace_folder(
     folder: Path, helper: PricedModel, ledger: Path, progress: Progress = no_progress, *, workers: int = 2
 ) -> TraceResult:
@@ -349,22 +324,29 @@ def trace_folder(
     benchmark = load_folder(folder)
     samples = [sample for sample in benchmark.samples if sample.reference and sample.reference.steps]
     with trace_file(folder) as file, open_model(helper, ledger) as model:
-        work = _Work(benchmark, helper.name, model, file, progress)
         known = by_sample_and_model(file.records)
-        for sample in samples:
-            trace = known.get((sample.id, helper.name))
-            if trace is not None and trace.asked == input_hash(sample):
-                work.records[sample.id] = trace
-        todo = [sample for sample in samples if sample.id not in work.records]
-        stopped = asyncio.run(_trace(todo, work, workers)) if todo else None
-    if work.asked_to_stop:
+        records = {
+            sample.id: trace
+            for sample in samples
+            if (trace := known.get((sample.id, helper.name))) is not None and trace.asked == input_hash(sample)
+        }
+
+        def store(record: TraceRecord) -> None:
+            file.add(record)
+            records[record.id] = record
+
+        todo = [sample for sample in samples if sample.id not in records]
+        interrupted = threading.Event()
+        work = benchmark, todo, helper.name, model, store, interrupted, progress, workers
+        stopped = asyncio.run(_trace(*work)) if todo else None
+    if interrupted.is_set():
         raise KeyboardInterrupt
-    traced = [(sample, work.records[sample.id]) for sample in samples if sample.id in work.records]
+    traced = [(sample, records[sample.id]) for sample in samples if sample.id in records]
     return TraceResult(
         summary=summary_of(traced),
         differing=[sample.id for sample, record in traced if not record.confirms],
         missing=len(samples) - len(traced),
-        thoughts=_fill_thoughts(folder, benchmark, work.records),
+        thoughts=_fill_thoughts(folder, benchmark, records),
         stopped=stopped,
     )
 
@@ -378,32 +360,34 @@ def _fill_thoughts(folder: Path, benchmark: Benchmark, records: dict[str, TraceR
     return filled
 
 
-async def _trace(todo: Sequence[Sample], work: _Work, workers: int) -> AgrotoolsError | None:
-    total, finished, numbers = len(todo), 0, itertools.count()
-
-    def interrupted() -> None:
-        work.asked_to_stop = True
-
+async def _trace(
+    benchmark: Benchmark,
+    todo: Sequence[Sample],
+    name: str,
+    model: Model,
+    store: Callable[[TraceRecord], None],
+    interrupted: threading.Event,
+    progress: Progress,
+    workers: int,
+) -> AgrotoolsError | None:
+    """Trace the samples ``todo`` and return the error that left some without a trace; ``interrupted`` stops it."""
+    numbers = itertools.count(1)
     with ExitStack() as stack:
         scratch = Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-")))
-        stack.enter_context(interrupts(interrupted))
+        stack.enter_context(interrupts(interrupted.set))
         try:
             async with ToolExecutor(workers=workers, timeout_s=300, cache=ResultCache()) as executor:
 
                 async def one(sample: Sample) -> None:
-                    nonlocal finished
-                    view = work.benchmark.view(sample, "end-to-end")
-                    workspace = Workspace(view.files, scratch / str(next(numbers)), work.benchmark.root)
+                    view = benchmark.view(sample, "end-to-end")
+                    workspace = Workspace(view.files, scratch / sample.id, benchmark.root)
 
                     async def call_tool(call: ToolCall) -> ToolOutcome:
                         return await executor.run(call, workspace, sample.toolset)
 
-                    record = await trace_chain(sample, view, work.name, work.model, call_tool)
-                    work.file.add(record)
-                    work.records[sample.id] = record
-                    finished += 1
-                    work.progress("traces", finished, total)
+                    store(await _Chain(sample, view, name, model, call_tool).run())
+                    progress("traces", next(numbers), len(todo))
 
-                return (await ask_each(todo, one, work.model, stopped=lambda: work.asked_to_stop)).error
+                return (await ask_each(todo, one, model, stopped=interrupted.is_set)).error
         finally:
-            await work.model.close()
+            await model.close()

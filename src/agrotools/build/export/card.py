@@ -12,7 +12,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, tally, without_omissions
+from agrotools.build.export.croissant import Tally, as_words, omissions, rai_fields, without_omissions
 from agrotools.core import ANSWER_TYPES, FAMILIES, Sample
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import CARD_FILE, CARD_FOLDER, BenchmarkHeader
@@ -50,7 +50,7 @@ def write_card(
     path = folder / CARD_FILE
     if path.is_file() and _MARK not in path.read_text(encoding="utf-8", errors="replace"):
         return
-    counted = tally(samples)
+    counted = Tally(samples)
     (folder / CARD_FOLDER).mkdir(exist_ok=True)
     for name, content in card_plots(counted).items():
         write_whole(folder / CARD_FOLDER / name, content)
@@ -96,12 +96,12 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("task types", listed(counted.task_types)),
         ("answer types", listed(counted.answer_types)),
         ("answer slots", listed(counted.slots)),
-        ("different files", f"{counted.all_files} ({listed(counted.kinds)})"),
+        ("different files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
         ("files of a sample", by_number(counted.files)),
-        ("reference calls", str(counted.all_calls)),
+        ("reference calls", str(counted.tools.total())),
         ("calls of a sample", by_number(counted.calls)),
         ("distinct tools of a sample", by_number(counted.distinct_tools)),
-        ("templates", str(len(counted.templates))),
+        ("templates", str(counted.templates)),
         ("languages of the questions", listed(counted.languages)),
         ("answerable without tools", f"{counted.no_tool_eligible} (no raster, no table, no figure to draw)"),
         ("toolset", ", ".join(header.toolset)),

@@ -14,7 +14,6 @@ import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from importlib.resources import files
 from pathlib import Path
@@ -80,7 +79,6 @@ def _is_omission(key: str) -> bool:
 _CJK = re.compile(r"[㐀-鿿豈-﫿]")
 
 
-@dataclass
 class Tally:
     """Counts over samples.
 
@@ -88,59 +86,23 @@ class Tally:
     ``files`` count samples by their number of each. ``kinds`` counts distinct files.
     """
 
-    samples: int = 0
-    families: Counter[str] = field(default_factory=Counter)
-    tasks: Counter[tuple[str, str]] = field(default_factory=Counter)
-    answer_types: Counter[str] = field(default_factory=Counter)
-    slots: Counter[str] = field(default_factory=Counter)
-    sources: Counter[str] = field(default_factory=Counter)
-    templates: Counter[str] = field(default_factory=Counter)
-    tools: Counter[str] = field(default_factory=Counter)
-    distinct_tools: Counter[int] = field(default_factory=Counter)
-    calls: Counter[int] = field(default_factory=Counter)
-    files: Counter[int] = field(default_factory=Counter)
-    kinds: Counter[str] = field(default_factory=Counter)
-    languages: Counter[str] = field(default_factory=Counter)
-    no_tool_eligible: int = 0
-
-    @property
-    def task_types(self) -> Counter[str]:
-        counts = Counter[str]()
-        for (task_type, _), count in self.tasks.items():
-            counts[task_type] += count
-        return counts
-
-    @property
-    def all_calls(self) -> int:
-        return self.tools.total()
-
-    @property
-    def all_files(self) -> int:
-        return self.kinds.total()
-
-
-def tally(samples: Iterable[Sample]) -> Tally:
-    """Count ``samples``."""
-    counted = Tally()
-    seen: set[str] = set()
-    for sample in samples:
-        tools = sample.reference.tools if sample.reference else ()
-        counted.samples += 1
-        counted.families[sample.family] += 1
-        counted.tasks[sample.task_type, sample.answer_type] += 1
-        counted.answer_types[sample.answer_type] += 1
-        counted.slots.update(slot.type for slot in sample.answer)
-        counted.sources[sample.source] += 1
-        counted.templates[sample.template] += 1
-        counted.tools.update(tools)
-        counted.distinct_tools[len(set(tools))] += 1
-        counted.calls[len(tools)] += 1
-        counted.files[len(sample.files)] += 1
-        counted.kinds.update(file.kind for file in sample.files if file.path not in seen)
-        seen.update(file.path for file in sample.files)
-        counted.languages["zh" if _CJK.search(sample.query) else "en"] += 1
-        counted.no_tool_eligible += sample.no_tool_eligible
-    return counted
+    def __init__(self, samples: Sequence[Sample]) -> None:
+        called = [sample.reference.tools if sample.reference else () for sample in samples]
+        self.samples = len(samples)
+        self.families = Counter(sample.family for sample in samples)
+        self.tasks = Counter((sample.task_type, sample.answer_type) for sample in samples)
+        self.task_types = Counter(sample.task_type for sample in samples)
+        self.answer_types = Counter(sample.answer_type for sample in samples)
+        self.slots = Counter(slot.type for sample in samples for slot in sample.answer)
+        self.sources = Counter(sample.source for sample in samples)
+        self.templates = len({sample.template for sample in samples})
+        self.tools = Counter(tool for tools in called for tool in tools)
+        self.distinct_tools = Counter(len(set(tools)) for tools in called)
+        self.calls = Counter(map(len, called))
+        self.files = Counter(len(sample.files) for sample in samples)
+        self.kinds = Counter({file.path: file.kind for sample in samples for file in sample.files}.values())
+        self.languages = Counter("zh" if _CJK.search(sample.query) else "en" for sample in samples)
+        self.no_tool_eligible = sum(sample.no_tool_eligible for sample in samples)
 
 
 TERMS: dict[str, Any] = orjson.loads(files("agrotools.build.export").joinpath("croissant.json").read_bytes())
@@ -213,7 +175,7 @@ def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
     if header.synthetic:
         limits.append("Synthetic: a score on drawings does not say how well a model does on photographs.")
     limits.append(
-        f"{counted.samples} samples on {counted.all_files} different files: samples that share files are not "
+        f"{counted.samples} samples on {counted.kinds.total()} different files: samples that share files are not "
         "independent, so intervals are over clusters of them."
     )
     if not header.synthetic:
@@ -239,7 +201,7 @@ def croissant(folder: Path, header: BenchmarkHeader, samples: Sequence[Sample]) 
     Every file has its SHA-256; files of samples that do not exist are omitted. The record set ``samples`` contains the
     questions but not the gold, which is in ``samples.jsonl`` itself.
     """
-    counted = tally(samples)
+    counted = Tally(samples)
     creator = header.metadata.get("creator")
     url = header.metadata.get("url")
     return {

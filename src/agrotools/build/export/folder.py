@@ -66,11 +66,7 @@ def copy_benchmark(root: Path, header: BenchmarkHeader, samples: Iterable[Sample
 
 
 def copy_files(root: Path, samples: Sequence[Sample], out: Path) -> None:
-    """Copy the files of ``samples`` and their reference calls' artifacts from the benchmark in ``root`` to ``out``.
-
-    Raises:
-        BenchmarkError: a file path leads out of ``root``.
-    """
+    """Copy files and artifacts of ``samples`` from ``root`` to ``out``; BenchmarkError if a path leads out."""
     for path in sorted({file.path for sample in samples for file in sample.files}):
         (out / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(resolve_file(root, path), out / path)
@@ -91,11 +87,7 @@ def copy_artifacts(root: Path, samples: Iterable[Sample], out: Path) -> None:
 
 
 def rewrite_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
-    """Replace header and samples of the benchmark in ``folder``; its other files stay.
-
-    Raises:
-        BenchmarkError: ``folder`` is not a benchmark, or its parent is not writable.
-    """
+    """Replace header and samples of the benchmark in ``folder``; BenchmarkError if it is none or not writable."""
     folder = folder.resolve()
     samples = tuple(samples)
     with replace_folder(folder) as partial:
@@ -148,11 +140,7 @@ def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> I
 
 
 def read_exported(folder: Path, format: Format) -> Exported:
-    """Read the note of the export in ``folder``.
-
-    Raises:
-        BenchmarkError: the folder is not an agrotools export in this format, or its note cannot be read.
-    """
+    """Read the note of the export in ``folder``; BenchmarkError if it is unreadable or of another format."""
     path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
     if not path.is_file():
         raise BenchmarkError(
@@ -184,11 +172,7 @@ def place_file(folder: Path, path: str, content: bytes) -> None:
 
 
 def safe_path(path: str) -> PurePosixPath:
-    """Return ``path`` as a relative path that stays inside its folder.
-
-    Raises:
-        BenchmarkError: the path is empty, absolute, or contains ``..``, a backslash or a null.
-    """
+    """Return a path inside a folder; BenchmarkError if it is absolute, empty, or with ``..``, backslash or null."""
     relative = PurePosixPath(path)
     if not relative.name or relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
         raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the folder")
@@ -196,11 +180,7 @@ def safe_path(path: str) -> PurePosixPath:
 
 
 def stored_path(path: str) -> PurePosixPath:
-    """Return the :func:`safe_path` of a sample's file in a benchmark folder.
-
-    Raises:
-        BenchmarkError: raised by :func:`safe_path`, or the path belongs to one of the folder's own files.
-    """
+    """Return the :func:`safe_path` of a sample's file; BenchmarkError if it is one of the folder's own files."""
     relative = safe_path(path)
     if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):
         raise BenchmarkError(f"{path!r} is no place for a file of a sample", hint="files lie in files/")

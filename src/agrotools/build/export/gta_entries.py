@@ -121,11 +121,7 @@ class FieldMap(FrozenModel):
 
 
 def read_map(path: Path = DEFAULT_MAP) -> FieldMap:
-    """Read the field map in ``path``. Missing tables are taken from the default map.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or has an unknown key.
-    """
+    """Read a field map, with missing tables from the default map; BenchmarkError if it is not valid."""
     hint = f"{DEFAULT_MAP} is an example with every key"
     try:
         local_map = _toml(path)
@@ -365,11 +361,7 @@ def entries_in(folder: Path, fields: FieldMap) -> Iterator[tuple[str, Any]]:
 
 
 def read_entry(key: str, content: Any, fields: FieldMap) -> Entry:
-    """Read question, files and calls of an entry.
-
-    Raises:
-        BenchmarkError: there is no question, or a file or call cannot be read (named in the message).
-    """
+    """Read question, files and calls of an entry; BenchmarkError names the part that cannot be read."""
     if not isinstance(content, dict):
         raise BenchmarkError("it is not an object")
     query = value_at(content, fields.sample.query)

@@ -101,11 +101,7 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
 
 
 def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
-    """Return the sample of an entry, and the paths of its files.
-
-    Raises:
-        BenchmarkError: the entry cannot be read.
-    """
+    """Return the sample of an entry, and the paths of its files; BenchmarkError if it cannot be read."""
     entry = read_entry(key, content, fields)
     own_part = value_at(content, fields.own_part)
     sample = _own_sample(own_part, entry) if own_part is not None else _read_sample(content, entry, fields, folder)
@@ -120,11 +116,7 @@ def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sam
 
 
 def _own_sample(own_part: Any, entry: Entry) -> Sample:
-    """Return the sample in the ``agrotools`` part of an entry, if the rest of the entry agrees with it.
-
-    Raises:
-        BenchmarkError: it is not a sample, or the entry differs from it.
-    """
+    """Return the sample in the ``agrotools`` part of an entry; BenchmarkError if the rest differs from it."""
     try:
         sample = Sample.model_validate_json(orjson.dumps(own_part))
     except (ValidationError, TypeError) as error:

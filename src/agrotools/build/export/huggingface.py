@@ -18,7 +18,7 @@ import orjson
 from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
-from agrotools.build.export.croissant import TERMS, tally
+from agrotools.build.export.croissant import TERMS, Tally
 from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
 from agrotools.core import BenchmarkError, Sample, UsageError
 from agrotools.core.base import Progress, install_command, no_progress
@@ -66,11 +66,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
 
 
 def arrow_and_parquet() -> tuple[Any, Any]:
-    """Import ``pyarrow`` and ``pyarrow.parquet``.
-
-    Raises:
-        UsageError: they are not installed.
-    """
+    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -84,7 +80,7 @@ def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
 
     Strings are written as JSON, which is valid YAML.
     """
-    counted = tally(samples)
+    counted = Tally(samples)
     sizes = ((1_000, "n<1K"), (10_000, "1K<n<10K"), (100_000, "10K<n<100K"))
     size = next((name for most, name in sizes if counted.samples < most), "100K<n<1M")
     tags = ["agriculture", "tool-use", "agents", "benchmark", *["synthetic"] * header.synthetic]

@@ -42,6 +42,8 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         InfrastructureError: no tool worker can be started.
     """
     check_replaceable(out)
+    for column in plan.columns:
+        seen.table.place_of(column.column)
     skipped = seen.skipped
     columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
     for column in plan.columns:
@@ -186,13 +188,7 @@ class Answer(NamedTuple):
 
 
 def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
-    """Return the value of each picture.
-
-    Cells that cannot be used, and pictures with contradictory values, are added to ``skipped``.
-
-    Raises:
-        BenchmarkError: there is no such column.
-    """
+    """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
     by_image: dict[Path, list[Answer]] = {}
     for row, image, text in seen.cells_of(column.column):

@@ -108,11 +108,7 @@ def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
 
 
 def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -> bool:
-    """Return True for yes and False for no.
-
-    Raises:
-        CellFault: the cell is neither.
-    """
+    """Return True for yes and False for no; CellFault for anything else."""
     plain = text.strip().casefold()
     if plain in {word.casefold() for word in yes}:
         return True
@@ -122,11 +118,7 @@ def yes_or_no(text: str, yes: Collection[str] = YES, no: Collection[str] = NO) -
 
 
 def name(text: str) -> str:
-    """Return the cell as a name that can be used in questions and answers.
-
-    Raises:
-        CellFault: the cell contains markup or reserved characters, is too long, or has no letter.
-    """
+    """Return the cell as a name for questions; CellFault for markup, over 80 characters, or no letter."""
     plain = text.strip().replace("'", "’").replace("`", "’")
     if re.search(r"<[a-zA-Z/!]", plain):
         raise CellFault("contains HTML", "write plain text")

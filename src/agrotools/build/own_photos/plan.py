@@ -198,11 +198,7 @@ _HEAD = """# How agrotools interprets your photos and table. Edit it and run the
 
 
 def write_plan(path: Path, plan: Plan) -> None:
-    """Write a plan as TOML with comments that explain its keys.
-
-    Raises:
-        BenchmarkError: the file cannot be written.
-    """
+    """Write a plan as TOML with comments that explain its keys; BenchmarkError if that fails."""
     import tomli_w
 
     plain = plan.model_dump(mode="json", exclude_none=True)
@@ -222,11 +218,7 @@ def write_plan(path: Path, plan: Plan) -> None:
 
 
 def read_plan(path: Path) -> Plan:
-    """Read the plan in a file.
-
-    Raises:
-        BenchmarkError: the file cannot be read, is not TOML, or has unknown keys or values.
-    """
+    """Read the plan in a file; BenchmarkError if it is unreadable, not TOML, or has unknown keys or values."""
     hint = "correct it, or delete it to analyse the table again"
     try:
         return Plan.model_validate(tomllib.loads(path.read_text("utf-8")))

@@ -28,7 +28,8 @@ Row = tuple[int, tuple[str, ...]]
 
 DELIMITERS = (",", ";", "\t", "|")
 ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
-_CHUNK = 1 << 20
+_DETECTED_BYTES = 1 << 24
+"""Size of the start of a file from which its encoding is detected."""
 _SAMPLE_ROWS = 100
 _LONGEST_CELL = 131_072
 _MOST_COLUMNS = 1000
@@ -49,6 +50,13 @@ class Table:
     encoding: str | None = None
     delimiter: str | None = None
     sheet: str | None = None
+
+    def place_of(self, column: str) -> int:
+        """Return the index of a column; BenchmarkError if there is none."""
+        if column not in self.columns:
+            known = ", ".join(self.columns[:20])
+            raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
+        return self.columns.index(column)
 
     @property
     def described(self) -> str:
@@ -196,45 +204,29 @@ def found_encoding(path: Path) -> str:
     Latin-1 decodes any bytes and therefore never fails, so check the resulting names.
     """
     with path.open("rb") as file:
-        start = file.read(4)
-    if start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        content = file.read(_DETECTED_BYTES)
+        whole = not file.read(1)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
-    if _decodes(path, "utf-8") is not None:
-        return "utf-8"
-    text = _decodes(path, "gb18030")
-    if text is not None:
-        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in text)
-        if text and signs >= 0.9 * len(text) and _common(text) >= 0.5 * signs:
-            return "gb18030"
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(content, final=whole)
+        except UnicodeDecodeError:
+            continue
+        letters = [letter for letter in text if ord(letter) > 127][:10_000]
+        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in letters)
+        if encoding == "utf-8" or (letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs):
+            return encoding
     return "latin-1"
 
 
-def _common(text: str) -> int:
+def _common(letters: Iterable[str]) -> int:
     """Return the number of characters among the 3,755 common ones of GB 2312 and Chinese punctuation.
 
     Two adjacent accented letters in Latin-1 also decode to a Chinese character, but hardly ever to a common one.
     """
-    codes = [letter.encode("gb2312", errors="ignore") for letter in text]
+    codes = [letter.encode("gb2312", errors="ignore") for letter in letters]
     return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
-
-
-def _decodes(path: Path, encoding: str) -> str | None:
-    """Return the first non-ASCII characters of a file in ``encoding``, or None if it is not valid in that encoding."""
-    decoder = codecs.getincrementaldecoder(encoding)()
-    letters: list[str] = []
-    count = 0
-    with path.open("rb") as file:
-        while True:
-            chunk = file.read(_CHUNK)
-            try:
-                text = decoder.decode(chunk, final=not chunk)
-            except UnicodeDecodeError:
-                return None
-            if count < 10_000 and not text.isascii():
-                letters.append("".join(letter for letter in text if ord(letter) > 127)[:10_000])
-                count += len(letters[-1])
-            if not chunk:
-                return "".join(letters)
 
 
 def _checked_encoding(path: Path, encoding: str) -> str:
@@ -311,11 +303,7 @@ class Images:
         return sorted(path.name for path in list(self._by_path.values())[:1000])[:most]
 
     def find(self, cell: str) -> Path | None:
-        """Return the picture that a cell names, or None if no picture has that name.
-
-        Raises:
-            CellFault: the cell is a path outside the folder, or several pictures have that name.
-        """
+        """Return the picture that a cell names, or None; CellFault if it is outside the folder or not unique."""
         if not cell:
             return None
         written = cell.replace("\\", "/").casefold()
@@ -373,17 +361,8 @@ class DetectedTable:
     skipped: SkippedRows
 
     def cells_of(self, column: str) -> list[tuple[int, Path, str]]:
-        """Return row number, picture and text of each cell of a column.
-
-        Raises:
-            BenchmarkError: there is no such column.
-        """
-        if column not in self.table.columns:
-            raise BenchmarkError(
-                f"{self.table.path.name} has no column {column!r}",
-                hint=f"its columns: {', '.join(self.table.columns[:20])}",
-            )
-        place = self.table.columns.index(column)
+        """Return row number, picture and text of each cell of a column; BenchmarkError if there is no such column."""
+        place = self.table.place_of(column)
         return [(matched.row, matched.image, matched.cells[place]) for matched in self.matched]
 
 
@@ -397,11 +376,7 @@ def match_rows(images: Path, answers: Path, plan: Plan | None = None) -> Detecte
     settings = {"encoding": plan.encoding, "delimiter": plan.delimiter, "sheet": plan.sheet} if plan else {}
     table = open_table(answers, **settings)
     column = plan.images_column if plan else _image_column(pictures, table)
-    if column not in table.columns:
-        raise BenchmarkError(
-            f"{answers.name} has no column {column!r}", hint=f"its columns: {', '.join(table.columns[:20])}"
-        )
-    place = table.columns.index(column)
+    place = table.place_of(column)
     skipped, matched, count = SkippedRows(), list[Matched](), 0
     for row, cells in table.rows():
         count += 1

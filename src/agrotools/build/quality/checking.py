@@ -56,11 +56,7 @@ class Finding(FrozenModel):
 
 
 def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
-    """Write ``quality.jsonl`` into a benchmark folder atomically, replacing an older one.
-
-    Raises:
-        BenchmarkError: the folder is not writable.
-    """
+    """Write ``quality.jsonl`` into a folder atomically; BenchmarkError if it is not writable."""
     path = folder / QUALITY_FILE
     text = "".join(f"{finding.model_dump_json()}\n" for finding in findings)
     try:

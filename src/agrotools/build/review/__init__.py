@@ -12,10 +12,6 @@ def missing_package() -> str | None:
 
 
 def require_extra() -> None:
-    """Check that the packages of the extra ``review`` are installed.
-
-    Raises:
-        UsageError: a package is missing.
-    """
+    """Raise UsageError if a package of the extra ``review`` is not installed."""
     if missing := missing_package():
         raise UsageError(f"the review page needs {missing}, which is not installed", hint=install_command("review"))

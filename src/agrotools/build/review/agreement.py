@@ -110,11 +110,7 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
 
 
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """Return ``sample`` with ``edits`` applied, validated again.
-
-    Raises:
-        ValueError: raised by :func:`effective_edits`, or the result is not a valid sample.
-    """
+    """Return ``sample`` with ``edits`` applied; ValueError if they do not fit or the result is not valid."""
     effective_edits(sample, edits)
     answer = [
         slot.model_copy(update=edits.slots[slot.name].model_dump(exclude_none=True))

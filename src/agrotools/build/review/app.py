@@ -13,8 +13,9 @@ from starlette.applications import Starlette
 from starlette.concurrency import run_in_threadpool
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
-from starlette.routing import Route
+from starlette.responses import FileResponse, HTMLResponse, Response
+from starlette.routing import Mount, Route
+from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp
 
 from agrotools.build.review.agreement import (
@@ -78,11 +79,7 @@ def picture_size(request: Request) -> str:
 
 
 def picture_answer(rendered: Rendered | Absent) -> Response:
-    """Return the response with a picture.
-
-    Raises:
-        HTTPException: 404, there is no picture; with the reason.
-    """
+    """Return the response with a picture; HTTPException 404 with the reason if there is none."""
     if isinstance(rendered, Absent):
         raise HTTPException(404, rendered.reason)
     return Response(
@@ -95,30 +92,21 @@ def json_answer(content: object, status_code: int = 200) -> Response:
     return Response(orjson.dumps(content), status_code=status_code, media_type="application/json")
 
 
-async def answer_refusal(_: Request, error: Exception) -> Response:
-    """Return the reason of an HTTP error as JSON."""
-    assert isinstance(error, HTTPException)
-    return json_answer({"error": error.detail}, error.status_code)
+async def answer_error(_: Request, error: Exception) -> Response:
+    """Return the reason of an error as JSON. After a failure of the disk, the page keeps the decision and retries."""
+    if isinstance(error, HTTPException):
+        return json_answer({"error": error.detail}, error.status_code)
+    if isinstance(error, OSError):
+        return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
+    return json_answer({"error": str(error)}, 500)
 
 
-async def answer_failure(_: Request, error: Exception) -> Response:
-    """Return a JSON error for a failure of the disk or the benchmark; the page keeps the decision and retries."""
-    if isinstance(error, AgrotoolsError):
-        return json_answer({"error": str(error)}, 500)
-    assert isinstance(error, OSError)
-    return json_answer({"error": f"not stored: {error.strerror or error}"}, 507)
-
-
-_HERE = Path(__file__).parent
 _LARGEST_BODY = 64_000
 _TYPES = {
-    ".css": "text/css; charset=utf-8",
     ".csv": "text/csv; charset=utf-8",
     ".jpeg": "image/jpeg",
     ".jpg": "image/jpeg",
-    ".js": "text/javascript; charset=utf-8",
     ".png": "image/png",
-    ".svg": "image/svg+xml",
     ".tif": "image/tiff",
     ".tiff": "image/tiff",
 }
@@ -149,13 +137,9 @@ class Review:
             Route("/about/{sample_id}/{name}", self.about),
             Route("/artifact/{sample_id}/{step:int}/{name}", self.artifact),
             Route("/original/{sample_id}/{name}", self.original),
-            Route("/static/{name}", self.static),
+            Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
-        handlers: Mapping[Any, Any] = {
-            HTTPException: answer_refusal,
-            AgrotoolsError: answer_failure,
-            OSError: answer_failure,
-        }
+        handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)
         return Guard(Starlette(routes=routes, exception_handlers=handlers), self.doorkeeper)
 
     # --- pages ------------------------------------------------------------------------------------------------------
@@ -313,18 +297,7 @@ class Review:
         if isinstance(path, Absent):
             raise HTTPException(404, path.reason)
         media_type = _TYPES.get(Path(file.name).suffix.lower(), "application/octet-stream")
-        content = await run_in_threadpool(path.read_bytes)
-        return Response(
-            content, media_type=media_type, headers={"Content-Disposition": f'attachment; filename="{file.name}"'}
-        )
-
-    async def static(self, request: Request) -> Response:
-        """Return stylesheet and scripts of the package, the only content served without a session."""
-        name = request.path_params["name"]
-        path = next((path for path in (_HERE / "static").iterdir() if path.name == name), None)
-        if path is None or path.suffix not in _TYPES:
-            raise HTTPException(404, "there is no such file")
-        return Response(path.read_bytes(), media_type=_TYPES[path.suffix], headers={"Cache-Control": "no-cache"})
+        return FileResponse(path, media_type=media_type, filename=file.name)
 
     # --- request parameters -----------------------------------------------------------------------------------------
 

@@ -1,7 +1,7 @@
 """Journal of a review: the append-only file ``review.jsonl``, synced to disk after every line.
 
-Several servers and processes may have it open at once. Only appended lines are read again; an incomplete last line of a
-dead process is completed or removed before the next line is written.
+Several servers and processes may have it open at once. An incomplete last line of a dead process is completed or
+removed before the next line is written.
 """
 
 import fcntl
@@ -29,23 +29,14 @@ class ReviewJournal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._guard = threading.Lock()
-        self._forget()
-        self.refresh()
-
-    def _forget(self) -> None:
-        self._offset = self._line = 0
-        self._identity: tuple[int, int] | None = None
-        self._latest: dict[tuple[str, str], Decision] = {}
-        self._ids: set[str] = set()
+        self._version: tuple[int, ...] | None = None
+        self._decisions: list[Decision] = []
         self.bad_lines: list[int] = []
         """numbers of lines that do not contain a decision"""
+        self.refresh()
 
     def open_for_writing(self) -> None:
-        """Check that decisions can be stored, before the first one is made.
-
-        Raises:
-            BenchmarkError: the folder or the file is not writable.
-        """
+        """Check that decisions can be stored, before the first one is made; BenchmarkError if not."""
         try:
             new = not self.path.exists()
             os.close(self._opened())
@@ -58,11 +49,7 @@ class ReviewJournal:
             ) from error
 
     def refresh(self) -> None:
-        """Read lines appended since the last call, by this process or another.
-
-        Raises:
-            BenchmarkError: the file cannot be read.
-        """
+        """Read the file again if this process or another has changed it; BenchmarkError if it cannot be read."""
         with self._guard:
             self._refresh()
 
@@ -70,42 +57,26 @@ class ReviewJournal:
         try:
             with self.path.open("rb") as file:
                 status = os.fstat(file.fileno())
-                if self._identity != (status.st_dev, status.st_ino) or status.st_size < self._offset:
-                    self._forget()
-                    self._identity = (status.st_dev, status.st_ino)
-                file.seek(self._offset)
-                for line in file:
-                    if not line.endswith(b"\n"):
-                        break  # incomplete line
-                    self._offset += len(line)
-                    self._line += 1
-                    self._take(line)
+                version = status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
+                if version == self._version:
+                    return
+                lines = file.read().split(b"\n")[:-1]  # what follows the last line break is an incomplete line
         except FileNotFoundError:
-            self._forget()
+            version, lines = None, []
         except OSError as error:
             raise BenchmarkError(
                 f"{self.path} cannot be read: {error.strerror or error}", hint="make it a file you may read"
             ) from error
-
-    def _take(self, line: bytes) -> None:
-        if not line.strip():
-            return
-        try:
-            decision = Decision.model_validate_json(line)
-        except ValidationError:
-            self.bad_lines.append(self._line)
-            return
-        self._ids.add(decision.id)
-        # Removed first, so that the order is that of the latest decisions.
-        self._latest.pop((decision.reviewer, decision.sample), None)
-        self._latest[decision.reviewer, decision.sample] = decision
+        self._version, self._decisions, self.bad_lines = version, [], []
+        for number, line in enumerate(lines, start=1):
+            try:
+                if line.strip():
+                    self._decisions.append(Decision.model_validate_json(line))
+            except ValidationError:
+                self.bad_lines.append(number)
 
     def append(self, decision: Decision) -> bool:
-        """Store ``decision``; True once it is on disk, False if a decision with its id was already stored.
-
-        Raises:
-            OSError: it could not be stored.
-        """
+        """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
         with self._guard:
             number = self._opened()
             try:
@@ -113,7 +84,7 @@ class ReviewJournal:
                     fcntl.flock(number, fcntl.LOCK_EX)
                 self._complete_tail(number)
                 self._refresh()
-                if decision.id in self._ids:
+                if any(decision.id == stored.id for stored in self._decisions):
                     return False
                 _write_whole_line(number, decision.model_dump_json(exclude_defaults=True).encode() + b"\n")
                 os.fsync(number)
@@ -143,7 +114,12 @@ class ReviewJournal:
     def decisions(self) -> list[Decision]:
         """Return the latest decision of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
-            return [decision for decision in self._latest.values() if decision.verdict != "withdraw"]
+            latest: dict[tuple[str, str], Decision] = {}
+            for decision in self._decisions:
+                key = decision.reviewer, decision.sample
+                latest.pop(key, None)  # so that the order is that of the latest decisions
+                latest[key] = decision
+            return [decision for decision in latest.values() if decision.verdict != "withdraw"]
 
     @property
     def notes(self) -> list[str]:
@@ -151,7 +127,7 @@ class ReviewJournal:
         if not self.bad_lines:
             return []
         first, count = self.bad_lines[0], len(self.bad_lines)
-        return [f"{self.path}: {count} line{'s' * (count > 1)} hold no decision and are left out (first: line {first})"]
+        return [f"{self.path}: {count} line{'s' * (count > 1)} without a decision ignored (first: line {first})"]
 
 
 def _write_whole_line(number: int, line: bytes) -> None:

@@ -224,11 +224,7 @@ def read_flags(path: Path) -> tuple[dict[str, list[Flag]], list[str]]:
 
 
 def reviewed_benchmark(material: Material) -> Benchmark:
-    """Return the benchmark that a review can be applied to.
-
-    Raises:
-        UsageError: a run is under review.
-    """
+    """Return the benchmark that a review can be applied to; UsageError if a run is under review."""
     if material.benchmark is None:
         where = material.roots[0] if material.roots else "DIR"
         raise UsageError(

@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import blurred, jpeg_of, resized, smooth_field, srgb_of
+from agrotools.build.scenes.scene import blurred, jpeg_of, moved, resized, smooth_field, srgb_of
 
 Plane = NDArray[np.float32]
 
@@ -20,10 +20,8 @@ def cloud_shadow(rng: np.random.Generator, rows: int, columns: int) -> Plane:
 
 def shifted(plane: NDArray[Any], shift: NDArray[np.float64]) -> NDArray[Any]:
     """Return the plane moved right and down by ``shift`` pixels; values of masks (uint8) are not interpolated."""
-    flags = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
-    move = np.array([[1, 0, shift[0]], [0, 1, shift[1]]], np.float32)
-    size = (plane.shape[1], plane.shape[0])
-    return cv2.warpAffine(plane, move, size, flags=flags, borderMode=cv2.BORDER_REPLICATE)
+    how = cv2.INTER_NEAREST if plane.dtype == np.uint8 else cv2.INTER_LINEAR
+    return moved(plane, shift[0], shift[1], cv2.BORDER_REPLICATE, how)
 
 
 def photographed(

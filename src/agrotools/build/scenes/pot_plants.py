@@ -147,6 +147,7 @@ def draw_growth(rng: Rng) -> Growth:
     return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
 
 
+@one_thread()
 def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, marked: float | None = None) -> Scene:
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
@@ -159,28 +160,27 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
     """
     form = FORMS[species]
     rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])
-    with one_thread():
-        tallest = max(height_cm, marked or 0.0)
-        room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
-        scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
-        disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
-        picture = _wall(rng, difficulty)
-        xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
-        order = [int(k) for k in rng.permutation(len(xs))]
-        covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
-        for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
-            brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
-            _grow(rng, brush, form, high, difficulty)
-            _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
-        _markers(rng, picture, scale, disc_cm)
-        truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
-        turn = _tilted(rng, difficulty)
-        size = (COLUMNS_PX, ROWS_PX)
-        seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
-        mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
-        rgb = _photographed(rng, seen, difficulty)
-        if marked is not None:
-            rgb, truth["box"] = outlined(rgb, _around(mask))
+    tallest = max(height_cm, marked or 0.0)
+    room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
+    scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
+    disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
+    picture = _wall(rng, difficulty)
+    xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
+    order = [int(k) for k in rng.permutation(len(xs))]
+    covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
+    for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
+        brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
+        _grow(rng, brush, form, high, difficulty)
+        _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
+    _markers(rng, picture, scale, disc_cm)
+    truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
+    turn = _tilted(rng, difficulty)
+    size = (COLUMNS_PX, ROWS_PX)
+    seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
+    mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
+    rgb = _photographed(rng, seen, difficulty)
+    if marked is not None:
+        rgb, truth["box"] = outlined(rgb, _around(mask))
     return Scene({"rgb": rgb}, truth=truth, masks={"plant": mask})
 
 

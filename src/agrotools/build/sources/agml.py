@@ -226,11 +226,7 @@ def _counted(of: AgmlDataSet, data: DataSet) -> Part:
 
 
 def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Counter[str]]:
-    """Return the number of boxes of each noun in every picture, by file name.
-
-    Raises:
-        BenchmarkError: the file is not in COCO format, or has other classes.
-    """
+    """Return the number of boxes of each noun in every picture, by file name."""
     pictures, categories, boxes = _read_coco(path)
     holds = dict(zip(of.classes, of.nouns, strict=True))
     strange = sorted({*categories.values()} - {*of.classes})
@@ -250,9 +246,6 @@ def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[An
     """Read picture names by id, category names by id, and boxes from a COCO file.
 
     A box is (picture id, category id, (x, y, width, height)); duplicates are dropped.
-
-    Raises:
-        BenchmarkError: the file is not in COCO format.
     """
     try:
         coco = cast("dict[str, Any]", read_json(path))

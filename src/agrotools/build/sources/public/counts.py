@@ -99,11 +99,7 @@ def _root(folder: Path) -> tuple[Path, Path]:
 
 
 def _items(questions: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """Yield every question with the name of its file.
-
-    Raises:
-        BenchmarkError: a file is not a list of questions.
-    """
+    """Yield every question with the name of its file."""
     for path in sorted(questions.rglob("*.json")):
         if not _NAME.fullmatch(path.stem):
             continue

@@ -196,11 +196,7 @@ def _common(arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
 
 
 def _listed(path: Path) -> list[str]:
-    """Return the keys of the pairs in a list, each once; some lists name the first picture, others the mask.
-
-    Raises:
-        BenchmarkError: the list cannot be read, or is empty.
-    """
+    """Return the keys of the pairs in a list, each once; some lists name the first picture, others the mask."""
     names = (line.replace("\\", "/").rsplit("/", 1)[-1] for _, line in read_lines(path))
     keys = list(dict.fromkeys(_key(_stem(name))[0] for name in names if name))
     if not keys:
