@@ -266,4 +266,4 @@ def test_reading_takes_linear_time(shape):
         yes_no("the field is wet", True),
         WHICH,
     ):
-        score_slot(slot, (slot,), shape * (100_000 // len(shape)))
+        score_slot(slot, (slot,), shape * (30_000 // len(shape)))
