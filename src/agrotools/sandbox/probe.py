@@ -13,7 +13,7 @@ from uuid import uuid4
 from agrotools.core import AgrotoolsError
 from agrotools.sandbox import RUNNER_VARIABLE
 from agrotools.sandbox.pool import pool_of
-from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, SandboxUnavailable
+from agrotools.sandbox.result import DEFAULT_LIMITS, SandboxUnavailable
 from agrotools.sandbox.runners import INSIDE, NONE, RUNNERS, environment, missing
 
 _USERNS = (
@@ -140,7 +140,7 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     pool = pool_of(runner)
     worker = pool.start(warm=())
     try:
-        result = run_in(worker, code, "solution", NO_INPUTS, DEFAULT_LIMITS)
+        result = run_in(worker, code, "solution", DEFAULT_LIMITS)
     finally:
         pool.discard(worker)
     try:
