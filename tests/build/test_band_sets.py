@@ -1,5 +1,6 @@
 """Questions about bands: truth worked out on channels and a true class map."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +10,11 @@ import rasterio
 from rasterio.errors import NotGeoreferencedWarning
 
 from agrotools.build.choosing import choose
-from agrotools.build.sources.public.weedmap import BandTile, TileTruth, set_subject, tile_subject
+from agrotools.build.sources.public.weedmap import TileTruth, set_subject, tile_subject
 from agrotools.build.templates import load_templates
 from agrotools.core import SampleFile
 
+Raster = tuple[SampleFile, TileTruth]
 BANDS = ("B", "G", "R", "RE", "NIR")
 MEANS = {
     "soil": (70, 90, 115, 120, 125),
@@ -22,11 +24,11 @@ MEANS = {
 
 
 @pytest.fixture
-def tiles(tmp_path: Path) -> list[BandTile]:
+def tiles(tmp_path: Path) -> list[Raster]:
     return [_tile(tmp_path / f"{seed}.tif", seed, noise) for seed, noise in ((1, 8.0), (2, 14.0))]
 
 
-def _tile(path: Path, seed: int, noise: float) -> BandTile:
+def _tile(path: Path, seed: int, noise: float) -> Raster:
     rng = np.random.default_rng(seed)
     classes = np.zeros((160, 200), np.uint8)
     for _ in range(60):
@@ -38,33 +40,32 @@ def _tile(path: Path, seed: int, noise: float) -> BandTile:
     with pytest.warns(NotGeoreferencedWarning), rasterio.open(path, "w", **profile) as target:
         target.write(values.transpose(2, 0, 1))
     file = SampleFile(name="x", path=path.name, kind="raster", bands=BANDS)
-    return BandTile(file, path, TileTruth(classes, np.ones((160, 200), np.bool_)))
+    return file, TileTruth(classes, np.ones((160, 200), np.bool_), path, BANDS)
 
 
-def test_the_bands_by_which_classes_differ_come_first(tiles: list[BandTile]) -> None:
-    ranking: Any = tiles[0].ranking(BANDS)
+def test_the_bands_by_which_classes_differ_come_first(tiles: list[Raster]) -> None:
+    ranking: Any = tiles[0][1].ranking(BANDS)
     best = ranking["triplets"][0]
     assert set(best["bands"]) == {"R", "RE", "NIR"}
     assert set(ranking["classes"]) == {"soil", "crop", "weed"}
     assert ranking["classes_from"] == "labels"
     assert len(ranking["triplets"]) == 10
-    alone: Any = tiles[0].ranking(best["bands"])
+    alone: Any = tiles[0][1].ranking(best["bands"])
     assert alone["triplets"][0]["expected_accuracy"] == pytest.approx(best["expected_accuracy"], abs=0.01)
 
 
-def test_pixels_without_data_say_nothing(tiles: list[BandTile]) -> None:
-    tile = tiles[0]
-    half = np.zeros(tile.truth.valid.shape, np.bool_)
+def test_pixels_without_data_say_nothing(tiles: list[Raster]) -> None:
+    _, tile = tiles[0]
+    half = np.zeros(tile.valid.shape, np.bool_)
     half[:, :100] = True
-    spoilt = BandTile(tile.file, tile.path, TileTruth(np.where(half, tile.truth.classes, 2), half))
-    cut = BandTile(tile.file, tile.path, TileTruth(np.where(half, tile.truth.classes, 0), half))
+    spoilt, cut = (replace(tile, classes=np.where(half, tile.classes, value), valid=half) for value in (2, 0))
     assert spoilt.ranking(BANDS) == cut.ranking(BANDS)
 
 
-def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[BandTile]) -> None:
+def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[Raster]) -> None:
     subjects = [
         tile_subject("t", tiles, {}),
-        *(set_subject(f"s{number}", tile, {}) for number, tile in enumerate(tiles)),
+        *(set_subject(f"s{number}", *tile, {}) for number, tile in enumerate(tiles)),
     ]
     chosen = choose(subjects, load_templates("bands"), 12, 1)
     asked = {item.question.template for item in chosen}
@@ -93,8 +94,8 @@ def test_what_is_asked_of_bands_follows_from_the_ranking(tiles: list[BandTile]) 
                 pass
 
 
-def test_bands_are_given_to_the_tool_by_the_number_they_have_in_the_file(tiles: list[BandTile]) -> None:
-    subject = set_subject("s", tiles[0], {})
+def test_bands_are_given_to_the_tool_by_the_number_they_have_in_the_file(tiles: list[Raster]) -> None:
+    subject = set_subject("s", *tiles[0], {})
     assert subject.things == 6
     for index in range(subject.things):
         thing: Any = subject.shown(index, 1)

@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 import rasterio
-from fake_cwfid import write_prepared
 from fake_parts import write_canopy, write_change, write_leaves
 from PIL import Image
 
@@ -67,16 +66,16 @@ def test_change_is_counted_in_its_masks(tmp_path):
 
 def test_names_of_files_tell_nothing_and_the_terms_of_all_sources_are_carried(tmp_path):
     data = tmp_path / "data"
-    write_prepared(data / "cwfid", 4)
+    write_leaves(data / "coffee_lesions", [1, 9])
     write_change(data / "dsifn_cd", [10, 30])
     header = build_source(f"field={data}", tmp_path / "out")
-    assert {source.name for source in header.sources} == {"CWFID", "DSIFN-CD"}
-    assert "non-commercial" in header.licence
+    assert {source.name for source in header.sources} == {"BRACOL coffee leaves", "DSIFN-CD"}
+    assert "MIT" in header.licence
     assert "not stated" in header.licence
-    assert header.metadata["absent"] == sorted(PARTS.keys() - {"cwfid", "dsifn_cd"})
+    assert header.metadata["absent"] == sorted(PARTS.keys() - {"coffee_lesions", "dsifn_cd"})
     assert validate_folder(tmp_path / "out") == []
     samples = load_folder(tmp_path / "out").samples
-    assert {sample.source for sample in samples} == {"CWFID", "DSIFN-CD"}
+    assert {sample.source for sample in samples} == {"BRACOL coffee leaves", "DSIFN-CD"}
     for sample in samples:
         if sample.source == "DSIFN-CD":
             assert [file.name for file in sample.files] == ["before.png", "after.png"]

@@ -55,6 +55,13 @@ def test_templates_are_complete_and_unlike():
         assert len(template.wordings) >= 2
 
 
+def test_every_measurement_and_every_step_has_a_use():
+    for template in ALL:
+        said = [slot.from_ for slot in template.slots] + [str(step.arguments) for step in template.steps]
+        used = {int(number) for text in said for number in re.findall(r"@(\d+)", text)}
+        assert len(used) >= template.things + len(template.steps)
+
+
 FIGURE = r"bar|column|chart|pie|line|plot|figure|graph"
 FIGURE_ZH = r"图|柱|饼|折线|曲线"
 

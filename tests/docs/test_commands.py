@@ -101,7 +101,7 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         write_raster(place / name, bands, crs="EPSG:32632", transform=from_origin(5e5, 58e5, 0.5, 0.5))
     (place / "corpus").mkdir()
     (place / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
-    shutil.copytree(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark")
+    _copy_part(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark", 3)
     for name in ("RUN", "OTHER_RUN"):
         shutil.copytree(GOLDEN / "runs_0_1" / "gta-lagent", place / name)
         shutil.copytree(GOLDEN / "runs_0_1" / "agrieval", place / f"{name}_of_agrieval")
@@ -111,6 +111,16 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     result = {"id": 0, "question_type": "单选", "answer": "A", "model_output": "A"}
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
+
+
+def _copy_part(benchmark: Path, folder: Path, count: int) -> None:
+    """Copy the last samples of a benchmark, with their files."""
+    lines = (benchmark / "samples.jsonl").read_text(encoding="utf-8").splitlines()[-count:]
+    shutil.copytree(benchmark, folder)
+    (folder / "samples.jsonl").write_text("\n".join(lines) + "\n", encoding="utf-8")
+    for path in (folder / "files").iterdir():
+        if not any(path.name in line for line in lines):
+            path.unlink()
 
 
 def _in_place(line: str) -> list[str]:

@@ -64,6 +64,6 @@ def test_the_notebook_runs_in_a_kernel_and_shows_progress_and_pictures(tmp_path:
 
 @pytest.mark.slow
 def test_two_baselines_are_compared(tmp_path: Path):
-    shown = run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "runs")
+    shown = run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "example")
     assert "baseline:oracle" in shown
-    assert (tmp_path / "runs" / "report.html").stat().st_size > 10_000
+    assert (tmp_path / "example" / "report.html").stat().st_size > 10_000

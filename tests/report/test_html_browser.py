@@ -28,9 +28,10 @@ ROWS = "[...document.querySelectorAll('#list a.row b')].map((each) => each.textC
 SHOWN = "document.querySelector('#detail h3')?.textContent.replace(/\\s+/g, ' ').trim()"
 
 
-@pytest.fixture
-def report(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A model beside the oracle: s0 answered wrong, s1 without an answer, s2 with a failed call, s3 right."""
+    tmp_path = tmp_path_factory.mktemp("report")
     samples = [made_sample(f"s{number}") for number in range(4)]
     write_files(tmp_path, samples)
     failed = {"kind": "invalid_argument", "message": "fruit is not defined"}

@@ -79,9 +79,8 @@ def index_of(page: Elements) -> dict:
     return json.loads(next(text for _, attributes, text in page.raw if attributes.get("id") == "index"))
 
 
-@pytest.fixture
-def two_runs(tmp_path: Path) -> tuple[Path, Path]:
-    """Twelve samples: a model that is wrong on every third, and the oracle, which is wrong on the first."""
+def write_two_runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Write runs on twelve samples: a model that is wrong on every third, and the oracle, wrong on the first."""
     samples = [made_sample(f"s{number:02}") for number in range(12)]
     write_files(tmp_path, samples)
     model = tmp_path / "model"
@@ -97,10 +96,26 @@ def two_runs(tmp_path: Path) -> tuple[Path, Path]:
     return model, tmp_path / "oracle"
 
 
-def test_the_tables_hold_the_numbers_of_the_terminal(two_runs):
-    _, page = page_of(*two_runs)
+@pytest.fixture
+def two_runs(tmp_path: Path) -> tuple[Path, Path]:
+    return write_two_runs(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """The same runs, not to be changed."""
+    return write_two_runs(tmp_path_factory.mktemp("two"))
+
+
+@pytest.fixture(scope="module")
+def page_of_both(shared_runs: tuple[Path, Path]) -> tuple[str, Elements]:
+    return page_of(*shared_runs)
+
+
+def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
+    _, page = page_of_both
     shown = " ".join("".join(page.shown).split())
-    text = tables_text([rescore(run).summary for run in two_runs])
+    text = tables_text([rescore(run).summary for run in shared_runs])
     numbers = set(re.findall(r"\d+\.\d", text))
     assert len(numbers) > 8
     assert {number for number in numbers if number not in shown} == set()
@@ -108,8 +123,8 @@ def test_the_tables_hold_the_numbers_of_the_terminal(two_runs):
     assert "Minimum detectable difference" in shown
 
 
-def test_intervals_are_drawn_with_the_ceiling_as_a_mark(two_runs):
-    _, page = page_of(*two_runs)
+def test_intervals_are_drawn_with_the_ceiling_as_a_mark(page_of_both):
+    _, page = page_of_both
     labels = [attributes["aria-label"] for attributes in page.of("svg") if attributes.get("role") == "img"]
     of_model = [label for label in labels if label.startswith("66.7 %")]
     assert of_model
@@ -130,8 +145,8 @@ def test_a_mode_with_too_many_invalid_records_gets_no_headline_and_no_drawing(tm
     assert [each for each in allowed.of("svg") if each.get("role") == "img"]
 
 
-def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(two_runs):
-    text, page = page_of(*two_runs)
+def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_both):
+    text, page = page_of_both
     (policy,) = [each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
@@ -170,8 +185,8 @@ def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
     assert index_of(page)["parts"][0]["query"].startswith(ATTACK[:40])
 
 
-def test_what_went_wrong_is_found_again_as_facets(two_runs):
-    parts = {(each["run"], each["mode"], each["sample"]): each for each in index_of(page_of(*two_runs)[1])["parts"]}
+def test_what_went_wrong_is_found_again_as_facets(page_of_both):
+    parts = {(each["run"], each["mode"], each["sample"]): each for each in index_of(page_of_both[1])["parts"]}
     first = parts[0, "end-to-end", "s00"]
     assert first["facets"] == ["wrong argument", "tool limit"]
     assert (first["state"], first["value"]) == ("wrong", 0)
@@ -183,16 +198,16 @@ def test_what_went_wrong_is_found_again_as_facets(two_runs):
     assert steps["value"] == pytest.approx(2 / 3)
 
 
-def test_calls_stand_beside_reference_calls_and_what_disagrees_is_marked(two_runs):
-    text, _ = page_of(two_runs[0])
+def test_calls_stand_beside_reference_calls_and_what_disagrees_is_marked(shared_runs):
+    text, _ = page_of(shared_runs[0])
     part = re.sub(r"\s+", " ", text.split('<template id="d0">')[1].split("</template>")[0])
     assert '<tr class="wrong"><th scope="row"><span class="mark">✗</span> expression</th>' in part
     assert "<td>2*4</td><td>2*3" in part
     assert "off by 1" in part
 
 
-def test_pictures_are_held_once_whichever_samples_show_them(two_runs):
-    _, page = page_of(*two_runs)
+def test_pictures_are_held_once_whichever_samples_show_them(page_of_both):
+    _, page = page_of_both
     held = [attributes["id"] for _, attributes, _ in page.raw if attributes.get("type") == "text/plain"]
     used = [attributes["data-picture"] for attributes in page.of("img")]
     assert len(held) == len(set(held)) == 13  # twelve photos and one overlay
@@ -299,22 +314,22 @@ def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path
     assert isinstance(pictures.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
 
 
-def test_what_is_left_out_is_said_with_how_to_get_it(two_runs):
-    _, page = page_of(two_runs[0], samples=6)
+def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs):
+    _, page = page_of(shared_runs[0], samples=6)
     shown = "".join(page.shown)
     assert "6 of 24 records are shown" in shown
     assert "--samples 24" in shown
     assert "--image-px 1200" in shown
-    assert str(two_runs[0].parent / "benchmark") in shown
+    assert str(shared_runs[0].parent / "benchmark") in shown
     parts = index_of(page)["parts"]
     assert {part["mode"] for part in parts} == {"end-to-end", "step-by-step"}
     assert [part["state"] for part in parts if part["mode"] == "end-to-end"] == ["wrong"] * 3
-    assert "records are shown" not in "".join(page_of(two_runs[0])[1].shown)
+    assert "records are shown" not in "".join(page_of(shared_runs[0])[1].shown)
 
 
-def test_given_summaries_are_what_the_tables_show(two_runs):
-    summaries = [rescore(run).summary for run in two_runs]
-    computed, given = page_of(*two_runs)[0], page_of(*two_runs, summaries=summaries)[0]
+def test_given_summaries_are_what_the_tables_show(shared_runs, page_of_both):
+    summaries = [rescore(run).summary for run in shared_runs]
+    computed, given = page_of_both[0], page_of(*shared_runs, summaries=summaries)[0]
     assert computed == given
 
 

@@ -1,4 +1,5 @@
 import io
+from functools import cache
 
 import pytest
 
@@ -71,6 +72,7 @@ def summary(pairs, **options):
     return summarise([made for made, _ in pairs], [rows for _, rows in pairs], benchmark="field-rows", **options)
 
 
+@cache
 def full(shares=(0.25, 0.5, 0.75), n=20, **options):
     """Three modes with the given shares of right samples, ``n`` of them and two more with plots."""
     pairs = []

@@ -4,7 +4,8 @@ import shutil
 
 import pytest
 
-from agrotools.sandbox.probe import probe
+from agrotools.core import AgrotoolsError
+from agrotools.sandbox.probe import probe, select_runner
 from agrotools.sandbox.runners import RUNNERS
 
 
@@ -16,3 +17,12 @@ def runner(request: pytest.FixtureRequest) -> str:
     if not found.holds:
         pytest.skip(f"{request.param} does not work here: {found.message}")
     return request.param
+
+
+@pytest.fixture(scope="session")
+def best() -> str:
+    """The best runner, for what is the same in all of them."""
+    try:
+        return select_runner()
+    except AgrotoolsError as error:
+        pytest.skip(str(error))

@@ -164,9 +164,9 @@ def test_work_is_linear_in_the_length(piece: str):
         for phrase in ("rotate", "remove fallen leaves", "avoid overhead irrigation"):
             reply.find(phrase)
 
-    read(1000)  # imports and tables
-    assert executed_lines(lambda: read(8_000)) < 6 * executed_lines(lambda: read(2_000))
-    assert len(Statements(piece * 40_000).text) <= 64 * 1024 + 10
+    read(600)  # imports and tables
+    assert executed_lines(lambda: read(4_000)) < 6 * executed_lines(lambda: read(1_000))
+    assert len(Statements(piece * (80_000 // len(piece))).text) <= 64 * 1024 + 10
 
 
 FACTS = ("remove debris", "rotate", "mulch", "avoid overfeed")

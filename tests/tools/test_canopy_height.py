@@ -261,16 +261,6 @@ def test_regions_add_up(tmp_path: Path, column: int, gsd_m: float) -> None:
     assert mean == pytest.approx(whole.mean_m)
 
 
-def test_finer_pixels_with_their_scale_measure_the_same(tmp_path: Path) -> None:
-    first = measured(tmp_path, chm=raster(tmp_path / "a.tif", HEIGHTS), gsd_m=1.0)
-    fine = np.kron(HEIGHTS, np.ones((3, 3), np.float32))
-    second = measured(tmp_path, chm=raster(tmp_path / "b.tif", fine), gsd_m=1 / 3)
-    assert second.area_m2 == pytest.approx(first.area_m2)
-    assert second.canopy_area_m2 == pytest.approx(first.canopy_area_m2)
-    assert second.mean_m == pytest.approx(first.mean_m)
-    assert second.median_m == pytest.approx(first.median_m, abs=0.02)
-
-
 # --- bad and odd input -----------------------------------------------------------------------------------------------
 
 

@@ -305,89 +305,33 @@ def test_enums_are_choices():
     assert made.validate({"colour": "red"}) == {"colour": "red"}
 
 
-class TestDeclaration:
-    def test_without_docstring(self):
-        def bare(text: Text) -> ToolResult:
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="docstring"):
-            declare(bare)
-
-    def test_with_a_docstring_that_begins_with_a_section(self):
-        def bare(text: Text) -> ToolResult:
-            """
-            Raises:
-                ToolError: always.
-            """
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="begin with"):
-            declare(bare)
-
-    def test_with_a_docstring_too_long_for_endpoints(self):
-        def bare(text: Text) -> ToolResult:
-            return ToolResult()
-
-        bare.__doc__ = "Do it. " * 200
-        with pytest.raises(ToolDeclarationError, match="1024"):
-            declare(bare)
-
-    def test_argument_without_type(self):
-        def bare(text) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="text has no type"):
-            declare(bare)
-
-    def test_argument_without_description(self):
-        def bare(text: str) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="text has no description"):
-            declare(bare)
-
-    def test_argument_without_agreement(self):
-        def bare(table: Annotated[dict[str, int], Field(description="table")]) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="Agree"):
-            declare(bare)
-
-    def test_arguments_that_cannot_be_named(self):
-        def bare(*texts: Text) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="by name"):
-            declare(bare)
-
-    def test_default_outside_its_type(self):
-        def bare(count: Annotated[int, Field(ge=1, description="count")] = 0) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="default of count"):
-            declare(bare)
-
-    @pytest.mark.parametrize("returned", [None, dict, int])
-    def test_return_type_that_is_no_result(self, returned):
-        def bare(text: Text):
-            """Do it."""
-
-        bare.__annotations__["return"] = returned
-        with pytest.raises(ToolDeclarationError, match="ToolResult"):
-            declare(bare)
-
-    def test_type_that_refers_to_itself(self):
-        def bare(tree: Annotated[Branch, Agree("choice"), Field(description="tree")]) -> ToolResult:
-            """Do it."""
-            return ToolResult()
-
-        with pytest.raises(ToolDeclarationError, match="refers to itself"):
-            declare(bare)
+@pytest.mark.parametrize(
+    ("signature", "doc", "says"),
+    [
+        ("(text: Text) -> ToolResult", "", "docstring"),
+        ("(text: Text) -> ToolResult", "Raises:\n    ToolError: always.", "begin with"),
+        ("(text: Text) -> ToolResult", "Do it. " * 200, "1024"),
+        ("(text) -> ToolResult", "Do it.", "text has no type"),
+        ("(text: str) -> ToolResult", "Do it.", "text has no description"),
+        ("(table: Annotated[dict[str, int], Field(description='table')]) -> ToolResult", "Do it.", "Agree"),
+        ("(*texts: Text) -> ToolResult", "Do it.", "by name"),
+        ("(n: Annotated[int, Field(ge=1, description='n')] = 0) -> ToolResult", "Do it.", "default of n"),
+        ("(text: Text)", "Do it.", "ToolResult"),
+        ("(text: Text) -> None", "Do it.", "ToolResult"),
+        ("(text: Text) -> dict", "Do it.", "ToolResult"),
+        (
+            "(tree: Annotated[Branch, Agree('choice'), Field(description='tree')]) -> ToolResult",
+            "Do it.",
+            "refers to itself",
+        ),
+    ],
+)
+def test_a_declaration_that_lacks_something_is_refused(signature: str, doc: str, says: str) -> None:
+    names: dict[str, Any] = {**globals()}
+    exec(f"def bare{signature}:\n    return ToolResult()", names)
+    names["bare"].__doc__ = doc
+    with pytest.raises(ToolDeclarationError, match=says):
+        declare(names["bare"])
 
 
 class Branch(BaseModel):

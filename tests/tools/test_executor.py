@@ -6,10 +6,8 @@ import os
 import signal
 import sys
 import textwrap
-import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import hostile_tools
 import pytest
@@ -18,12 +16,12 @@ import pytest_asyncio
 from agrotools.core import InfrastructureError, SampleFile, ToolCall, UsageError
 from agrotools.tools import worker_process
 from agrotools.tools.contract import ToolResult, tool
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
+from support.executor_calls import alive, call, children, error_kind, eventually, gone, value
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-TOOLSET = tuple(hostile_tools.BY_NAME)
 FIND = hostile_tools.BY_NAME.__getitem__
 
 
@@ -41,52 +39,8 @@ async def executor() -> AsyncIterator[ToolExecutor]:
         yield executor
 
 
-async def call(executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any) -> ToolOutcome:
-    return await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, TOOLSET)
-
-
-def value(outcome: ToolOutcome) -> Any:
-    assert outcome.observation.result is not None, outcome
-    return outcome.observation.result["value"]
-
-
-def error_kind(outcome: ToolOutcome) -> str:
-    assert outcome.observation.error is not None, outcome
-    assert outcome.observation.result is None
-    return outcome.observation.error.kind
-
-
-def alive(pid: int) -> bool:
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
-    except FileNotFoundError:
-        return False
-
-
-def children() -> set[int]:
-    """Live processes that this one started."""
-    found: set[int] = set()
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == os.getpid() and state != "Z":
-            found.add(int(entry.parent.name))
-    return found
-
-
-async def eventually(condition: Callable[[], bool], within_s: float = 10.0) -> bool:
-    end = time.monotonic() + within_s
-    while time.monotonic() < end:
-        if condition():
-            return True
-        await asyncio.sleep(0.02)
-    return False
-
-
-async def gone(*pids: int) -> bool:
-    return await eventually(lambda: not any(map(alive, pids)))
+def live() -> set[int]:
+    return {pid for pid, state in children().items() if state != "Z"}
 
 
 class TestCheckedBeforeAnyWorker:
@@ -304,7 +258,7 @@ async def test_a_cancelled_call_frees_its_worker_at_once(workspace, tmp_path):
 
 
 async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace):
-    before = children()
+    before = live()
     async with ToolExecutor(workers=2, timeout_s=60, find_tool=FIND) as executor:
         for delay in (0, 0.01, 0.1, 0.3):
             tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.1)) for n in range(6)]
@@ -316,8 +270,8 @@ async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace)
                 if not isinstance(outcome, asyncio.CancelledError):
                     assert value(outcome) == number  # pyright: ignore[reportArgumentType]
         assert len(executor.worker_pids) <= 2
-        assert await eventually(lambda: children() - before == set(executor.worker_pids))
-    assert await eventually(lambda: children() == before)
+        assert await eventually(lambda: live() - before == set(executor.worker_pids))
+    assert await eventually(lambda: live() == before)
 
 
 async def test_many_calls_at_a_time_share_few_workers(executor, workspace):

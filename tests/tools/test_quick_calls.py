@@ -5,18 +5,16 @@ import os
 import signal
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import hostile_tools
 import pytest
 import pytest_asyncio
 
-from agrotools.core import ToolCall
 from agrotools.tools import worker_process
-from agrotools.tools.execution import ToolExecutor, ToolOutcome
+from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
+from support.executor_calls import call, error_kind, value
 
-TOOLSET = tuple(hostile_tools.BY_NAME)
 FIND = hostile_tools.BY_NAME.__getitem__
 
 
@@ -41,20 +39,6 @@ async def show_that_they_are_quick(executor: ToolExecutor, workspace: Workspace)
     for number in range(3):
         assert value(await call(executor, workspace, "echo", value=number)) == number
         assert value(await call(executor, workspace, "fail", how="nan")) is None
-
-
-async def call(executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any) -> ToolOutcome:
-    return await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, TOOLSET)
-
-
-def value(outcome: ToolOutcome) -> Any:
-    assert outcome.observation.result is not None, outcome
-    return outcome.observation.result["value"]
-
-
-def error_kind(outcome: ToolOutcome) -> str:
-    assert outcome.observation.error is not None, outcome
-    return outcome.observation.error.kind
 
 
 async def test_replies_find_their_callers(executor, workspace):

@@ -1,24 +1,22 @@
 """What a tool does to its worker: nothing of it reaches other calls, and nothing of it is left."""
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator
 from pathlib import Path
-from typing import Any
 
 import hostile_tools
 import pytest
 import pytest_asyncio
 
-from agrotools.core import InfrastructureError, SampleFile, ToolCall
+from agrotools.core import InfrastructureError, SampleFile
 from agrotools.tools import worker_process
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.result import BrokenFrame, FrameReader, pack_frame
 from agrotools.tools.workspace import Workspace
+from support.executor_calls import call, children, gone
 
-TOOLSET = tuple(hostile_tools.BY_NAME)
 FIND = hostile_tools.BY_NAME.__getitem__
 
 
@@ -35,45 +33,12 @@ async def executor() -> AsyncIterator[ToolExecutor]:
         yield executor
 
 
-async def call(executor: ToolExecutor, workspace: Workspace, tool: str, **arguments: Any) -> ToolOutcome:
-    return await executor.run(ToolCall(tool=tool, arguments=arguments), workspace, TOOLSET)
-
-
 def kind_of(outcome: ToolOutcome) -> str | None:
     return outcome.observation.error.kind if outcome.observation.error else None
 
 
-def state_of(pid: int) -> str | None:
-    """The letter that the kernel gives a process; None where there is none."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
-    except FileNotFoundError:
-        return None
-
-
-def own_children() -> dict[int, str]:
-    """Processes that this one started and has not cleared away, with their state; zombies among them."""
-    found: dict[int, str] = {}
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            state, parent = entry.read_text().rpartition(")")[2].split()[:2]
-        except OSError:
-            continue
-        if int(parent) == os.getpid():
-            found[int(entry.parent.name)] = state
-    return found
-
-
 def open_files() -> int:
     return sum(1 for _ in Path("/proc/self/fd").iterdir())
-
-
-async def gone(pid: int) -> bool:
-    for _ in range(250):
-        if state_of(pid) in (None, "Z"):  # in a container without an init process, strangers' orphans stay as zombies
-            return True
-        await asyncio.sleep(0.02)
-    return False
 
 
 @pytest.mark.parametrize(
@@ -130,7 +95,7 @@ async def test_processes_that_a_tool_leaves_behind_are_ended(executor, workspace
 
 @pytest.mark.slow
 async def test_crashes_leave_no_zombie_and_no_open_file(workspace):
-    before = own_children()
+    before = children()
     async with ToolExecutor(workers=2, timeout_s=0.5, memory_mb=1024, find_tool=FIND) as executor:
         assert (await call(executor, workspace, "echo", value=0)).observation.ok
         files = open_files()
@@ -144,8 +109,8 @@ async def test_crashes_leave_no_zombie_and_no_open_file(workspace):
         await asyncio.sleep(0.3)
         # two workers, with three files each, may be idle now where one was
         assert open_files() <= files + 6
-        assert set(own_children()) - set(before) == set(executor.worker_pids)
-    assert own_children() == before
+        assert set(children()) - set(before) == set(executor.worker_pids)
+    assert children() == before
 
 
 async def test_found_results_never_reach_a_worker(workspace, tmp_path):

@@ -1,12 +1,11 @@
 """Composition of the published AgroTools benchmark (arXiv 2605.22366, section 3), scaled and allocated to templates."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
-from numpy.typing import NDArray
 
 from agrotools.core import AnswerType, BenchmarkError
 
@@ -117,69 +116,52 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
         BenchmarkError: too few questions are available, or no solution was found.
     """
     from scipy.optimize import Bounds, LinearConstraint, milp
+    from scipy.sparse import block_diag, bmat
 
     offers = sorted(available, key=offer_order)
-    rows, low, high, names = _rows(offers, wanted)
-    ways = _most(offers, available, most_of_a_template)
-    if sum(ways.values()) < wanted.queries:
+    marginals = _marginals(offers, wanted)
+    per_template: Counter[str] = Counter()
+    for offer in offers:
+        per_template[offer.template] += available[offer]
+    most = {template: min(total, most_of_a_template[template]) for template, total in sorted(per_template.items())}
+    if sum(most.values()) < wanted.queries:
         raise BenchmarkError(
-            f"only {sum(ways.values())} questions can be asked, not {wanted.queries}",
+            f"only {sum(most.values())} questions can be asked, not {wanted.queries}",
             hint="ask for fewer, or give more scenes or pictures",
         )
     # Unknowns: count per offer; deviation per marginal, up and down; uses of each template, each costlier than the
     # last.
-    units = [(template, rank) for template, most in ways.items() for rank in range(most)]
-    count, soft = len(offers), len(names)
-    width = count + 2 * soft + len(units)
-    cost = np.zeros(width)
-    cost[count : count + 2 * soft] = _MISS
-    evenly = {template: 1 / _fair_share(template, offers, wanted) for template in ways}
-    cost[count + 2 * soft :] = [(2 * rank + 1) * evenly[template] for template, rank in units]
-    matrix: list[NDArray[np.float64]] = []
-    for number, row in enumerate(rows):
-        line = np.zeros(width)
-        line[:count] = row
-        if number < soft:
-            line[count + 2 * number], line[count + 2 * number + 1] = 1, -1
-        matrix.append(line)
-    for template in ways:
-        line = np.zeros(width)
-        line[[k for k, offer in enumerate(offers) if offer.template == template]] = 1
-        line[[count + 2 * soft + k for k, (name, _) in enumerate(units) if name == template]] = -1
-        matrix.append(line)
-    upper = np.concatenate(
-        [[available[offer] for offer in offers], np.full(2 * soft, wanted.calls + wanted.files), np.ones(len(units))]
+    count, soft, units = len(offers), len(marginals), sum(most.values())
+    evenly = {template: 1 / _fair_share(template, offers, wanted) for template in most}
+    uses = [(2 * rank + 1) * evenly[template] for template, number in most.items() for rank in range(number)]
+    cost = np.concatenate([np.zeros(count), np.full(2 * soft, _MISS), uses])
+    contributions = np.array([each for each, _ in marginals.values()], float)
+    membership = np.array([[offer.template == template for offer in offers] for template in most], float)
+    matrix = bmat(
+        [
+            [contributions, np.kron(np.eye(soft), [1, -1]), None],
+            [np.ones((1, count)), None, None],
+            [membership, None, block_diag([-np.ones((1, number)) for number in most.values()])],
+        ],
+        format="csc",
     )
-    zeros = np.zeros(len(ways))
+    target = np.array([*(total for _, total in marginals.values()), wanted.queries, *[0] * len(most)], float)
+    upper = np.concatenate(
+        [[available[offer] for offer in offers], np.full(2 * soft, wanted.calls + wanted.files), np.ones(units)]
+    )
     solved = milp(
         cost,
-        integrality=np.concatenate([np.ones(count + 2 * soft), np.zeros(len(units))]),
-        bounds=Bounds(cast(Any, np.zeros(width)), cast(Any, upper)),
-        constraints=LinearConstraint(
-            np.array(matrix), cast(Any, np.concatenate([low, zeros])), cast(Any, np.concatenate([high, zeros]))
-        ),
+        integrality=np.concatenate([np.ones(count + 2 * soft), np.zeros(units)]),
+        bounds=Bounds(cast(Any, np.zeros(len(cost))), cast(Any, upper)),
+        constraints=LinearConstraint(cast(Any, matrix), cast(Any, target), cast(Any, target)),
         options={"time_limit": _SECONDS, "mip_rel_gap": 0.002, "presolve": False},
     )
     if solved.x is None:
         raise BenchmarkError(f"no allocation was found: {solved.message}", hint="ask for fewer questions")
     values = np.round(solved.x).astype(int)
     misses = values[count : count + 2 * soft].reshape(soft, 2)
-    missed = {name: int(more - less) for name, (less, more) in zip(names, misses, strict=True) if less != more}
+    missed = {name: int(more - less) for name, (less, more) in zip(marginals, misses, strict=True) if less != more}
     return Allocation({offer: int(n) for offer, n in zip(offers, values[:count], strict=True) if n}, missed)
-
-
-def counted(offers: Iterable[Offer], queries: int) -> Marginals:
-    """Return the marginals of one question from each of these offers."""
-    all_offers = list(offers)
-    answer_types: Counter[AnswerType] = Counter(offer.answer_type for offer in all_offers)
-    return Marginals(
-        queries=queries,
-        distinct_tools=dict(sorted(Counter(offer.tools for offer in all_offers).items())),
-        answer_types=dict(sorted(answer_types.items())),
-        sources=dict(sorted(Counter(offer.source for offer in all_offers).items())),
-        calls=sum(offer.calls for offer in all_offers),
-        files=sum(offer.files for offer in all_offers),
-    )
 
 
 def offer_order(offer: Offer) -> tuple[str | int, ...]:
@@ -187,37 +169,24 @@ def offer_order(offer: Offer) -> tuple[str | int, ...]:
     return offer.template, offer.source, offer.tools, offer.calls, offer.files
 
 
-def _rows(
-    offers: Sequence[Offer], wanted: Marginals
-) -> tuple[list[NDArray[np.float64]], NDArray[np.float64], NDArray[np.float64], list[str]]:
-    """Return the constraints: first the marginals, which may be missed at a cost, then the number of questions."""
-    rows: list[NDArray[np.float64]] = []
-    target: list[int] = []
-    names: list[str] = []
-
-    def add(name: str, of_each: list[int], total: int) -> None:
-        rows.append(np.array(of_each, float))
-        target.append(total)
-        names.append(name)
-
-    for tools, total in wanted.distinct_tools.items():
-        add(f"{tools} distinct tools", [int(offer.tools == tools) for offer in offers], total)
-    for kind, total in wanted.answer_types.items():
-        add(f"answer type {kind}", [int(offer.answer_type == kind) for offer in offers], total)
-    for source, total in wanted.sources.items():
-        add(f"source {source}", [int(offer.source == source) for offer in offers], total)
-    add("calls", [offer.calls for offer in offers], wanted.calls)
-    add("files", [offer.files for offer in offers], wanted.files)
-    rows.append(np.ones(len(offers)))
-    bound = np.array([*target, wanted.queries], float)
-    return rows, bound, bound, names
-
-
-def _most(offers: Sequence[Offer], available: Mapping[Offer, int], ways: Mapping[str, int]) -> dict[str, int]:
-    totals: Counter[str] = Counter()
-    for offer in offers:
-        totals[offer.template] += available[offer]
-    return {template: min(total, ways[template]) for template, total in sorted(totals.items())}
+def _marginals(offers: Sequence[Offer], wanted: Marginals) -> dict[str, tuple[list[int], int]]:
+    """Return the marginals by name: the contribution of each offer, and the wanted total."""
+    return {
+        **{
+            f"{tools} distinct tools": ([int(offer.tools == tools) for offer in offers], total)
+            for tools, total in wanted.distinct_tools.items()
+        },
+        **{
+            f"answer type {kind}": ([int(offer.answer_type == kind) for offer in offers], total)
+            for kind, total in wanted.answer_types.items()
+        },
+        **{
+            f"source {source}": ([int(offer.source == source) for offer in offers], total)
+            for source, total in wanted.sources.items()
+        },
+        "calls": ([offer.calls for offer in offers], wanted.calls),
+        "files": ([offer.files for offer in offers], wanted.files),
+    }
 
 
 def _fair_share(template: str, offers: Sequence[Offer], wanted: Marginals) -> float:

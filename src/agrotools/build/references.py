@@ -271,18 +271,13 @@ async def _true_result(
     try:
         arguments = cast(Arguments, resolved_value(dict(call.arguments), truths))
     except UnresolvedRef as error:
-        raise ChainBroken(
-            f"{call.tool}: cannot be had from the truth",
-            f"step {index} ({call.tool}) cannot be had from the truth: {error}",
-        ) from error
-    outcome = await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, toolset)
-    return _without_artifacts(index, call.tool, outcome.observation)
-
-
-def _without_artifacts(index: int, tool: str, observation: Observation) -> dict[str, JsonValue]:
+        what = "cannot be had from the truth"
+        raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {error}") from error
+    observation = (await executor.run(ToolCall(tool=call.tool, arguments=arguments), workspace, toolset)).observation
     if observation.result is None:
         message = observation.error.message if observation.error else "no result"
-        raise ChainBroken(f"{tool}: fails on true values", f"step {index} ({tool}) fails on true values: {message}")
+        what = "fails on true values"
+        raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {message}")
     artifact_names = {artifact.name for artifact in observation.artifacts}
     return {
         name: value

@@ -137,7 +137,7 @@ def evaluate(
     import sys
 
     from agrotools.api import Run, evaluate_config
-    from agrotools.cli.results import ask_judges, check_judges, show_evaluations
+    from agrotools.cli.results import ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
 
@@ -165,7 +165,15 @@ def evaluate(
         typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
     missing = ask_judges([each.path for each in runs], judging)
-    code = show_evaluations(runs, allow_invalid=allow_invalid, details=details, as_json=as_json, comparisons=compared)
+    code = show_runs(
+        [each.path for each in runs],
+        compared,
+        allow_invalid=allow_invalid,
+        details=details,
+        as_json=as_json,
+        with_page=True,
+        stops=[each.stopped for each in runs if each.stopped],
+    )
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))

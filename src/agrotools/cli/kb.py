@@ -1,7 +1,7 @@
 """``agrotools kb``: search, check and extend the knowledge base; index and search a corpus."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
@@ -99,8 +99,12 @@ def show(
 
 @app.command("list")
 def list_entries(
-    kind: Annotated[str | None, typer.Option(help="pest, disease, weed, crop or method.")] = None,
-    coverage: Annotated[str | None, typer.Option(help="verified, partial or stub.")] = None,
+    kind: Annotated[
+        Literal["pest", "disease", "weed", "crop", "method"] | None, typer.Option(help="Only entries of this kind.")
+    ] = None,
+    coverage: Annotated[
+        Literal["verified", "partial", "stub"] | None, typer.Option(help="Only entries of this coverage.")
+    ] = None,
     as_json: _AsJson = False,
 ) -> None:
     """List all entries with their coverage."""
@@ -109,8 +113,6 @@ def list_entries(
     from agrotools.knowledge.entries import load
 
     loaded = load()
-    _known_choice("--kind", kind, ("pest", "disease", "weed", "crop", "method"))
-    _known_choice("--coverage", coverage, ("verified", "partial", "stub"))
     chosen = [entry for entry in loaded.entries if kind in (None, entry.kind) and coverage in (None, entry.coverage)]
     if as_json:
         rows = [{"id": entry.id, "title": entry.title, "coverage": entry.coverage} for entry in chosen]
@@ -127,7 +129,9 @@ def list_entries(
 def check(
     paths: Annotated[
         list[Path] | None,
-        typer.Argument(metavar="[FILE_OR_DIR]...", help="Files to check; default: the whole knowledge base."),
+        typer.Argument(
+            metavar="[FILE_OR_DIR]...", exists=True, help="Files to check; default: the whole knowledge base."
+        ),
     ] = None,
     as_json: _AsJson = False,
 ) -> None:
@@ -138,9 +142,6 @@ def check(
     from agrotools.knowledge.checking import check_files
     from agrotools.knowledge.entries import SHIPPED, kb_files, load, toml_files
 
-    for path in paths or []:
-        if not path.exists():
-            raise typer.BadParameter(f"{path} does not exist", param_hint="FILE_OR_DIR")
     if paths:
         files = [file for path in paths for file in (toml_files(path) if path.is_dir() else [path])]
         given_files = {file.resolve() for file in files}
@@ -163,7 +164,9 @@ def check(
 
 @app.command("add")
 def add(
-    file: Annotated[Path, typer.Argument(metavar="FILE.toml", help="An entry.", show_default=False)],
+    file: Annotated[
+        Path, typer.Argument(metavar="FILE.toml", exists=True, dir_okay=False, help="An entry.", show_default=False)
+    ],
     replace: Annotated[bool, typer.Option("--replace", help="Replace your own entry of that id.")] = False,
 ) -> None:
     """Check an entry and copy it into your own knowledge base, where lookup_agronomy finds it.
@@ -175,8 +178,6 @@ def add(
     from agrotools.knowledge.checking import check_files
     from agrotools.knowledge.entries import FOLDER_OF_KIND, SHIPPED, load, toml_files, user_folders
 
-    if not file.is_file():
-        raise typer.BadParameter(f"{file} does not exist", param_hint="FILE.toml")
     entries, faults = check_files([file], among=load(toml_files(SHIPPED)).entries)
     if faults:
         _print_faults(faults)
@@ -250,11 +251,6 @@ def _search_index(query: str, folder: Path, count: int, *, as_json: bool) -> Non
         typer.echo("  " + passage.text.replace("\n", "\n  "))
     for note in notes:
         typer.echo(f"note: {note}")
-
-
-def _known_choice(option: str, value: str | None, choices: tuple[str, ...]) -> None:
-    if value is not None and value not in choices:
-        raise typer.BadParameter(f"{value!r} is not one of {', '.join(choices)}", param_hint=option)
 
 
 def _print_faults(faults: "Iterable[Fault]") -> None:

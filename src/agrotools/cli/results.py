@@ -10,11 +10,9 @@ from agrotools.cli.options import JudgeOptions
 from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text, print_json
 
 if TYPE_CHECKING:
-    from agrotools.api import Run
     from agrotools.core import Record, Score
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
-    from agrotools.report.html import Outcomes
     from agrotools.report.settings import Papers
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.manifest import Manifest
@@ -128,35 +126,100 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
 
 def show_runs(
     runs: Sequence[Path],
+    comparisons: "TextComparisons",
     *,
     allow_invalid: bool,
     details: bool,
     as_json: bool,
-    comparisons: "TextComparisons | None" = None,
     paper: bool = False,
-    again: bool = False,
+    again: bool = True,
+    with_page: bool = False,
+    stops: Sequence[str] = (),
 ) -> int:
     """Score runs, write each ``scores.json`` and print the scores side by side.
 
     Args:
         runs: run folders.
+        comparisons: additional text comparisons.
         allow_invalid: report scores even if many samples are invalid or were lost.
         details: also print scores by task and answer type, and statistics.
         as_json: print the scores as JSON.
-        comparisons: additional text comparisons.
         paper: also print the tables of the benchmark's paper, with its published figures.
         again: score runs of another scoring version again instead of showing their stored scores.
+        with_page: also write an HTML report of all runs to the first run's folder.
+        stops: reasons why runs were stopped before they were complete.
 
     Returns:
-        Exit code: 0; 1 if samples are invalid or missing; 3 if all samples are invalid (no table is printed), or if
-        more than half of the samples of a mode ended without an answer that can be scored, unless ``allow_invalid``.
+        Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
+        samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
+        an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.layout import console_for, print_part
-    from agrotools.report.settings import Papers, benchmarks_with_papers
+    from agrotools.report.html import Outcomes
+    from agrotools.report.settings import Papers
+    from agrotools.runner.rescore import score_runs
 
-    papers = Papers()
-    rescored = _scored(runs, allow_invalid, comparisons=comparisons, papers=papers, again=again)
-    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
+    outcomes, papers = Outcomes(), Papers()
+
+    def begin(manifest: "Manifest") -> None:
+        papers.begin_run(manifest)
+        outcomes.begin_run()
+
+    def add(record: "Record", scores: "list[Score]") -> None:
+        papers.add(record, scores)
+        if with_page:
+            outcomes.add(record, scores)
+
+    rescored = score_runs(
+        runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=begin, on_scored=add
+    )
+    summaries = [each.summary for each in rescored]
+    parts = [part for summary in summaries for part in summary.modes.values()]
+    silent = bool(parts) and all(part.invalid.n == part.n_records for part in parts)
+    with allow_closed_pipe():
+        if as_json:
+            print_json([summary.model_dump(mode="json") for summary in summaries])
+        elif not silent:
+            _print_tables(runs, rescored, details=details)
+    if silent:
+        typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
+        return 3
+    code = int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
+    if not allow_invalid and _lost_most(runs, summaries):
+        code = 3
+    _print_papers(runs, papers, paper=paper, as_json=as_json)
+    if with_page:
+        from agrotools.core import RunStoreError
+        from agrotools.report.html import build_report
+
+        options = {"allow_invalid": allow_invalid, "comparisons": comparisons}
+        out = runs[0] / "report.html"
+        try:
+            page = build_report(runs, out, summaries=summaries, outcomes=outcomes, papers=papers, **options).path
+            with allow_closed_pipe():
+                typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
+        except RunStoreError as error:
+            typer.echo(f"no report: {error}", err=True)
+            code = code or 1
+    for reason in stops:
+        typer.echo(f"stopped: {reason}", err=True)
+    return code or int(bool(stops))
+
+
+def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:
+    from agrotools.report.tables import print_tables
+
+    print_tables([each.summary for each in rescored], details=details)
+    if not details:
+        typer.echo(f"by task and answer type: agrotools score {' '.join(map(str, runs))} --details")
+    if sample := rescored[0].telling_sample:
+        typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
+
+
+def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
+    """Print the tables of the papers, or the command that prints them."""
+    from agrotools.report.layout import console_for, print_part
+    from agrotools.report.settings import benchmarks_with_papers
+
     filled = papers.filled()
     if paper and not filled:
         known = ", ".join(benchmarks_with_papers())
@@ -168,136 +231,20 @@ def show_runs(
                 for part in (part for tables in filled for part in tables.terminal()):
                     print_part(console, part)
             else:
-                typer.echo(f"compare with the figures of the paper: agrotools score {_again(runs)} --paper")
-    return code
+                names = " ".join(map(str, runs))
+                typer.echo(f"compare with the figures of the paper: agrotools score {names} --paper")
 
 
-def show_evaluations(
-    evaluated: "Sequence[Run]",
-    *,
-    allow_invalid: bool,
-    details: bool,
-    as_json: bool,
-    comparisons: "TextComparisons | None" = None,
-) -> int:
-    """Score and print runs as :func:`show_runs` does, and write an HTML report of all runs to the first run's folder.
-
-    No report is written if no sample got a reply. The exit code is also 1 if a run was stopped before it was complete.
-    """
-    from agrotools.core import RunStoreError
-    from agrotools.plugin import NO_COMPARISONS
-    from agrotools.report.html import Outcomes, build_report
-    from agrotools.report.settings import Papers
-
-    runs = [each.path for each in evaluated]
-    outcomes, papers = Outcomes(), Papers()
-    rescored = _scored(runs, allow_invalid, comparisons=comparisons, outcomes=outcomes, papers=papers)
-    code = _print_summaries(rescored, runs, allow_invalid=allow_invalid, details=details, as_json=as_json)
-    summaries = [each.summary for each in rescored]
-    if _only_invalid(summaries):
-        return code
-    if papers.filled() and not as_json:
-        with allow_closed_pipe():
-            typer.echo(f"compare with the figures of the paper: agrotools score {_again(runs)} --paper")
-    try:
-        page = build_report(
-            runs,
-            runs[0] / "report.html",
-            summaries=summaries,
-            outcomes=outcomes,
-            papers=papers,
-            allow_invalid=allow_invalid,
-            comparisons=comparisons or NO_COMPARISONS,
-        ).path
-        with allow_closed_pipe():
-            typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
-    except RunStoreError as error:
-        typer.echo(f"no report: {error}", err=True)
-        code = code or 1
-    for each in evaluated:
-        if each.stopped:
-            typer.echo(f"stopped: {each.stopped}", err=True)
-    return code or int(any(each.stopped for each in evaluated))
-
-
-def _scored(
-    runs: Sequence[Path],
-    allow_invalid: bool,
-    *,
-    papers: "Papers",
-    comparisons: "TextComparisons | None" = None,
-    outcomes: "Outcomes | None" = None,
-    again: bool = True,
-) -> "list[Rescored]":
-    """Score the runs, and pass every record with its score rows to ``papers`` and ``outcomes``."""
-    from agrotools.plugin import NO_COMPARISONS
-    from agrotools.runner.rescore import score_runs
-
-    def add(record: "Record", scores: "list[Score]") -> None:
-        papers.add(record, scores)
-        if outcomes is not None:
-            outcomes.add(record, scores)
-
-    def begin(manifest: "Manifest") -> None:
-        papers.begin_run(manifest)
-        if outcomes is not None:
-            outcomes.begin_run()
-
-    requested = comparisons or NO_COMPARISONS
-    return score_runs(
-        runs, allow_invalid=allow_invalid, comparisons=requested, again=again, on_run=begin, on_scored=add
-    )
-
-
-def _again(runs: Sequence[Path]) -> str:
-    return " ".join(map(str, runs))
-
-
-def _print_summaries(
-    rescored: "Sequence[Rescored]",
-    runs: Sequence[Path],
-    *,
-    allow_invalid: bool,
-    details: bool,
-    as_json: bool,
-) -> int:
-    from agrotools.report.tables import print_tables
+def _lost_most(runs: Sequence[Path], summaries: "Sequence[Summary]") -> bool:
+    """Return True, with an error, if more than half of the samples of a mode ended without an answer to score."""
     from agrotools.scoring.event_counts import mostly_lost
 
-    summaries = [each.summary for each in rescored]
-    silent = _only_invalid(summaries)
-    with allow_closed_pipe():
-        if as_json:
-            print_json([summary.model_dump(mode="json") for summary in summaries])
-        elif not silent:
-            print_tables(summaries, details=details)
-            if not details:
-                typer.echo(f"by task and answer type: agrotools score {_again(runs)} --details")
-            if sample := rescored[0].telling_sample:
-                typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
-    parts = [part for summary in summaries for part in summary.modes.values()]
-    if silent:
-        reason = next(iter(parts[0].invalid.reasons))
-        typer.echo(f"error: no sample got a reply: {reason}", err=True)
-        return 3
-    failed_runs = [
-        f"{run} ({mode})"
-        for run, each in zip(runs, rescored, strict=True)
-        for mode, part in each.summary.modes.items()
-        if mostly_lost(part)
-    ]
-    if failed_runs and not allow_invalid:
-        names = ", ".join(failed_runs)
+    modes = [(run, *each) for run, summary in zip(runs, summaries, strict=True) for each in summary.modes.items()]
+    names = ", ".join(f"{run} ({mode})" for run, mode, part in modes if mostly_lost(part))
+    if names:
         typer.echo(
             f"error: more than half of the samples ended without an answer that could be scored: {names}\n"
             'hint: the lines above the tables ("warnings" in JSON) say why; --allow-invalid lets them stand',
             err=True,
         )
-        return 3
-    return int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
-
-
-def _only_invalid(summaries: "Sequence[Summary]") -> bool:
-    """True if the runs have records and all of them are invalid."""
-    parts = [part for summary in summaries for part in summary.modes.values()]
-    return bool(parts) and all(part.invalid.n == part.n_records for part in parts)
+    return bool(names)

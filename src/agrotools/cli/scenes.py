@@ -1,7 +1,7 @@
 """``agrotools scenes``: build a benchmark of drawn scenes."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -15,7 +15,7 @@ def scenes(
     helpers: HelperOptions,
     count: Annotated[int, typer.Option(min=20, max=2000, help="Number of questions (samples).")] = 539,
     seed: Annotated[int, typer.Option(min=0, help="Random seed of the scenes.")] = 20261120,
-    language: Annotated[str, typer.Option(help="Language of the questions: en or zh.")] = "en",
+    language: Annotated[Literal["en", "zh"], typer.Option(help="Language of the questions.")] = "en",
     workers: Annotated[
         int, typer.Option(min=1, max=64, help="Number of processes that draw scenes and run tools.")
     ] = 2,
@@ -31,11 +31,8 @@ def scenes(
 
     from agrotools.build.sources.drawn.benchmark import build_scenes
     from agrotools.cli.build import print_result
-    from agrotools.core import UsageError
     from agrotools.runner.progress import stage_progress
 
-    if language not in ("en", "zh"):
-        raise UsageError(f"--language is {language!r}", hint="write en or zh")
     started = time.monotonic()
     with with_helper_models(
         out,
@@ -46,7 +43,7 @@ def scenes(
             out.expanduser(),
             count,
             seed=seed,
-            language="zh" if language == "zh" else "en",
+            language=language,
             progress=stage_progress(sys.stderr),
             workers=workers,
         )

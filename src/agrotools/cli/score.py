@@ -75,13 +75,7 @@ def score(
         stored_summaries(runs, [name for name, value in requested_options.items() if value])
     missing = ask_judges(runs, judging)
     code = show_runs(
-        runs,
-        allow_invalid=allow_invalid,
-        details=details,
-        as_json=as_json,
-        comparisons=compared,
-        paper=paper,
-        again=rescore,
+        runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper, again=rescore
     )
     raise typer.Exit(code or int(missing))
 

@@ -25,7 +25,7 @@ from agrotools.scoring.answer_text import (
     json_text,
     without_markup,
 )
-from agrotools.text.normalise import CJK, NUMBER_WORDS, WORD, canonical_unit, normalise
+from agrotools.text.normalise import NUMBER_WORDS, canonical_unit, normalise
 
 Names = tuple[tuple[str, str], ...]
 
@@ -246,7 +246,7 @@ def _form_keys(names: Names) -> re.Pattern[str]:
     by_label = "|".join(_spelled(label) for _, label in sorted(names, key=lambda pair: -len(pair[1])))
     unit = r"(?:\s?[(\[](?:in )?(?P<unit_{}>(?!\d)[^()\[\]\n|]{{1,24}})[)\]])?"
     return re.compile(
-        rf"(?<![{CJK}\w.])(?P<name>{by_name}){unit.format(1)}[\"']?\s?[:=|]"
+        rf"(?<![\w.])(?P<name>{by_name}){unit.format(1)}[\"']?\s?[:=|]"
         rf"|^[^\w\n]{{0,12}}(?:\d{{1,2}}[.)]\s?)?(?P<label>{by_label}){unit.format(2)}[\"']?\s?[:=|]",
         re.MULTILINE,
     )
@@ -255,7 +255,7 @@ def _form_keys(names: Names) -> re.Pattern[str]:
 @lru_cache(maxsize=2_000)
 def _any_name(names: Names) -> re.Pattern[str]:
     spelled = sorted({_spelled(name) for pair in names for name in pair if name.strip()}, key=len, reverse=True)
-    return re.compile(rf"(?<!{WORD})(?:{'|'.join(spelled)})(?!{WORD})")
+    return re.compile(rf"(?<![a-z\d_])(?:{'|'.join(spelled)})(?![a-z\d_])")
 
 
 def _spelled(key: str) -> str:

@@ -26,10 +26,21 @@ _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
 """File extensions: "image_2.png" is not an occurrence of the label "image_2"."""
 
 
+_UNSPACED = re.compile(f"[{CJK}]")
+_NO_WORD = "\u2e80"
+"""Character that replaces those of :data:`CJK`; it is neither a letter nor a space."""
+
+
 @lru_cache(maxsize=20_000)
-def label_pattern(alias: str) -> re.Pattern[str]:
-    """Return the pattern that finds ``alias``, singular or plural, but not within a word, longer number or range."""
+def label_pattern(alias: str) -> tuple[re.Pattern[str], bool]:
+    """Return the pattern that finds ``alias``, singular or plural, but not within a word, longer number or range.
+
+    If the second value is True, the text is to be searched with its characters of :data:`CJK` replaced, which spares
+    the pattern the large character class ``WORD``: compiling that takes milliseconds.
+    """
     plain = normalise(alias).strip()
+    is_spaced = _UNSPACED.search(plain) is None
+    letter = r"\w" if is_spaced else WORD
     # After a letter, space, underscore and hyphen are equivalent: "siam weed", "siam-weed", "image 2".
     body = re.sub(r"(?<=[^\W\d_])(?:\\?[ _-])+(?=[^\W_])", r"[\\s_-]{1,3}", re.escape(plain))
     body = re.sub(r"(?:\\ )+", r"\\s{1,3}", body)
@@ -42,9 +53,9 @@ def label_pattern(alias: str) -> re.Pattern[str]:
     front = r"(?<!\d[.,])" if plain[:1].isdigit() else ""
     behind = r"(?![.,]\d)" if plain[-1:].isdigit() else ""
     # A Chinese name needs no spaces around it: "稗草8株".
-    before = "" if plain[:1] > "\u2e80" else rf"(?<!{WORD})"
-    after = "" if plain[-1:] > "\u2e80" else rf"(?!{WORD})"
-    return re.compile(rf"{before}{front}{third}{body}{_plural(plain)}{after}{behind}(?!\.{_SUFFIX})")
+    before = "" if plain[:1] > "\u2e80" else rf"(?<!{letter})"
+    after = "" if plain[-1:] > "\u2e80" else rf"(?!{letter})"
+    return re.compile(rf"{before}{front}{third}{body}{_plural(plain)}{after}{behind}(?!\.{_SUFFIX})"), is_spaced
 
 
 def _plural(plain: str) -> str:
@@ -60,12 +71,14 @@ def find_labels(text: str, labels: Mapping[str, Iterable[str]]) -> list[LabelMat
     A match inside a longer match of another label does not count ("rust" in "bean rust"). An occurrence is asserted
     unless its clause denies it or it is joined to a denied one by a comma, "or" or "nor".
     """
+    spaced = _UNSPACED.sub(_NO_WORD, text)
     occurrences = [
         (match.start(), match.end(), label, len(match[0]) - len(normalise(name).strip()))
         for label, names in labels.items()
         for name in dict.fromkeys(names)
         if name.strip() and _first_word(name) in text
-        for match in label_pattern(name).finditer(text)
+        for pattern, is_spaced in [label_pattern(name)]
+        for match in pattern.finditer(spaced if is_spaced else text)
     ]
     outermost = _outermost(occurrences)
     if not outermost:

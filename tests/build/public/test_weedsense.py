@@ -9,7 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
+from parts import original_of, things_of
 from PIL import Image
+from scipy.spatial import ConvexHull
 
 from agrotools.build.choosing import choose
 from agrotools.build.sources.assembling import SEED
@@ -30,10 +32,7 @@ def own(own_set: Callable[[str], Path]) -> Path:
 
 
 def _things(part: Part, of: str = "pot_weed") -> dict[Path, Thing]:
-    shown = [
-        subject.shown(index, 1) for subject in part.subjects if subject.of == of for index in range(subject.things)
-    ]
-    return {part.files[thing.files[0].path]: thing for thing in shown}
+    return {original_of(part, thing): thing for thing in things_of(part, of)}
 
 
 def _told(path: Path) -> tuple[str, int, int]:
@@ -80,23 +79,9 @@ def test_form_is_that_of_the_masks(folder: Path, tmp_path: Path) -> None:
 
 
 def _hull(plant: np.ndarray) -> float:
-    """Area of the convex hull of the pixels' corners, by Andrew's chain."""
+    """Area of the convex hull of the pixels' corners."""
     ys, xs = np.nonzero(plant)
-    points = sorted({(int(x) + dx, int(y) + dy) for y, x in zip(ys, xs, strict=True) for dx in (0, 1) for dy in (0, 1)})
-
-    def half(ordered: list[tuple[int, int]]) -> list[tuple[int, int]]:
-        chain: list[tuple[int, int]] = []
-        for x, y in ordered:
-            while len(chain) > 1:
-                (x0, y0), (x1, y1) = chain[-2:]
-                if (x1 - x0) * (y - y0) - (y1 - y0) * (x - x0) > 0:
-                    break
-                chain.pop()
-            chain.append((x, y))
-        return chain[:-1]
-
-    x, y = np.array(half(points) + half(points[::-1])).T
-    return float(abs(np.dot(x, np.roll(y, 1)) - np.dot(y, np.roll(x, 1))) / 2)
+    return float(ConvexHull(np.concatenate([np.stack([xs + dx, ys + dy], 1) for dx in (0, 1) for dy in (0, 1)])).volume)
 
 
 def test_a_plant_in_pieces_has_no_form(own: Path, tmp_path: Path) -> None:

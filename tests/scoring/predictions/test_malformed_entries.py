@@ -1,6 +1,7 @@
 """One bad place in a prediction file: the rest is scored, the place is named, and it is never right."""
 
 import copy
+import itertools
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -89,12 +90,13 @@ def points(found: ScoredFile) -> dict[str, float]:
 def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: str):
     format_, predictions, data = FILES[name]
     whole = points(scored(tmp_path, format_, predictions, data))
+    values = itertools.cycle((*ANYTHING, GONE))
     for path in places(predictions):
-        for other in (*ANYTHING, GONE):
+        for other in itertools.islice(values, 3):
             result = scored(tmp_path, format_, replaced(predictions, path, other), data)
             assert all(points(result).get(metric, 0) <= most + 1e-9 for metric, most in whole.items()), (path, other)
             json.dumps(as_data(result), allow_nan=False)
-            if other is None and len(path) < 3:
+            if other is None and len(path) < 2:
                 rendered(compared_tables(result, "p.json"), 100)
 
 

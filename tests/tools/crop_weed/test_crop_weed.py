@@ -9,12 +9,11 @@ import pytest
 from PIL import Image
 
 from agrotools.core import BenchmarkError, ToolError
-from agrotools.core.files import fold_of
+from agrotools.core.files import fold_of, sha256_of_file
 from agrotools.tools.crop_weed import training
 from agrotools.tools.crop_weed.heads import (
     applicable_heads,
     cell_features,
-    file_sha256,
     list_heads,
     load_head,
     separate_crop,
@@ -78,7 +77,7 @@ def pictures(data: Path) -> list[tuple[Path, np.ndarray]]:
 def test_two_folds_and_all(trained) -> None:
     data, heads = trained
     assert [head.name for head in heads] == ["cwfid-fold-0", "cwfid-fold-1", "cwfid-all"]
-    folds = fold_of(file_sha256(path) for path, _ in pictures(data))
+    folds = fold_of(sha256_of_file(path) for path, _ in pictures(data))
     for number in (0, 1):
         seen = {image.sha256 for image in heads[number].training}
         assert seen == {sha for sha, fold in folds.items() if fold == number}
@@ -91,20 +90,20 @@ def test_two_folds_and_all(trained) -> None:
 def test_no_picture_gets_a_head_that_has_seen_it(trained) -> None:
     data, heads = trained
     for path, pixels in pictures(data):
-        usable = applicable_heads(heads, file_sha256(path), pixels)
+        usable = applicable_heads(heads, sha256_of_file(path), pixels)
         assert len(usable) == 1
-        assert file_sha256(path) not in {image.sha256 for image in usable[0].training}
+        assert sha256_of_file(path) not in {image.sha256 for image in usable[0].training}
 
 
 def test_nor_a_copy_of_it(trained, tmp_path: Path) -> None:
     data, heads = trained
     path, pixels = pictures(data)[0]
-    own = {head.name for head in applicable_heads(heads, file_sha256(path), pixels)}
+    own = {head.name for head in applicable_heads(heads, sha256_of_file(path), pixels)}
     for number, turn in enumerate((0, 90, 180)):
         copy = tmp_path / f"{number}.jpg"
         Image.fromarray(pixels).resize((300, 225)).rotate(turn, expand=True).save(copy, quality=70)
-        assert file_sha256(copy) != file_sha256(path)
-        again = applicable_heads(heads, file_sha256(copy), np.asarray(Image.open(copy)))
+        assert sha256_of_file(copy) != sha256_of_file(path)
+        again = applicable_heads(heads, sha256_of_file(copy), np.asarray(Image.open(copy)))
         assert {head.name for head in again} == own
 
 

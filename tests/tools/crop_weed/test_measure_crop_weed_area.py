@@ -447,8 +447,8 @@ def test_real_photographs_of_a_carrot_field(field_data: Path, tmp_path: Path, na
 
 def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """With heads that learn less than users' do: from each picture once, and from fewer of its cells."""
+    from agrotools.core.files import sha256_of_file
     from agrotools.tools.crop_weed import training
-    from agrotools.tools.crop_weed.heads import file_sha256
 
     for name, least in (("SCALES", (1.0,)), ("ROWS", 2500), ("LANDMARKS", 150)):
         monkeypatch.setattr(training, name, least)
@@ -467,7 +467,7 @@ def test_two_fold_on_real_photographs(field_data: Path, tmp_path: Path, monkeypa
             result = get_tool("measure_crop_weed_area")(image)
         assert result.method == "model"
         used = next(name for name in heads if any(f"head {name} " in note for note in result.notes))
-        assert file_sha256(image) not in heads[used]
+        assert sha256_of_file(image) not in heads[used]
         mask = np.asarray(Image.open(tmp_path / image.stem / result.mask.name))
         truth = np.asarray(Image.open(field_data / "cwfid" / "masks" / image.with_suffix(".png").name))
         plants = np.asarray(Image.open(field_data / "cwfid" / "vegetation" / image.with_suffix(".png").name)) > 0

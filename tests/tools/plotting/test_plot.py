@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from matplotlib import font_manager
 from PIL import Image
@@ -16,6 +16,7 @@ from PIL import Image
 from agrotools.core import PlotSpec, ToolError
 from agrotools.tools import plot
 from agrotools.tools.plotting import sheet as text_on_figures
+from agrotools.tools.plotting.plot import prepare_data
 from agrotools.tools.plotting.sheet import label_with_unit, number_format, superscript, tick_format, wrap_text
 from agrotools.tools.workspace import artifacts_in
 
@@ -59,20 +60,17 @@ def pixels(path: Path) -> np.ndarray:
 
 @pytest.mark.parametrize("kind", ONE_OF_EACH)
 class TestEveryKind:
-    def test_is_drawn(self, out, kind):
-        made = plot(kind=kind, series=ONE_OF_EACH[kind], title="A title", y_label="Quantity", y_unit="%")
+    def test_is_drawn_and_equal_calls_give_equal_bytes(self, out, kind):
+        words: dict[str, Any] = {"title": "A title", "y_label": "Quantity", "y_unit": "%"}
+        made, again = (plot(kind=kind, series=ONE_OF_EACH[kind], **words) for _ in range(2))
+        assert made.figure == again.figure
         drawn = pixels(out / made.figure.name)
         assert min(drawn.shape[:2]) >= 400
         assert (drawn.min(axis=2) < 200).mean() > 0.005
         assert made.figure.media_type == "image/png"
         assert made.flags == ()
-
-    def test_equal_calls_give_equal_bytes(self, out, kind):
-        for fmt in ("png", "svg"):
-            first, second = (
-                plot(kind=kind, series=ONE_OF_EACH[kind], annotate=True, title="T", fmt=fmt) for _ in range(2)
-            )
-            assert first.figure == second.figure
+        first, second = (plot(kind=kind, series=ONE_OF_EACH[kind], annotate=True, fmt="svg") for _ in range(2))
+        assert first.figure == second.figure
         assert len(list(out.iterdir())) == 2
 
     def test_the_specification_draws_itself_again(self, out, kind):
@@ -91,14 +89,11 @@ class TestEveryKind:
         assert again.spec == spec
 
     def test_titles_units_limits_and_format_change_the_figure_and_not_its_data(self, out, kind):
-        plain = plot(kind=kind, series=ONE_OF_EACH[kind])
-        others: list[dict[str, Any]] = [{"title": "T"}, {"annotate": True}]
-        if kind != "pie":
-            others.append({"y_limits": [-20.0, 300.0]})
-        for other in others:
-            made = plot(kind=kind, series=ONE_OF_EACH[kind], **other)
-            assert made.figure.sha256 != plain.figure.sha256
-            assert made.spec.series == plain.spec.series
+        others: list[dict[str, Any]] = [{}, {"title": "T"}, {"annotate": True}]
+        others += [] if kind == "pie" else [{"y_limits": [-20.0, 300.0]}]
+        made = [plot(kind=kind, series=ONE_OF_EACH[kind], **other) for other in others]
+        assert len({each.figure.sha256 for each in made}) == len(others)
+        assert all(each.spec.series == made[0].spec.series for each in made)
 
 
 class TestSpecification:
@@ -124,8 +119,10 @@ class TestSpecification:
         assert (drawn.x, drawn.y) == ((2, 3, 4, 5), (1, 0, 2, 1))
 
     @pytest.mark.parametrize("values", [[5.5] * 3, [0.1, 1e12], [0, 0, 0, 0, 1e9], [1e-9, 2e-9], [-1e100, 1e100]])
-    def test_extreme_histograms_stay_small(self, out, values):
-        drawn = plot(kind="hist", series=[series("v", None, values)]).spec.series[0]
+    def test_extreme_histograms_stay_small(self, values):
+        data = prepare_data("hist", [("v", None, values)], "none", [])
+        assert data is not None
+        (drawn,) = data.series
         assert 1 <= len(drawn.x) <= 50
         assert sum(drawn.y) == len(values)
 
@@ -159,17 +156,15 @@ class TestSpecification:
         drawn = plot(kind="line", series=[series("v", [3, 1, 2], [30, 10, 20])], sort="asc").spec.series[0]
         assert (drawn.x, drawn.y) == ((1, 2, 3), (10, 20, 30))
 
-    @settings(max_examples=12)
     @given(
         st.sampled_from(["line", "bar", "scatter", "heatmap"]),
         st.lists(st.lists(st.floats(-1e6, 1e6, allow_nan=False), min_size=3, max_size=3), min_size=1, max_size=4),
     )
-    def test_values_come_back_as_they_were_given(self, tmp_path_factory, kind, rows):
-        given_series = [series(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)]
-        with artifacts_in(tmp_path_factory.mktemp("plots")):
-            drawn = plot(kind=kind, series=given_series).spec.series
-        assert [list(each.y) for each in drawn] == rows
-        assert all(each.x == (1.5, 2, 3.25) for each in drawn)
+    def test_values_come_back_as_they_were_given(self, kind, rows):
+        data = prepare_data(kind, [(f"s{index}", [1.5, 2, 3.25], row) for index, row in enumerate(rows)], "none", [])
+        assert data is not None
+        assert [list(each.y) for each in data.series] == rows
+        assert all(each.x == (1.5, 2, 3.25) for each in data.series)
 
 
 class TestRefusals:
@@ -312,33 +307,21 @@ def font_with(letters: str, family: str) -> bytes:
 
 
 class TestText:
-    def test_signs_that_matplotlib_would_read_as_mathematics_are_plain(self, out):
+    def test_names_quantities_and_units_are_written_as_they_are(self, out):
         made = plot(
             kind="bar",
             series=[series("$x_1$ & <b>", ["$5", "\\alpha", "a_b^2"], [1, 2, 3])],
             title="Cost in $ and $$ {oops \\frac",
+            x_label="Time",
+            x_unit="days",
+            y_label="Yield",
             y_unit="$/ha",
             fmt="svg",
         )
         drawn = (out / made.figure.name).read_text()
-        assert "Cost in $ and $$ {oops \\frac" in drawn
+        for text in ("Cost in $ and $$ {oops \\frac", "a_b²", "Time (days)", "Yield ($/ha)"):
+            assert text in drawn
         assert "<b>" not in drawn
-        assert "a_b²" in drawn
-
-    def test_axes_name_quantity_and_unit(self, out):
-        made = plot(
-            kind="line",
-            series=ONE_OF_EACH["line"],
-            x_label="Time",
-            x_unit="days",
-            y_label="Yield",
-            y_unit="t/ha",
-            fmt="svg",
-        )
-        drawn = (out / made.figure.name).read_text()
-        assert "Time (days)" in drawn
-        assert "Yield (t/ha)" in drawn
-        assert "2023" in drawn
 
     def test_units(self):
         assert label_with_unit("Area", "m^2") == "Area (m²)"
@@ -376,7 +359,7 @@ class TestText:
         assert wrap_text("", 5) == ""
 
 
-@pytest.mark.parametrize("count", [1, 2, 8, 30, 50])
+@pytest.mark.parametrize("count", [1, 8, 50])
 def test_any_number_of_series_and_long_names_are_drawn(out, count):
     names = [f"a rather long name of series number {index}" for index in range(count)]
     for kind in ("line", "grouped_bar"):

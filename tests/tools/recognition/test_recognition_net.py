@@ -78,13 +78,6 @@ def test_a_net_is_loaded_once_until_its_file_changes(tmp_path: Path) -> None:
     assert read_net(path).info.classes == ("blue", "green", "red")
 
 
-def test_one_thread_on_the_processor(tmp_path: Path) -> None:
-    session = read_net(write_tiny_net(tmp_path, "tiny", COLOURS)).session
-    assert session.get_providers() == ["CPUExecutionProvider"]
-    options = session.get_session_options()
-    assert (options.intra_op_num_threads, options.inter_op_num_threads) == (1, 1)
-
-
 def fault(path: Path) -> ToolError:
     with pytest.raises(ToolError) as caught:
         read_net(path).predict(noisy_picture((1, 2, 3)))
@@ -182,15 +175,6 @@ def test_probabilities_are_shares(logits: np.ndarray, temperature: float) -> Non
     assert int(shares.argmax()) in np.flatnonzero(shares[0] >= shares[0][logits[0].argmax()] - 1e-12)
     allowed = np.arange(logits.shape[1]) == 0
     assert probabilities(logits, temperature, allowed)[0] == pytest.approx(allowed.astype(float))
-
-
-@given(LOGITS, st.floats(0.05, 20), st.floats(-30, 30))
-def test_only_energy_moves_with_the_level_of_logits(logits: np.ndarray, temperature: float, shift: float) -> None:
-    moved = familiarity_score("energy", logits + shift, temperature) - familiarity_score("energy", logits, temperature)
-    assert moved == pytest.approx(shift, abs=1e-6)
-    for score in ("max_softmax", "margin"):
-        same = familiarity_score(score, logits + shift, temperature)
-        assert same == pytest.approx(familiarity_score(score, logits, temperature), abs=1e-6)
 
 
 def test_energy_and_margin_of_known_logits() -> None:

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 
 from agrotools.core import ToolError, UsageError
-from agrotools.tools.crop_weed.heads import file_sha256
+from agrotools.core.files import sha256_of_file
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition import pack_training as labelled
 from agrotools.tools.recognition.net import binary_patterns, fit_distribution, hand_features
@@ -126,9 +126,9 @@ def test_groups_are_not_cut_apart(tmp_path: Path) -> None:
 
 def test_a_picture_of_the_training_is_known_again(pack: Path, pictures: Path, tmp_path: Path) -> None:
     loaded = read_pack(pack)
-    assert loaded.has_seen(file_sha256(pictures / "green leaf" / "0.png"))
+    assert loaded.has_seen(sha256_of_file(pictures / "green leaf" / "0.png"))
     Image.fromarray(plant_picture(SKY, 1)).save(tmp_path / "new.png")
-    assert not loaded.has_seen(file_sha256(tmp_path / "new.png"))
+    assert not loaded.has_seen(sha256_of_file(tmp_path / "new.png"))
 
 
 # --- by name and by path -------------------------------------------------------------------------------------------
@@ -199,7 +199,7 @@ def refused(images: Path, table: Path | None = None) -> str:
 
 
 def test_folders_that_teach_nothing(tmp_path: Path) -> None:
-    assert "is no folder" in refused(tmp_path / "absent")
+    assert "is not a folder" in refused(tmp_path / "absent")
     assert "no pictures" in refused(tmp_path)
     write_folders(tmp_path / "one", ("green leaf",))
     assert "one class (green leaf)" in refused(tmp_path / "one")

@@ -59,6 +59,19 @@ async def _server(handler: Handler) -> AsyncIterator[str]:
         await runner.cleanup()
 
 
+@asynccontextmanager
+async def _serper(handler: Handler, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
+    """A server that the back-end serper asks, with the key."""
+    async with _server(handler) as address:
+        monkeypatch.setenv("SERPER_API_KEY", KEY)
+        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+        yield address
+
+
+async def _found(_request: web.Request) -> web.Response:
+    return web.json_response(FOUND)
+
+
 def _environment_of(pid: int) -> bytes:
     return Path(f"/proc/{pid}/environ").read_bytes()
 
@@ -120,9 +133,7 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
             return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "0.4"})
         return web.json_response(FOUND)
 
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+    async with _serper(answer, monkeypatch):
         await search("serper", "rye", 3, QUICK)
     assert 0.4 <= times[1] - times[0] < 2
 
@@ -149,9 +160,7 @@ async def test_what_goes_wrong_is_typed_and_holds_no_key(
             return web.Response(text=body)
         return web.json_response(body, status=status, headers=headers)
 
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+    async with _serper(answer, monkeypatch):
         if error is None:
             assert (await search("serper", "rye", 3, QUICK))["results"] == []
             return
@@ -202,13 +211,11 @@ async def test_workers_search_without_having_the_key(monkeypatch: pytest.MonkeyP
         keys.append(request.headers.get("X-API-KEY"))
         return web.json_response(FOUND)
 
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
-        async with ToolExecutor(workers=1, backends={"GoogleSearch": "serper"}) as executor:
-            call = ToolCall(tool="GoogleSearch", arguments={"query": "rye yield", "k": 2})
-            outcome = await executor.run(call, Workspace((), tmp_path), ["GoogleSearch"])
-            environments = [_environment_of(pid) for pid in executor.worker_pids]
+    backends = {"GoogleSearch": "serper"}
+    async with _serper(answer, monkeypatch), ToolExecutor(workers=1, backends=backends) as executor:
+        call = ToolCall(tool="GoogleSearch", arguments={"query": "rye yield", "k": 2})
+        outcome = await executor.run(call, Workspace((), tmp_path), ["GoogleSearch"])
+        environments = [_environment_of(pid) for pid in executor.worker_pids]
     assert outcome.observation.result is not None, outcome.observation.error
     assert outcome.observation.result["text"].startswith("1 - Answer box: 4 t/ha\n\n")
     assert keys == [KEY]
@@ -222,23 +229,15 @@ async def test_a_service_that_fails_in_a_run_is_no_fault_of_the_model(
     async def answer(_request: web.Request) -> web.Response:
         return web.json_response({"message": "closed"}, status=503, headers={"Retry-After": "900"})
 
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
-        async with ToolExecutor(workers=1, backends={"search_web": "serper"}) as executor:
-            call = ToolCall(tool="search_web", arguments={"query": "rye"})
-            with pytest.raises(InfrastructureError, match="asks to wait 900 s"):
-                await executor.run(call, Workspace((), tmp_path), ["search_web"])
+    async with _serper(answer, monkeypatch), ToolExecutor(workers=1, backends={"search_web": "serper"}) as executor:
+        call = ToolCall(tool="search_web", arguments={"query": "rye"})
+        with pytest.raises(InfrastructureError, match="asks to wait 900 s"):
+            await executor.run(call, Workspace((), tmp_path), ["search_web"])
 
 
 async def test_what_was_found_is_recorded_and_replayed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    async def answer(_request: web.Request) -> web.Response:
-        return web.json_response(FOUND)
-
     folder = tmp_path / "searches"
-    async with _server(answer) as address:
-        monkeypatch.setenv("SERPER_API_KEY", KEY)
-        monkeypatch.setenv("AGROTOOLS_SEARCH_URL", address)
+    async with _serper(_found, monkeypatch):
         monkeypatch.setenv("AGROTOOLS_SEARCH_RECORD", str(folder))
         first = await search("serper", "Rye  yield", 5, QUICK)
         await search("serper", "oats", 5, QUICK)

@@ -145,11 +145,11 @@ def _photographs(bench: Bench) -> list[Figure]:
     """Score each photograph with a head trained on the other half (two-fold)."""
     from PIL import Image
 
-    from agrotools.tools.crop_weed.heads import file_sha256
+    from agrotools.core.files import sha256_of_file
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     items = bench.items()
-    hashes = {item["id"]: file_sha256(bench.folder / item["image"]) for item in items}
+    hashes = {item["id"]: sha256_of_file(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
     columns = Columns(note="trained head, two-fold; no parameter of the vegetation mask is fitted")
     # A study runs in its own process, so this setting affects only the heads that are trained here.

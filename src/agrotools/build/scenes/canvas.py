@@ -1,4 +1,4 @@
-"""The canvas of a scene: reflectance, class map and plant numbers, painted leaf by leaf with shadows."""
+"""The canvas of a scene: reflectance and class map, painted leaf by leaf with shadows."""
 
 import math
 from dataclasses import dataclass
@@ -7,17 +7,12 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, smooth_field
+from agrotools.build.scenes.scene import fractal_field, moved, smooth_field, spectrum
 
 BANDS = ("B", "G", "R", "RE", "NIR")
 """Band order of every scene: blue 475, green 560, red 668, red edge 717, near infrared 842 nm."""
 
 Spectrum = NDArray[np.float32]
-
-
-def spectrum(*values: float) -> Spectrum:
-    """Return five reflectances in the order of :data:`BANDS`."""
-    return np.asarray(values, dtype=np.float32)
 
 
 @dataclass(frozen=True)
@@ -108,16 +103,15 @@ class Leaf:
 
 
 class Canvas:
-    """Reflectance (rows, columns, bands), class of each pixel and plant number of each pixel (0: none)."""
+    """Reflectance (rows, columns, bands) and class of each pixel."""
 
     def __init__(self, ground: NDArray[np.float32], sun: Sun, texture: NDArray[np.float32]) -> None:
         self.bands = ground
         self.sun = sun
         self.classes = np.zeros(ground.shape[:2], dtype=np.uint8)
-        self.plants = np.zeros(ground.shape[:2], dtype=np.int32)
         self._texture = texture
 
-    def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int, plant: int) -> None:
+    def paint(self, leaf: Leaf, reflectance: Spectrum, class_id: int) -> None:
         """Cast the leaf's shadow on the canvas, then paint the leaf over it.
 
         A pixel belongs to the leaf if the leaf covers at least half of it.
@@ -132,16 +126,15 @@ class Canvas:
         alpha = np.zeros((y1 - y0, x1 - x0), dtype=np.uint8)
         cv2.fillPoly(alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
         view = self.bands[y0:y1, x0:x1]
-        self._shade(view, alpha, shift_x, shift_y, leaf.height)
+        soft = cv2.GaussianBlur(moved(alpha, shift_x, shift_y), (0, 0), 0.6 + 0.08 * leaf.height)
+        view *= 1.0 - (self.sun.darkness * (soft.astype(np.float32) / 255.0))[..., None] * _SHADE_BY_BAND
         cover = (alpha.astype(np.float32) / 255.0)[..., None]
         if leaf.half_width < 1.5:
             colour = np.float32(leaf.brightness) * reflectance
         else:
             colour = self._leaf_shading(leaf, x0, y0, alpha.shape)[..., None] * reflectance
         view += cover * (colour - view)
-        inside = alpha >= 128
-        self.classes[y0:y1, x0:x1][inside] = class_id
-        self.plants[y0:y1, x0:x1][inside] = plant
+        self.classes[y0:y1, x0:x1][alpha >= 128] = class_id
 
     def _box(self, outline: NDArray[np.int32], dx: float, dy: float) -> tuple[int, int, int, int] | None:
         """Return the box of pixels that leaf and shadow may touch; None if it is outside the picture."""
@@ -150,12 +143,6 @@ class Canvas:
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
         x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
-
-    def _shade(self, view: NDArray[np.float32], alpha: NDArray[np.uint8], dx: float, dy: float, height: float) -> None:
-        move = np.array([[1, 0, dx], [0, 1, dy]], dtype=np.float32)
-        cast = cv2.warpAffine(alpha, move, (alpha.shape[1], alpha.shape[0]), flags=cv2.INTER_LINEAR)
-        soft = cv2.GaussianBlur(cast, (0, 0), 0.6 + 0.08 * height).astype(np.float32) / 255.0
-        view *= 1.0 - (self.sun.darkness * soft)[..., None] * _SHADE_BY_BAND
 
     def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
         c, d = math.cos(leaf.angle), math.sin(leaf.angle)
@@ -255,10 +242,7 @@ def _lit(height: NDArray[np.float32], sun: Sun) -> NDArray[np.float32]:
     lambert *= np.sqrt(1.0 + rise * rise) / rise
     blocked = np.zeros_like(height)
     for k in (1, 2, 3, 5, 7, 10):
-        move = np.array([[1, 0, sun.dx * k], [0, 1, sun.dy * k]], dtype=np.float32)
-        upwind = cv2.warpAffine(
-            height, move, (height.shape[1], height.shape[0]), flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REFLECT
-        )
+        upwind = moved(height, sun.dx * k, sun.dy * k, cv2.BORDER_REFLECT)
         np.maximum(blocked, upwind - k * rise - height, out=blocked)
     shadow = cv2.GaussianBlur(np.clip(blocked * 1.2, 0.0, 1.0), (0, 0), 0.7)
     direct = lambert * (1.0 - shadow)

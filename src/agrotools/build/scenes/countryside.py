@@ -11,7 +11,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import fractal_field, smooth_field
+from agrotools.build.scenes.scene import fractal_field, smooth_field, spectrum
 
 BANDS = ("B", "G", "R", "NIR")
 """Band order of the landscape: blue, green, red, near infrared."""
@@ -19,12 +19,7 @@ BANDS = ("B", "G", "R", "NIR")
 Plane = NDArray[np.float32]
 Spectrum = NDArray[np.float32]
 
-
-def spectrum(*values: float) -> Spectrum:
-    """Return four reflectances in the order of :data:`BANDS`; rounded estimates, typical of published libraries."""
-    return np.asarray(values, dtype=np.float32)
-
-
+# Reflectances are rounded estimates, typical of published libraries.
 SOILS = (
     spectrum(0.075, 0.112, 0.155, 0.225),  # loam
     spectrum(0.110, 0.160, 0.210, 0.290),  # sandy

@@ -30,10 +30,9 @@ from agrotools.build.scenes.countryside import (
     paint_date,
     paint_objects,
     second_stages,
-    spectrum,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field, spectrum
 
 _BASE_GSD_M = 0.5
 """Pixel size of the drawing, metres; satellite pictures are resampled to larger pixels."""
@@ -274,6 +273,7 @@ _LEVELS: tuple[_Level, ...] = (
 )
 
 
+@one_thread()
 def make_farmland_pair(
     seed: int, difficulty: Difficulty, look: Look = "aerial", becomes: Becomes | Literal["none"] | None = None
 ) -> Scene:
@@ -281,25 +281,15 @@ def make_farmland_pair(
 
     ``images``: ``before``, ``after`` uint8, natural colours, (384, 512, 3) at 0.5 m per pixel from the air, (320, 400,
     3) at 0.8 m from a satellite. ``masks``: ``lost`` uint8, 0 or 1 + the index in :data:`BECOMES` of the new use of
-    cropland, in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none); ``sites``: kind and pixels of
-    each; ``shift_px``: shift of the second picture to the right and down.
+    cropland, in the frame of the first picture. ``truth``: ``becomes`` (a kind, or none).
 
     Args:
         becomes: new use of the lost fields, a single one per pair; None: drawn from the seed.
-
-    Raises:
-        ValueError: an argument is invalid.
     """
-    check_arguments(seed, difficulty)
-    if becomes is not None and becomes not in (*BECOMES, "none"):
-        raise ValueError(f"becomes is {becomes!r}; it is one of {', '.join(BECOMES)}, none")
     rng = np.random.default_rng([seed, zlib.crc32(f"farmland {look}".encode()), difficulty])
     drawn_kind = _DRAWN[int(rng.integers(len(_DRAWN)))]
-    with one_thread():
-        return _draw(rng, _LEVELS[difficulty], _CAMERAS[look], becomes or drawn_kind)
-
-
-def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Becomes | Literal["none"]) -> Scene:
+    becomes = becomes or drawn_kind
+    level, camera = _LEVELS[difficulty], _CAMERAS[look]
     factor = camera.gsd_m / _BASE_GSD_M
     rows, columns = round(camera.rows * factor), round(camera.columns * factor)
     ground = lay_ground(rng, rows, columns, camera.trees, 3)
@@ -332,9 +322,8 @@ def _draw(rng: np.random.Generator, level: _Level, camera: _Camera, becomes: Bec
             bands = shifted(bands, shift * factor)
         bands = cv2.resize(bands, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
         images[name] = photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
-    loss, sites = _lost_cropland(new, camera)
-    truth = {"becomes": becomes if sites else "none", "sites": sites, "shift_px": shift.tolist()}
-    return Scene(images, {"gsd_m": camera.gsd_m}, truth, {"lost": loss})
+    lost = _lost_cropland(new, camera)
+    return Scene(images, {"gsd_m": camera.gsd_m}, {"becomes": becomes if new else "none"}, {"lost": lost})
 
 
 def _add_hamlet(rng: np.random.Generator, ground: Ground, houses: int) -> None:
@@ -360,12 +349,10 @@ def _lots(
     return patches
 
 
-def _lost_cropland(patches: list[Patch], camera: _Camera) -> tuple[NDArray[np.uint8], list[dict[str, Any]]]:
-    """Return the mask of lost cropland and its sites; a pixel is lost if at least half of it is."""
+def _lost_cropland(patches: list[Patch], camera: _Camera) -> NDArray[np.uint8]:
+    """Return the mask of lost cropland; a pixel is lost if at least half of it is."""
     loss_mask = np.zeros((camera.rows, camera.columns), np.uint8)
-    sites: list[dict[str, Any]] = []
     for patch in patches:
         cover = cv2.resize(patch.cover, (camera.columns, camera.rows), interpolation=cv2.INTER_AREA)
         loss_mask[cover >= 0.5] = 1 + BECOMES.index(patch.kind)  # pyright: ignore[reportArgumentType]
-        sites.append({"kind": patch.kind, "px": int(np.count_nonzero(cover >= 0.5))})
-    return loss_mask, sites
+    return loss_mask

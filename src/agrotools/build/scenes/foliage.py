@@ -13,7 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
+from agrotools.build.scenes.scene import blurred, fractal_field, overlap, resized, smooth_field, spectrum
 
 Rng = np.random.Generator
 Plane = NDArray[np.floating[Any]]
@@ -25,26 +25,21 @@ _SPRITE_LENGTH, _SPRITE_WIDTH = 72, 52
 _SPRITES = 8
 
 
-def colour(*values: float) -> Colour:
-    """Return four reflectances: red, green, blue, near infrared."""
-    return np.asarray(values, dtype=np.float32)
-
-
 LEAF_GREENS: tuple[Colour, ...] = (
-    colour(0.038, 0.078, 0.022, 0.46),
-    colour(0.055, 0.105, 0.028, 0.50),
-    colour(0.085, 0.135, 0.030, 0.52),
-    colour(0.040, 0.070, 0.035, 0.44),
+    spectrum(0.038, 0.078, 0.022, 0.46),
+    spectrum(0.055, 0.105, 0.028, 0.50),
+    spectrum(0.085, 0.135, 0.030, 0.52),
+    spectrum(0.040, 0.070, 0.035, 0.44),
 )
-LEAF_PALE = colour(0.160, 0.190, 0.120, 0.52)
+LEAF_PALE = spectrum(0.160, 0.190, 0.120, 0.52)
 """Reflectance of the underside of a leaf."""
-LEAF_YELLOW = colour(0.330, 0.270, 0.050, 0.50)
-LEAF_RED = colour(0.260, 0.065, 0.040, 0.46)
-LEAF_BROWN = colour(0.170, 0.100, 0.050, 0.38)
-BARK = colour(0.145, 0.110, 0.080, 0.30)
-GRASS = colour(0.075, 0.120, 0.035, 0.42)
-SOIL = colour(0.200, 0.150, 0.105, 0.28)
-SKY = colour(1.05, 1.12, 1.25, 0.55)
+LEAF_YELLOW = spectrum(0.330, 0.270, 0.050, 0.50)
+LEAF_RED = spectrum(0.260, 0.065, 0.040, 0.46)
+LEAF_BROWN = spectrum(0.170, 0.100, 0.050, 0.38)
+BARK = spectrum(0.145, 0.110, 0.080, 0.30)
+GRASS = spectrum(0.075, 0.120, 0.035, 0.42)
+SOIL = spectrum(0.200, 0.150, 0.105, 0.28)
+SKY = spectrum(1.05, 1.12, 1.25, 0.55)
 
 
 @dataclass(frozen=True)
@@ -97,20 +92,13 @@ class View:
         self, alpha: Plane, light: NDArray[np.floating[Any]], distance_mm: Plane | float, x0: int, y0: int, number: int
     ) -> None:
         """Paint a patch with its corner at (x0, y0) over the view; it may extend beyond the view."""
-        rows, columns = self.ids.shape
-        height, width = alpha.shape
-        left, top = max(0, -x0), max(0, -y0)
-        right, bottom = min(width, columns - x0), min(height, rows - y0)
-        if right <= left or bottom <= top:
-            return
-        own = (slice(top, bottom), slice(left, right))
-        there = (slice(y0 + top, y0 + bottom), slice(x0 + left, x0 + right))
-        part = self.light[there]
-        part += alpha[own][..., None] * (light[own] - part)
-        solid = alpha[own] > 0.5
-        where = distance_mm[own][solid] if isinstance(distance_mm, np.ndarray) else distance_mm
-        self.distance_mm[there][solid] = where
-        self.ids[there][solid] = number
+        inside, place = overlap(alpha.shape, self.ids.shape, x0, y0)
+        part = self.light[place]
+        part += alpha[inside][..., None] * (light[inside] - part)
+        solid = alpha[inside] > 0.5
+        where = distance_mm[inside][solid] if isinstance(distance_mm, np.ndarray) else distance_mm
+        self.distance_mm[place][solid] = where
+        self.ids[place][solid] = number
 
     def flecks(self, x0: int, y0: int, side: int) -> Plane:
         """Return sun and shade on a square patch, which may extend beyond the view."""
@@ -121,14 +109,8 @@ class View:
 
     def shade(self, alpha: Plane, x0: int, y0: int, darkness: float) -> None:
         """Darken the view under a patch: the shadow of an object that is painted next."""
-        rows, columns = self.ids.shape
-        height, width = alpha.shape
-        left, top = max(0, -x0), max(0, -y0)
-        right, bottom = min(width, columns - x0), min(height, rows - y0)
-        if right > left and bottom > top:
-            self.light[y0 + top : y0 + bottom, x0 + left : x0 + right] *= (
-                1.0 - np.float32(darkness) * alpha[top:bottom, left:right]
-            )[..., None]
+        inside, place = overlap(alpha.shape, self.ids.shape, x0, y0)
+        self.light[place] *= (1.0 - np.float32(darkness) * alpha[inside])[..., None]
 
 
 def backdrop(rng: Rng, rows: int, columns: int, sky: float, horizon: float) -> tuple[NDArray[np.float32], Plane]:

@@ -8,8 +8,8 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.foliage import Colour, Plane, View, colour
-from agrotools.build.scenes.scene import blurred, bounds, fractal_field
+from agrotools.build.scenes.foliage import Colour, Plane, View
+from agrotools.build.scenes.scene import blurred, bounds, fractal_field, spectrum
 
 Rng = np.random.Generator
 Vector = NDArray[np.float64]
@@ -48,9 +48,9 @@ class FruitKind:
     lobed: bool = False
 
 
-_RED, _DARK_RED = colour(0.40, 0.035, 0.035, 0.55), colour(0.21, 0.015, 0.022, 0.50)
-_PALE, _CREAM = colour(0.52, 0.50, 0.17, 0.62), colour(0.60, 0.50, 0.26, 0.64)
-_GREEN = colour(0.215, 0.315, 0.060, 0.56)
+_RED, _DARK_RED = spectrum(0.40, 0.035, 0.035, 0.55), spectrum(0.21, 0.015, 0.022, 0.50)
+_PALE, _CREAM = spectrum(0.52, 0.50, 0.17, 0.62), spectrum(0.60, 0.50, 0.26, 0.64)
+_GREEN = spectrum(0.215, 0.315, 0.060, 0.56)
 
 KINDS: dict[str, FruitKind] = {
     "apple": FruitKind(
@@ -59,35 +59,35 @@ KINDS: dict[str, FruitKind] = {
             "red": Skin(_CREAM, _RED, (0.85, 1.0), 0.25),
             "dark": Skin(_RED, _DARK_RED, (0.7, 1.0), 0.2, 0.5),
             "striped": Skin(_PALE, _RED, (0.35, 0.75), 0.8),
-            "pale": Skin(_PALE, colour(0.62, 0.28, 0.13, 0.62), (0.0, 0.25), 0.2, 0.25),
-            "green": Skin(_GREEN, colour(0.36, 0.22, 0.09, 0.56), (0.0, 0.12), 0.2),
+            "pale": Skin(_PALE, spectrum(0.62, 0.28, 0.13, 0.62), (0.0, 0.25), 0.2, 0.25),
+            "green": Skin(_GREEN, spectrum(0.36, 0.22, 0.09, 0.56), (0.0, 0.12), 0.2),
         },
         (74.0, 7.0), (0.93, 1.0),
     ),
     "cherry": FruitKind(
         "cherry", "cherries",
-        {"dark": Skin(_RED, colour(0.13, 0.010, 0.018, 0.5), (0.4, 1.0), 0.05, 0.9),
-         "bright": Skin(colour(0.55, 0.16, 0.07, 0.6), _RED, (0.5, 1.0), 0.05, 0.9)},
+        {"dark": Skin(_RED, spectrum(0.13, 0.010, 0.018, 0.5), (0.4, 1.0), 0.05, 0.9),
+         "bright": Skin(spectrum(0.55, 0.16, 0.07, 0.6), _RED, (0.5, 1.0), 0.05, 0.9)},
         (24.0, 2.0), (0.90, 1.0), 0.4,
     ),
     "orange": FruitKind(
         "orange", "oranges",
-        {"ripe": Skin(colour(0.68, 0.26, 0.015, 0.66), colour(0.60, 0.33, 0.03, 0.62), (0.0, 0.2), 0.05, 0.3)},
+        {"ripe": Skin(spectrum(0.68, 0.26, 0.015, 0.66), spectrum(0.60, 0.33, 0.03, 0.62), (0.0, 0.2), 0.05, 0.3)},
         (72.0, 7.0), (0.93, 1.03), 0.1,
     ),
     "tomato": FruitKind(
         "tomato", "tomatoes",
-        {"ripe": Skin(colour(0.52, 0.10, 0.03, 0.6), colour(0.46, 0.035, 0.018, 0.58), (0.5, 1.0), 0.05, 0.9)},
+        {"ripe": Skin(spectrum(0.52, 0.10, 0.03, 0.6), spectrum(0.46, 0.035, 0.018, 0.58), (0.5, 1.0), 0.05, 0.9)},
         (62.0, 8.0), (0.80, 0.92), 0.35,
     ),
     "peach": FruitKind(
         "peach", "peaches",
-        {"ripe": Skin(colour(0.66, 0.42, 0.14, 0.66), colour(0.47, 0.085, 0.055, 0.6), (0.3, 0.8), 0.3, 0.05)},
+        {"ripe": Skin(spectrum(0.66, 0.42, 0.14, 0.66), spectrum(0.47, 0.085, 0.055, 0.6), (0.3, 0.8), 0.3, 0.05)},
         (68.0, 6.0), (0.95, 1.05), 0.4,
     ),
     "red pepper": FruitKind(
         "red pepper", "red peppers",
-        {"ripe": Skin(colour(0.50, 0.07, 0.02, 0.58), colour(0.40, 0.028, 0.016, 0.56), (0.4, 1.0), 0.05, 1.0)},
+        {"ripe": Skin(spectrum(0.50, 0.07, 0.02, 0.58), spectrum(0.40, 0.028, 0.016, 0.56), (0.4, 1.0), 0.05, 1.0)},
         (78.0, 7.0), (1.05, 1.35), 0.0, True,
     ),
 }  # fmt: skip
@@ -257,5 +257,5 @@ def _stalk(view: View, fruit: Fruit, scale: float) -> None:
     x0, y0 = max(0, x0), max(0, y0)
     patch = mask[y0:y1, x0:x1].astype(np.float32) / 255.0
     if patch.size:
-        wood = np.broadcast_to(colour(0.11, 0.085, 0.04, 0.35), (*patch.shape, 4))
+        wood = np.broadcast_to(spectrum(0.11, 0.085, 0.04, 0.35), (*patch.shape, 4))
         view.lay(patch, np.asarray(wood, np.float32), fruit.distance_mm, x0, y0, 0)

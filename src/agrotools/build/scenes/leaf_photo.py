@@ -13,16 +13,18 @@ from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import snapshot
 from agrotools.build.scenes.canvas import SOILS, Sun, paint_soil
-from agrotools.build.scenes.foliage import Plane, Rng, colour
+from agrotools.build.scenes.foliage import Plane, Rng
 from agrotools.build.scenes.lesions import BLADES, KINDS, Blade, blade_colour, lay_out
 from agrotools.build.scenes.scene import (
     Difficulty,
     Scene,
     blurred,
-    check_arguments,
     fractal_field,
+    moved,
     one_thread,
+    overlap,
     smooth_field,
+    spectrum,
 )
 
 ROWS_PX, COLUMNS_PX = 480, 640
@@ -59,6 +61,7 @@ _LEVELS: tuple[_Level, ...] = (
 )
 
 
+@one_thread()
 def make_leaf_photo(
     seed: int, difficulty: Difficulty = 1, crop: str | None = None, lesion: str | None = None, *,
     leaves: int = 1, severity_pct: float | None = None,
@@ -68,38 +71,19 @@ def make_leaf_photo(
     Args:
         crop: one of :data:`agrotools.build.scenes.lesions.BLADES`; None: drawn.
         lesion: one of :data:`agrotools.build.scenes.lesions.KINDS`; None: drawn, one or two kinds.
-        leaves: number of leaves side by side.
+        leaves: number of leaves side by side, at most :data:`MOST_LEAVES`.
         severity_pct: approximate diseased share of each leaf, percent; None: drawn, sometimes 0.
 
     Returns:
         ``images``: ``rgb`` uint8 (480, 640, 3). ``masks``: ``classes`` uint8 (480, 640), 0 background, 1 healthy leaf,
         2 diseased; ``leaves`` uint8, number of the leaf from left to right. ``truth``: ``leaves``, each with
-        ``leaf_area_px``, ``lesion_area_px``, ``severity_pct``, ``n_lesions`` (8-connected, at least 12 px), ``box``,
-        ``kinds``; ``crop``, ``ground``.
-
-    Raises:
-        ValueError: an argument is invalid.
+        ``leaf_area_px``, ``lesion_area_px``, ``severity_pct``, ``n_lesions`` (8-connected, at least 12 px) and
+        ``box``; ``ground``.
     """
-    check_arguments(seed, difficulty)
-    if crop is not None and crop not in BLADES:
-        raise ValueError(f"crop is {crop!r}; it is one of {', '.join(BLADES)}")
-    if lesion is not None and lesion not in KINDS:
-        raise ValueError(f"lesion is {lesion!r}; it is one of {', '.join(KINDS)}")
-    if not 1 <= leaves <= MOST_LEAVES:
-        raise ValueError(f"leaves is {leaves}; it is 1 to {MOST_LEAVES}")
-    with one_thread():
-        return _draw(seed, difficulty, crop, lesion, leaves, severity_pct)
-
-
-def _draw(
-    seed: int, difficulty: Difficulty, crop: str | None, lesion: str | None, leaves: int, severity_pct: float | None
-) -> Scene:
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_photo"), difficulty])
     level = _LEVELS[difficulty]
-    own_crop = crop or str(rng.choice(list(BLADES)))
-    own_kinds = (
-        [lesion] if lesion else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
-    )
+    crop = crop or str(rng.choice(list(BLADES)))
+    kinds = [lesion] if lesion else [str(k) for k in rng.permutation(list(KINDS))[: rng.integers(1, level.kinds + 1)]]
     turn = rng.uniform(0, 2 * np.pi)
     low_sun = float(rng.uniform(0.5, 1.3))
     sun = Sun(float(np.cos(turn)), float(np.sin(turn)), low_sun, float(rng.uniform(0.35, 0.6)))
@@ -107,25 +91,23 @@ def _draw(
     light = _ground(rng, ground, sun)
     classes = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
     numbers = np.zeros((ROWS_PX, COLUMNS_PX), np.uint8)
-    kinds_of_leaves: list[dict[str, Any]] = []
     for number in range(1, leaves + 1):
-        blade = _placed(rng, own_crop, number, leaves, level.curl)
+        blade = _placed(rng, crop, number, leaves, level.curl)
         surface = blade_colour(rng, blade, float(rng.uniform(*level.age)))
-        diseased = _infect(rng, level, blade, surface, own_kinds, severity_pct)
+        diseased = _infect(rng, level, blade, surface, kinds, severity_pct)
         _lay(rng, light, blade, surface, sun, level)
-        window, blade_window = _clip(blade)
+        blade_window, window = overlap(blade.cover.shape, classes.shape, blade.x0, blade.y0)
         inside = blade.inside[blade_window]
         classes[window][inside] = HEALTHY
         classes[window][inside & diseased[blade_window]] = LESION
         numbers[window][inside] = number
-        kinds_of_leaves.append({"kinds": own_kinds if diseased.any() else []})
     if rng.uniform() < level.shadow:
         _shadow_over(rng, light)
     photo = snapshot(rng, light, float(rng.uniform(1.0, 1.25)) / _bright(light), level.electrons)
-    rows = [{**leaf, **_counted(classes, numbers, number)} for number, leaf in enumerate(kinds_of_leaves, start=1)]
+    rows = [_counted(classes, numbers, number) for number in range(1, leaves + 1)]
     return Scene(
         images={"rgb": photo},
-        truth={"leaves": rows, "crop": own_crop, "ground": ground},
+        truth={"leaves": rows, "ground": ground},
         masks={"classes": classes, "leaves": numbers},
     )
 
@@ -165,27 +147,16 @@ def _infect(
     return diseased
 
 
-def _clip(blade: Blade) -> tuple[tuple[slice, slice], tuple[slice, slice]]:
-    """Return the region of the leaf's patch in the picture, and the corresponding part of the patch."""
-    rows, columns = blade.cover.shape
-    left, top = max(0, -blade.x0), max(0, -blade.y0)
-    right, bottom = min(columns, COLUMNS_PX - blade.x0), min(rows, ROWS_PX - blade.y0)
-    window = (slice(blade.y0 + top, blade.y0 + bottom), slice(blade.x0 + left, blade.x0 + right))
-    return window, (slice(top, bottom), slice(left, right))
-
-
 def _lay(
     rng: Rng, light: NDArray[np.float32], blade: Blade, surface: NDArray[np.float32], sun: Sun, level: _Level
 ) -> None:
     """Paint the leaf's shadow on the ground, then the leaf, lit according to its relief."""
-    window, blade_window = _clip(blade)
+    blade_window, window = overlap(blade.cover.shape, light.shape, blade.x0, blade.y0)
     raised = 4.0 + 7.0 * level.curl * float(rng.uniform(0.2, 1.0))
     shape = np.maximum(blade.cover, blade.stalk)
     whole = np.zeros((ROWS_PX, COLUMNS_PX), np.float32)
     whole[window] = shape[blade_window]
-    move = np.array([[1, 0, sun.dx * sun.length * raised], [0, 1, sun.dy * sun.length * raised]], np.float32)
-    moved = np.asarray(cv2.warpAffine(whole, move, (COLUMNS_PX, ROWS_PX)), dtype=np.float32)
-    cast = blurred(moved, 1.0 + 0.5 * raised)
+    cast = blurred(moved(whole, sun.dx * sun.length * raised, sun.dy * sun.length * raised), 1.0 + 0.5 * raised)
     contact = blurred(whole, 5.0)
     light *= (1.0 - sun.darkness * 0.9 * cast)[..., None] * (1.0 - 0.25 * contact)[..., None]
     smooth = blurred(blade.height, 1.2)
@@ -200,7 +171,7 @@ def _lay(
     tilt = ((gx + 0.22 * sun.dx) ** 2 + (gy + 0.22 * sun.dy) ** 2) / 0.02
     gloss = blade.kind.gloss * level.gloss * 0.16 * np.exp(-np.clip(tilt, 0.0, 30.0))
     lit += gloss[..., None] * np.array([0.95, 1.0, 1.08, 0.6], np.float32)
-    stalk = shine[..., None] * colour(0.11, 0.15, 0.055, 0.46)
+    stalk = shine[..., None] * spectrum(0.11, 0.15, 0.055, 0.46)
     part = light[window]
     part += blade.stalk[blade_window][..., None] * (stalk[blade_window] - part)
     part += blade.cover[blade_window][..., None] * (lit[blade_window] - part)
@@ -214,7 +185,7 @@ def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
         return np.ascontiguousarray(soil[..., [2, 1, 0, 4]])
     if kind == "cloth":
         return _cloth(rng)
-    tone = colour(0.72, 0.71, 0.70, 0.7) * np.float32(rng.uniform(0.75, 1.1))
+    tone = spectrum(0.72, 0.71, 0.70, 0.7) * np.float32(rng.uniform(0.75, 1.1))
     tone = tone * rng.normal(1.0, 0.03, 4).astype(np.float32)
     even = (
         1.0 + 0.05 * smooth_field(rng, ROWS_PX, COLUMNS_PX, 400) + 0.008 * fractal_field(rng, ROWS_PX, COLUMNS_PX, 6, 3)
@@ -225,8 +196,8 @@ def _ground(rng: Rng, kind: str, sun: Sun) -> NDArray[np.float32]:
 def _cloth(rng: Rng) -> NDArray[np.float32]:
     """Return woven cloth, dark or coloured, with a few folds."""
     tones = (
-        colour(0.045, 0.047, 0.055, 0.2), colour(0.05, 0.09, 0.22, 0.3), colour(0.30, 0.28, 0.25, 0.5),
-        colour(0.17, 0.17, 0.18, 0.3), colour(0.42, 0.36, 0.36, 0.55),
+        spectrum(0.045, 0.047, 0.055, 0.2), spectrum(0.05, 0.09, 0.22, 0.3), spectrum(0.30, 0.28, 0.25, 0.5),
+        spectrum(0.17, 0.17, 0.18, 0.3), spectrum(0.42, 0.36, 0.36, 0.55),
     )  # fmt: skip
     tone = tones[int(rng.integers(len(tones)))]
     y, x = np.mgrid[0:ROWS_PX, 0:COLUMNS_PX].astype(np.float32)

@@ -12,10 +12,10 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.scenes.foliage import Colour, Plane, Rng, colour
-from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field
+from agrotools.build.scenes.foliage import Colour, Plane, Rng
+from agrotools.build.scenes.scene import blurred, fractal_field, resized, smooth_field, spectrum
 
-_NERVE = colour(0.150, 0.185, 0.075, 0.50)
+_NERVE = spectrum(0.150, 0.185, 0.075, 0.50)
 """Reflectance of the midrib and the larger veins."""
 
 
@@ -40,14 +40,14 @@ class BladeKind:
 
 
 BLADES: dict[str, BladeKind] = {
-    "coffee": BladeKind((0.19, 0.24), 0.72, 0.78, (0, 0.0), 0.05, 9, colour(0.030, 0.078, 0.018, 0.46), 0.55),
-    "apple": BladeKind((0.27, 0.33), 0.50, 0.62, (26, 0.07), 0.015, 7, colour(0.050, 0.100, 0.026, 0.48), 0.15),
-    "cherry": BladeKind((0.22, 0.27), 0.55, 0.72, (30, 0.09), 0.02, 9, colour(0.040, 0.100, 0.024, 0.48), 0.3),
-    "bean": BladeKind((0.36, 0.43), 0.36, 0.82, (0, 0.0), 0.02, 5, colour(0.075, 0.160, 0.035, 0.52), 0.1),
-    "cucumber": BladeKind((0.42, 0.48), 0.34, 0.52, (13, 0.09), 0.03, 5, colour(0.065, 0.130, 0.034, 0.50), 0.08, 0.13),
-    "strawberry": BladeKind((0.34, 0.40), 0.60, 0.42, (12, 0.10), 0.02, 8, colour(0.055, 0.120, 0.030, 0.49), 0.12),
-    "tomato": BladeKind((0.24, 0.30), 0.48, 0.78, (9, 0.11), 0.03, 6, colour(0.050, 0.105, 0.030, 0.47), 0.1),
-    "soybean": BladeKind((0.29, 0.35), 0.42, 0.80, (0, 0.0), 0.015, 7, colour(0.070, 0.150, 0.034, 0.51), 0.1),
+    "coffee": BladeKind((0.19, 0.24), 0.72, 0.78, (0, 0.0), 0.05, 9, spectrum(0.030, 0.078, 0.018, 0.46), 0.55),
+    "apple": BladeKind((0.27, 0.33), 0.50, 0.62, (26, 0.07), 0.015, 7, spectrum(0.050, 0.100, 0.026, 0.48), 0.15),
+    "cherry": BladeKind((0.22, 0.27), 0.55, 0.72, (30, 0.09), 0.02, 9, spectrum(0.040, 0.100, 0.024, 0.48), 0.3),
+    "bean": BladeKind((0.36, 0.43), 0.36, 0.82, (0, 0.0), 0.02, 5, spectrum(0.075, 0.160, 0.035, 0.52), 0.1),
+    "cucumber": BladeKind((0.42, 0.48), 0.34, 0.52, (13, 0.09), 0.03, 5, spectrum(0.065, 0.13, 0.034, 0.5), 0.08, 0.13),
+    "strawberry": BladeKind((0.34, 0.40), 0.60, 0.42, (12, 0.10), 0.02, 8, spectrum(0.055, 0.120, 0.030, 0.49), 0.12),
+    "tomato": BladeKind((0.24, 0.30), 0.48, 0.78, (9, 0.11), 0.03, 6, spectrum(0.050, 0.105, 0.030, 0.47), 0.1),
+    "soybean": BladeKind((0.29, 0.35), 0.42, 0.80, (0, 0.0), 0.015, 7, spectrum(0.070, 0.150, 0.034, 0.51), 0.1),
 }  # fmt: skip
 
 
@@ -154,7 +154,7 @@ def blade_colour(rng: Rng, blade: Blade, age: float) -> NDArray[np.float32]:
     mottle = 1.0 + 0.07 * fractal_field(rng, rows, columns, 0.10 * blade.length_px, 4, 0.75)
     body = mottle[..., None] * tone
     pale = np.clip(0.5 * age * (0.6 + 0.5 * smooth_field(rng, rows, columns, 0.35 * blade.length_px)), 0.0, 0.5)
-    body += pale[..., None] * (colour(0.150, 0.200, 0.045, 0.50) - body)
+    body += pale[..., None] * (spectrum(0.150, 0.200, 0.045, 0.50) - body)
     nerve = 0.75 * blade.veins * (0.7 + 0.3 * pale)
     return np.asarray(body + nerve[..., None] * (_NERVE - body), dtype=np.float32)
 
@@ -163,11 +163,15 @@ Mask = NDArray[np.bool_]
 Surface = NDArray[np.float32]
 """Reflectance of the leaf, (rows, columns, 4), which is painted in place."""
 
-_TAN, _BROWN, _DARK = colour(0.36, 0.25, 0.13, 0.42), colour(0.16, 0.085, 0.040, 0.34), colour(0.05, 0.032, 0.022, 0.22)
-_GREY = colour(0.42, 0.37, 0.30, 0.45)
-_HALO = colour(0.36, 0.33, 0.060, 0.52)
-_RUST = colour(0.47, 0.19, 0.030, 0.42)
-_MILDEW = colour(0.60, 0.61, 0.57, 0.66)
+_TAN, _BROWN, _DARK = (
+    spectrum(0.36, 0.25, 0.13, 0.42),
+    spectrum(0.16, 0.085, 0.040, 0.34),
+    spectrum(0.05, 0.032, 0.022, 0.22),
+)
+_GREY = spectrum(0.42, 0.37, 0.30, 0.45)
+_HALO = spectrum(0.36, 0.33, 0.060, 0.52)
+_RUST = spectrum(0.47, 0.19, 0.030, 0.42)
+_MILDEW = spectrum(0.60, 0.61, 0.57, 0.66)
 _MOST_STEPS = 900
 _CENTRES = (_TAN, _BROWN, _GREY, _BROWN)
 

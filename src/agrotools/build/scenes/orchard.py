@@ -30,7 +30,7 @@ from agrotools.build.scenes.foliage import (
     twig,
 )
 from agrotools.build.scenes.fruits import KINDS, Fruit, FruitKind, Seen, lay_fruit
-from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread
+from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread
 
 _ODD = {"yellow": LEAF_YELLOW, "red": LEAF_RED, "brown": LEAF_BROWN}
 
@@ -180,6 +180,7 @@ _LEVELS: tuple[_Level, ...] = (
 )  # fmt: skip
 
 
+@one_thread()
 def make_orchard(
     seed: int, difficulty: Difficulty = 1, kind: str = "apple", *,
     fruits: int | None = None, skin: str | None = None, mean_mm: float | None = None,
@@ -197,49 +198,30 @@ def make_orchard(
         along the optical axis, 0 unknown. ``masks``: ``ids`` int16 (480, 640), 0 for pixels without fruit. ``truth``:
         ``fruits``, from near to far, each with ``id``, ``diameter_mm`` (across the axis), ``distance_mm`` (from the
         camera to the centre), ``centre_px``, ``box`` (of the whole fruit including hidden parts, clipped to the
-        picture) and ``visibility`` (visible share of its outline); ``skin``; ``kind``. ``sidecar``: intrinsics in
-        pixels.
-
-    Raises:
-        ValueError: an argument is invalid.
+        picture) and ``visibility`` (visible share of its outline); ``skin``. ``sidecar``: ``fx_px``, the focal
+        length in pixels.
     """
-    check_arguments(seed, difficulty)
-    if kind not in KINDS:
-        raise ValueError(f"kind is {kind!r}; it is one of {', '.join(KINDS)}")
-    if skin is not None and skin not in KINDS[kind].skins:
-        raise ValueError(f"skin is {skin!r}; {kind} has {', '.join(KINDS[kind].skins)}")
-    with one_thread():
-        return _draw(seed, difficulty, KINDS[kind], fruits, skin, mean_mm)
-
-
-def _draw(
-    seed: int, difficulty: Difficulty, kind: FruitKind, fruits: int | None, skin: str | None, mean_mm: float | None
-) -> Scene:
-    rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.name.encode()), difficulty])
-    level = _LEVELS[difficulty]
-    varieties = level.skins if kind.name == "apple" else tuple(kind.skins)
+    rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.encode()), difficulty])
+    level, fruit_kind = _LEVELS[difficulty], KINDS[kind]
+    varieties = level.skins if kind == "apple" else tuple(fruit_kind.skins)
     variety = str(rng.choice(varieties)) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
-    near = float(rng.uniform(760, 1150)) * (kind.diameter_mm[0] / 74.0) ** 0.75
+    near = float(rng.uniform(760, 1150)) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
     camera = Camera(float(rng.uniform(760, 1000)), near)
     low, high = level.fruits
     count = int(rng.integers(low, high + 1)) if fruits is None else fruits
-    if kind.name == "cherry" and fruits is None:
+    if kind == "cherry" and fruits is None:
         count *= 3
     view = _empty(rng, level)
-    hung = _hang(rng, kind, variety, count, camera, mean_mm)
+    hung = _hang(rng, fruit_kind, variety, count, camera, mean_mm)
     view, seen = _paint(rng, view, level, camera, hung)
     truth = _truth(view, hung, seen, camera.focal_px)
     light = view.light
     photo = snapshot(rng, light, float(rng.uniform(*level.exposure)), level.electrons)
     infrared = infrared_frame(rng, light[..., 3], 1.6)
-    depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying, 5500.0)
-    sidecar: dict[str, Any] = {
-        "fx_px": camera.focal_px, "fy_px": camera.focal_px, "cx_px": COLUMNS_PX / 2, "cy_px": ROWS_PX / 2,
-        "depth_unit_mm": 1.0,
-    }  # fmt: skip
+    depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying)
     images = {"rgb": photo, "nir": infrared, "depth": depth}
-    return Scene(images, sidecar, {"fruits": truth, "skin": variety, "kind": kind.name}, {"ids": view.ids})
+    return Scene(images, {"fx_px": camera.focal_px}, {"fruits": truth, "skin": variety}, {"ids": view.ids})
 
 
 def _empty(rng: Rng, level: _Level) -> View:

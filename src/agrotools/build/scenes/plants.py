@@ -208,13 +208,11 @@ WEEDS: dict[str, Species] = {
 }
 
 
-def paint_plant(
-    rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_id: int, plant: int, yellowing: float
-) -> None:
+def paint_plant(rng: Rng, canvas: Canvas, species: Species, habit: Habit, class_id: int, yellowing: float) -> None:
     """Paint one plant; its spectrum varies from the species' by a few percent in each band, and from leaf to leaf."""
     stray = rng.normal(1.0, 0.05, 5)
     reflectance = species.reflectance * np.float32(habit.vigour) ** np.array([-0.35, -0.25, -0.5, 0.2, 0.45]) * stray
     for leaf in species.leaves(rng, habit):
         old = float(np.clip(rng.normal(yellowing, 0.10), 0.0, 0.85)) if yellowing else abs(float(rng.normal(0, 0.04)))
         colour = (reflectance * (1.0 - old) + YELLOWED * old) * rng.normal(1.0, 0.04)
-        canvas.paint(leaf, colour.astype(np.float32), class_id, plant)
+        canvas.paint(leaf, colour.astype(np.float32), class_id)

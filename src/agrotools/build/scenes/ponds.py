@@ -28,10 +28,9 @@ from agrotools.build.scenes.countryside import (
     paint_date,
     paint_objects,
     second_stages,
-    spectrum,
     value_at,
 )
-from agrotools.build.scenes.scene import Difficulty, Scene, check_arguments, fractal_field, one_thread, smooth_field
+from agrotools.build.scenes.scene import Difficulty, Scene, fractal_field, one_thread, smooth_field, spectrum
 
 ROWS_PX, COLUMNS_PX = 384, 512
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
@@ -108,6 +107,7 @@ class _State:
     water: str | None
 
 
+@one_thread()
 def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | None = None) -> Scene:
     """Draw a pair of pictures, 512 x 384 px. The same arguments give the same pair.
 
@@ -118,21 +118,14 @@ def make_pond_pair(seed: int, difficulty: Difficulty = 1, event: PondEvent | Non
         ``images``: ``before``, ``after`` uint8 (384, 512, 3) natural colours; ``before_bands``, ``after_bands`` uint16
         (4, 384, 512) reflectance x 10,000 in the order of ``sidecar["bands"]``. ``masks``, uint8 (384, 512):
         ``water_before``, ``water_after`` (1 water), ``basins_before``, ``basins_after`` (1 inside a pond's embankment,
-        wet or dry), each in the frame of its own picture. ``truth``: the event, areas of water in pixels and their
-        change in percent (None without water before), the shift of the second picture, the kinds of water.
-
-    Raises:
-        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or ``event`` is not an event.
+        wet or dry), each in the frame of its own picture. ``truth``: the event.
     """
-    check_arguments(seed, difficulty)
-    if event is not None and event not in EVENTS:
-        raise ValueError(f"event is {event!r}; it is one of {', '.join(EVENTS)}")
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"ponds")])
     drawn_event = EVENTS[int(rng.integers(len(EVENTS)))]
-    with one_thread():
-        return _draw(rng, _LEVELS[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
+    return _draw(rng, _LEVELS[difficulty], event or drawn_event, float(rng.uniform(0.35, 0.65)))
 
 
+@one_thread()
 def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     """Draw a settlement among fields without ponds; its roofs, roads and yards must not be mistaken for water.
 
@@ -141,14 +134,13 @@ def make_town(seed: int, difficulty: Difficulty = 1) -> NDArray[np.uint8]:
     """
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"town")])
     level = _LEVELS[difficulty]
-    with one_thread():
-        ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
-        build_town(rng, ground, int(rng.integers(40, 260)))
-        sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
-        stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
-        bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
-        paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
-        return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
+    ground = lay_ground(rng, ROWS_PX, COLUMNS_PX, level.trees, 0)
+    build_town(rng, ground, int(rng.integers(40, 260)))
+    sun = light_of(rng.uniform(0, 2 * np.pi), rng.uniform(0.4, 1.2))
+    stages = draw_stages(rng, ground, float(rng.uniform(0.1, 0.6)))
+    bands = paint_date(rng, ground, stages, sun, float(rng.uniform()))
+    paint_objects(rng, bands, ground, sun, float(rng.uniform(0.8, 1.35)))
+    return photographed(rng, bands, noise=level.noise, haze=level.haze, balance=level.balance)[0]
 
 
 def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: float) -> Scene:
@@ -185,16 +177,7 @@ def _draw(rng: np.random.Generator, level: _Level, event: PondEvent, gsd_m: floa
             rng, moved[0], noise=level.noise, haze=level.haze, balance=level.balance
         )
         masks[f"water_{name}"], masks[f"basins_{name}"] = (np.asarray(plane, np.uint8) for plane in moved[1:])
-    before, after = (int(masks[f"water_{name}"].sum()) for name in ("before", "after"))
-    truth: dict[str, object] = {
-        "event": event,
-        "area_before_px": before,
-        "area_after_px": after,
-        "delta_pct": 100.0 * (after - before) / before if before else None,
-        "shift_px": shift.tolist(),
-        "waters": [[None if state is None else state.water for state in both] for both in states],
-    }
-    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, truth, masks)
+    return Scene(images, {"gsd_m": gsd_m, "bands": list(BANDS)}, {"event": event}, masks)
 
 
 def _place_basins(

@@ -147,6 +147,7 @@ def draw_growth(rng: Rng) -> Growth:
     return Growth(float(rng.uniform(22, 58)), float(rng.uniform(0.45, 0.75)), float(rng.uniform(4.5, 6.5)))
 
 
+@one_thread()
 def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, marked: float | None = None) -> Scene:
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
@@ -159,28 +160,28 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
     """
     form = FORMS[species]
     rng = np.random.default_rng([seed, zlib.crc32(b"pot"), difficulty])
-    with one_thread():
-        tallest = max(height_cm, marked or 0.0)
-        room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
-        scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
-        disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
-        picture = _wall(rng, difficulty)
-        xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
-        order = [int(k) for k in rng.permutation(len(xs))]
-        covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
-        for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
-            brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
-            _grow(rng, brush, form, high, difficulty)
-            _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
-        _markers(rng, picture, scale, disc_cm)
-        truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
-        turn = _tilted(rng, difficulty)
-        size = (COLUMNS_PX, ROWS_PX)
-        seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
-        mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
-        rgb = _photographed(rng, seen, difficulty)
-        if marked is not None:
-            rgb, truth["box"] = outlined(rgb, _around(mask))
+    tallest = max(height_cm, marked or 0.0)
+    room = COLUMNS_PX * (0.30 if marked is not None else 0.55)
+    scale = min(0.60 * ROWS_PX / tallest, room / (0.95 * tallest), 26.0) * float(rng.uniform(0.82, 1.0))
+    disc_cm = min(_DISCS_CM, key=lambda size: abs(size * scale - _DISC_PX))
+    picture = _wall(rng, difficulty)
+    xs = [COLUMNS_PX * 0.5 + rng.uniform(-20, 20)] if marked is None else [COLUMNS_PX * 0.29, COLUMNS_PX * 0.71]
+    order = [int(k) for k in rng.permutation(len(xs))]
+    covers = [np.zeros((ROWS_PX, COLUMNS_PX), np.float32) for _ in xs]
+    for cover, place, high in zip(covers, order, (height_cm, marked or 0.0), strict=False):
+        brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
+        _grow(rng, brush, form, high, difficulty)
+        _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
+    _markers(rng, picture, scale, disc_cm)
+    truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
+    turn = _tilted(rng, difficulty)
+    size = (COLUMNS_PX, ROWS_PX)
+    seen = np.asarray(cv2.warpPerspective(picture, turn, size, borderMode=cv2.BORDER_REPLICATE), np.float32)
+    mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
+    rgb = _photographed(rng, seen, difficulty)
+    if marked is not None:
+        x0, y0, x1, y1 = bounds(mask)
+        rgb, truth["box"] = outlined(rgb, (x0 - 10, y0 - 10, x1 + 9, y1 + 11))
     return Scene({"rgb": rgb}, truth=truth, masks={"plant": mask})
 
 
@@ -258,7 +259,8 @@ def _leaf(
     upper = [(x + o + n * normal[0], y + u + n * normal[1]) for o, u, n in zip(out, up, half, strict=True)]
     lower = [(x + o - n * normal[0], max(0.3, y + u - n * normal[1])) for o, u, n in zip(out, up, half, strict=True)]
     brush.line([(x, y), (x + out[2], y + up[2])], max(0.07, 0.03 * length), colour)
-    brush.part(_smooth_outline([*upper[1:], *reversed(lower[1:])]), colour, 0.22, 0.35)
+    outline = [*upper[1:], *reversed(lower[1:]), upper[1]]
+    brush.part(_smooth(np.array(outline, np.float64)), colour, 0.22, 0.35)
 
 
 def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
@@ -325,11 +327,6 @@ def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
     }
 
 
-def _around(mask: NDArray[np.bool_]) -> Box:
-    x0, y0, x1, y1 = bounds(mask)
-    return x0 - 10, y0 - 10, x1 + 9, y1 + 11
-
-
 def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
     """Blend in a colour by ``mask``, 0 to 255; masks are 8-bit because OpenCV smooths edges in 8-bit pictures only."""
     picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
@@ -366,11 +363,6 @@ def _normals(line: Points) -> Points:
     along = np.gradient(line, axis=0)
     along /= np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
     return np.stack([-along[:, 1], along[:, 0]], axis=1)
-
-
-def _smooth_outline(points: Sequence[tuple[float, float]]) -> Points:
-    """Return a closed smooth outline through corners."""
-    return _smooth(np.array([*points, points[0]], np.float64))
 
 
 def _smooth(points: Points) -> Points:

@@ -16,8 +16,8 @@ from agrotools.build.scenes.plants import CROPS, WEEDS, Habit, Species, paint_pl
 from agrotools.build.scenes.scene import (
     Difficulty,
     Scene,
-    check_arguments,
     fractal_field,
+    moved,
     one_thread,
     smooth_field,
     srgb_of,
@@ -64,10 +64,7 @@ def band_raster(
     for k in range(count):
         plane = np.ascontiguousarray(bands[..., k])
         dx, dy = (rng.uniform(-shift_px, shift_px, 2)) if k != _GREEN else (0.0, 0.0)
-        move = np.array([[1, 0, dx], [0, 1, dy]], dtype=np.float32)
-        size = (plane.shape[1], plane.shape[0])
-        plane = cv2.warpAffine(plane, move, size, flags=cv2.INTER_LINEAR, borderMode=cv2.BORDER_REPLICATE)
-        plane = cv2.GaussianBlur(plane, (0, 0), 0.5)
+        plane = cv2.GaussianBlur(moved(plane, dx, dy, cv2.BORDER_REPLICATE), (0, 0), 0.5)
         grain = rng.standard_normal(plane.shape, dtype=np.float32)
         plane = plane * np.float32(rng.normal(1.0, 0.01)) + grain * np.float32(noise) * np.sqrt(
             np.clip(plane, 0.01, None)
@@ -77,7 +74,6 @@ def band_raster(
 
 
 ROWS_PX, COLUMNS_PX = 480, 640
-LEAST_SIDE_PX = 64
 SOIL, CROP, WEED = 0, 1, 2
 CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
 
@@ -136,6 +132,7 @@ class _Field:
         return abs(d - round(d))
 
 
+@one_thread()
 def make_scene(
     seed: int,
     difficulty: Difficulty = 1,
@@ -151,17 +148,10 @@ def make_scene(
             clods and straw have the same density.
         weed_pct: approximate share of the ground covered by weeds, percent; None: drawn, 1 to 12 by difficulty.
 
-    Raises:
-        ValueError: ``difficulty`` is not 0, 1, 2 or 3, ``seed`` is negative, or a side is under 64 pixels.
+    Returns:
+        ``images``: ``rgb`` uint8 (rows, columns, 3), ``bands`` uint16 (5, rows, columns) reflectance x 10,000.
+        ``masks``: ``classes`` uint8, see :data:`CLASSES`. ``truth``: ``weed_pct``.
     """
-    check_arguments(seed, difficulty)
-    if min(size) < LEAST_SIDE_PX:
-        raise ValueError(f"size is {size[0]} x {size[1]}; a side has at least {LEAST_SIDE_PX} pixels")
-    with one_thread():
-        return _draw(seed, difficulty, size, weed_pct)
-
-
-def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: float | None) -> Scene:
     rng = np.random.default_rng([seed, difficulty, zlib.crc32(b"rows")])
     level = _LEVELS[difficulty]
     gsd_m = 0.003
@@ -181,39 +171,20 @@ def _draw(seed: int, difficulty: Difficulty, size: tuple[int, int], wanted_pct: 
     field = _Field(angle, spacing, float(rng.uniform(0, spacing)), (size[1] / 2, size[0] / 2))
     crop = CROPS[str(rng.choice(list(CROPS)))]
     drawn_pct = float(rng.uniform(*level.weed_pct))
-    weed_pct = drawn_pct if wanted_pct is None else wanted_pct
+    weed_pct = drawn_pct if weed_pct is None else weed_pct
     # Weeds that emerged before the crop are below its leaves, later ones above them.
-    early = _plant_weeds(rng, canvas, field, level, 0.5 * weed_pct, gsd_m, first=1)
-    crops = _plant_crop(rng, canvas, field, crop, level, gsd_m, first=1 + early)
-    late = _plant_weeds(rng, canvas, field, level, weed_pct, gsd_m, first=1 + early + crops)
+    _plant_weeds(rng, canvas, field, level, 0.5 * weed_pct, gsd_m)
+    _plant_crop(rng, canvas, field, crop, level, gsd_m)
+    _plant_weeds(rng, canvas, field, level, weed_pct, gsd_m)
     _uneven_light(rng, canvas, level.cloud)
 
     images: dict[str, NDArray[np.uint8] | NDArray[np.uint16]] = {
         "rgb": colour_photo(rng, canvas.bands, level.noise),
         "bands": band_raster(rng, canvas.bands, 0.35 * level.noise, level.band_shift_px),
     }
-    sidecar: dict[str, object] = {
-        "bands": list(BANDS),
-        "gsd_m": gsd_m,
-        "row_spacing_m": spacing_m,
-        "classes": {str(k): v for k, v in CLASSES.items()},
-    }
-    truth = class_counts(canvas.classes) | {"crop": crop.name, "crop_plants": crops, "weed_plants": early + late}
-    return Scene(images, sidecar, truth, {"classes": canvas.classes, "plants": canvas.plants})
-
-
-def class_counts(classes: NDArray[np.uint8]) -> dict[str, object]:
-    """Return pixel counts of soil, crop and weed in a class mask, and their percentages of all pixels."""
-    total = classes.size
-    soil, crop, weed = (int(n) for n in np.bincount(classes.ravel(), minlength=3)[:3])
-    return {
-        "soil_px": soil,
-        "crop_px": crop,
-        "weed_px": weed,
-        "soil_pct": 100.0 * soil / total,
-        "crop_pct": 100.0 * crop / total,
-        "weed_pct": 100.0 * weed / total,
-    }
+    sidecar = {"bands": list(BANDS), "gsd_m": gsd_m, "row_spacing_m": spacing_m}
+    truth = {"weed_pct": 100.0 * int(np.count_nonzero(canvas.classes == WEED)) / canvas.classes.size}
+    return Scene(images, sidecar, truth, {"classes": canvas.classes})
 
 
 def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
@@ -229,20 +200,20 @@ def _litter(rng: np.random.Generator, canvas: Canvas, straws: int) -> None:
             rng.uniform(0.5, 1.8), veins=0.0, fold=0.12, brightness=rng.uniform(0.45, 1.0),
         )  # fmt: skip
         worn = rng.beta(2.0, 1.2)
-        canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL, 0)
+        canvas.paint(leaf, (STRAW * (1 - worn) + STRAW_WEATHERED * worn).astype(np.float32), SOIL)
     for _ in range(int(int(rng.integers(0, 4 + straws // 12)) * area)):
         size = rng.uniform(5, 14)
         shape = np.sin(np.linspace(0, np.pi, 12)) ** 0.7
         widths = np.stack([shape * rng.uniform(0.7, 1.1, 12), shape * rng.uniform(0.7, 1.1, 12)])
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         leaf = Leaf(x, y, rng.uniform(0, 2 * np.pi), size, size * 0.3, widths, rng.normal(0, 0.2), 1.5, veins=3.0)
-        canvas.paint(leaf, DEAD_LEAF, SOIL, 0)
+        canvas.paint(leaf, DEAD_LEAF, SOIL)
 
 
 def _plant_crop(
-    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float, first: int
-) -> int:
-    """Sow the rows and return the number of plants that touch the picture; they are numbered from ``first``."""
+    rng: np.random.Generator, canvas: Canvas, field: _Field, crop: Species, level: _Level, gsd_m: float
+) -> None:
+    """Sow the rows."""
     rows, columns = canvas.bands.shape[:2]
     growth = rng.uniform(0.15, 0.85)
     low, high = crop.radius_m
@@ -251,7 +222,6 @@ def _plant_crop(
     reach = float(np.hypot(rows, columns)) / 2 + 2 * radius
     lines = int(np.ceil(reach / field.spacing)) + 1
     wander = level.wander_m / gsd_m
-    plants = 0
     for line in range(-lines, lines + 1):
         across = field.offset + line * field.spacing
         bow = rng.normal(0, wander, 3)
@@ -267,27 +237,18 @@ def _plant_crop(
                 continue
             size = radius * float(np.clip(rng.normal(1.0, 0.13), 0.55, 1.3))
             habit = Habit(x, y, size, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.97, 0.08), 0.7, 1.2)))
-            paint_plant(rng, canvas, crop, habit, CROP, first + plants, level.yellowing)
-            plants += 1
-    return plants
+            paint_plant(rng, canvas, crop, habit, CROP, level.yellowing)
 
 
 def _plant_weeds(
-    rng: np.random.Generator,
-    canvas: Canvas,
-    field: _Field,
-    level: _Level,
-    weed_pct: float,
-    gsd_m: float,
-    first: int,
-) -> int:
-    """Place weeds in loose patches until they cover ``weed_pct`` percent; return their number (ids from ``first``)."""
+    rng: np.random.Generator, canvas: Canvas, field: _Field, level: _Level, weed_pct: float, gsd_m: float
+) -> None:
+    """Place weeds in loose patches until they cover ``weed_pct`` percent."""
     rows, columns = canvas.bands.shape[:2]
     patches = smooth_field(rng, rows, columns, 170)
     names = list(WEEDS)
     shares = rng.dirichlet(np.full(len(names), 1.2))
     goal = weed_pct / 100.0 * canvas.classes.size
-    weeds = 0
     for _ in range(int(4000 * canvas.classes.size / (ROWS_PX * COLUMNS_PX))):
         x, y = rng.uniform(0, columns), rng.uniform(0, rows)
         if patches[int(y), int(x)] + 0.8 * rng.normal() < 0:
@@ -300,11 +261,9 @@ def _plant_weeds(
         growth = rng.uniform(*level.weed_growth) ** 1.4
         radius = (low + growth * (high - low)) / gsd_m
         habit = Habit(x, y, radius, rng.uniform(0, 2 * np.pi), float(np.clip(rng.normal(0.95, 0.1), 0.65, 1.2)))
-        paint_plant(rng, canvas, species, habit, WEED, first + weeds, 0.5 * level.yellowing)
-        weeds += 1
+        paint_plant(rng, canvas, species, habit, WEED, 0.5 * level.yellowing)
         if np.count_nonzero(canvas.classes == WEED) >= goal:
             break
-    return weeds
 
 
 def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> None:

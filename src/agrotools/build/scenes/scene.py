@@ -32,12 +32,9 @@ class Scene:
     masks: Mapping[str, NDArray[Any]] = field(default_factory=dict)
 
 
-def check_arguments(seed: int, difficulty: int) -> None:
-    """Raise ValueError if there is no such difficulty or the seed is negative."""
-    if difficulty not in (0, 1, 2, 3):
-        raise ValueError(f"difficulty is {difficulty}; it is one of 0, 1, 2, 3")
-    if seed < 0:
-        raise ValueError(f"seed is {seed}; it is 0 or more")
+def spectrum(*values: float) -> NDArray[np.float32]:
+    """Return reflectances, one for each band of a scene."""
+    return np.asarray(values, dtype=np.float32)
 
 
 def bounds(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
@@ -84,6 +81,28 @@ def fractal_field(
 Floats = NDArray[np.float32]
 
 
+def moved(
+    plane: NDArray[Any], dx: float, dy: float, border: int = cv2.BORDER_CONSTANT, how: int = cv2.INTER_LINEAR
+) -> NDArray[Any]:
+    """Return a plane or stack moved right and down by ``dx`` and ``dy`` pixels; ``border``, ``how``: modes of cv2."""
+    move = np.array([[1, 0, dx], [0, 1, dy]], np.float32)
+    return cv2.warpAffine(plane, move, (plane.shape[1], plane.shape[0]), flags=how, borderMode=border)
+
+
+Window = tuple[slice, slice]
+
+
+def overlap(patch: tuple[int, ...], picture: tuple[int, ...], x0: int, y0: int) -> tuple[Window, Window]:
+    """Return the part of a patch with its corner at (x0, y0) that is in the picture, and its place in the picture.
+
+    ``patch`` and ``picture`` begin with the numbers of rows and columns. Both windows are empty if there is none.
+    """
+    left, top = max(0, -x0), max(0, -y0)
+    right, bottom = max(left, min(patch[1], picture[1] - x0)), max(top, min(patch[0], picture[0] - y0))
+    place = slice(y0 + top, y0 + bottom), slice(x0 + left, x0 + right)
+    return (slice(top, bottom), slice(left, right)), place
+
+
 def blurred(plane: NDArray[np.floating[Any]], sigma: float) -> Floats:
     """Smooth a plane or stack (rows, columns[, bands]) by a Gaussian with standard deviation ``sigma``, pixels."""
     return np.asarray(cv2.GaussianBlur(np.asarray(plane, np.float32), (0, 0), sigma), dtype=np.float32)
@@ -96,7 +115,10 @@ def resized(plane: NDArray[np.floating[Any]], columns: int, rows: int, how: int 
 
 @contextmanager
 def one_thread() -> Iterator[None]:
-    """Limit cv2 to one thread: with thousands of tiny drawing operations, threading costs more than it gains."""
+    """Limit cv2 to one thread: with thousands of tiny drawing operations, threading costs more than it gains.
+
+    Also a decorator of functions that draw.
+    """
     threads = cv2.getNumThreads()
     cv2.setNumThreads(1)
     try:

@@ -94,21 +94,16 @@ def plant_forest(
 
 @dataclass(frozen=True)
 class Rows:
-    """An orchard's grid: rotation in radians, metres between and along rows, number of positions including gaps."""
+    """An orchard's grid: rotation in radians, metres between rows."""
 
     angle: float
     between_m: float
-    along_m: float
-    planted: int
 
 
 def plant_orchard(
     rng: np.random.Generator, width_m: float, height_m: float, gaps: float, several: float, discoloured: float
 ) -> tuple[list[Tree], Rows]:
-    """Return trees of one age on a rotated grid, and the grid.
-
-    ``gaps``: share of empty positions. ``planted`` of the grid counts positions inside the picture.
-    """
+    """Return trees of one age on a rotated grid, and the grid; ``gaps``: share of empty positions."""
     angle = float(rng.uniform(-0.7, 0.7) + (np.pi / 2 if rng.uniform() < 0.5 else 0.0))
     along = float(rng.uniform(4.5, 8.0))
     between = along * float(rng.uniform(1.0, 1.45))
@@ -133,7 +128,7 @@ def plant_orchard(
         radius = float(np.clip(0.40 * height * rng.lognormal(0, 0.08), 0.9, 0.47 * along))
         place = np.array([x[number], y[number]]) + rng.normal(0, 0.15, 2)
         trees.append(_tree(rng, place, height, radius, "fruit", several, discoloured))
-    return trees, Rows(angle, between, along, int(planted.sum()))
+    return trees, Rows(angle, between)
 
 
 def scatter_shrubs(

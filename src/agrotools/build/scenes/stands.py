@@ -8,7 +8,7 @@ age and open ground.
 import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,11 @@ from agrotools.build.scenes.scene import (
     Difficulty,
     Scene,
     blurred,
-    check_arguments,
     fractal_field,
     jpeg_of,
     one_thread,
     smooth_field,
+    spectrum,
     srgb_of,
 )
 from agrotools.build.scenes.stand_trees import Rows, Stand, Tree, plant_forest, plant_orchard, scatter_shrubs
@@ -119,21 +119,22 @@ def _raise(rng: np.random.Generator, surface: Surface, clumps: Plane, number: in
     surface.owner[y0:y1, x0:x1][above] = number
 
 
-def _rgb(*values: float) -> Plane:
-    return np.asarray(values, np.float32)
-
-
-_SOILS = (_rgb(0.175, 0.135, 0.095), _rgb(0.235, 0.190, 0.140), _rgb(0.120, 0.095, 0.070), _rgb(0.205, 0.125, 0.080))
-_GRASS = _rgb(0.062, 0.092, 0.036)
-_DRY_GRASS = _rgb(0.165, 0.142, 0.082)
+_SOILS = (
+    spectrum(0.175, 0.135, 0.095),
+    spectrum(0.235, 0.190, 0.140),
+    spectrum(0.120, 0.095, 0.070),
+    spectrum(0.205, 0.125, 0.080),
+)
+_GRASS = spectrum(0.062, 0.092, 0.036)
+_DRY_GRASS = spectrum(0.165, 0.142, 0.082)
 _LEAVES = {
-    "conifer": _rgb(0.030, 0.046, 0.024),
-    "broadleaf": _rgb(0.044, 0.074, 0.026),
-    "fruit": _rgb(0.046, 0.076, 0.032),
-    "shrub": _rgb(0.060, 0.080, 0.036),
+    "conifer": spectrum(0.030, 0.046, 0.024),
+    "broadleaf": spectrum(0.044, 0.074, 0.026),
+    "fruit": spectrum(0.046, 0.076, 0.032),
+    "shrub": spectrum(0.060, 0.080, 0.036),
 }
 """Red, green and blue reflectances, rounded estimates in the range of published libraries."""
-_TURNED = _rgb(0.150, 0.115, 0.055)
+_TURNED = spectrum(0.150, 0.115, 0.055)
 """Reflectance of a tree that is dying or in autumn colours."""
 
 
@@ -145,12 +146,6 @@ class Sun:
     dy: float
     tangent: float
     sky: float
-
-
-def _draw_sun(rng: np.random.Generator, tangent: tuple[float, float]) -> Sun:
-    """Return a sun in a random direction; ``tangent``: range of the tangent of its elevation (0.8 low, 2 high)."""
-    turn = float(rng.uniform(0, 2 * np.pi))
-    return Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*tangent)), float(rng.uniform(0.22, 0.38)))
 
 
 def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
@@ -166,7 +161,7 @@ def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree],
         colours += edge * (table[np.maximum(owner, 0)] * leaves[..., None] - colours)
     light = _light(heights, surface.gsd_m, sun)
     # Areas lit only by the sky are bluish.
-    lit = light[0][..., None] + light[1][..., None] * _rgb(0.86, 0.97, 1.22)
+    lit = light[0][..., None] + light[1][..., None] * spectrum(0.86, 0.97, 1.22)
     return np.asarray(colours * lit, np.float32)
 
 
@@ -213,7 +208,7 @@ def _colour(tree: Tree) -> Plane:
     turned = np.float32(np.clip(tree.hue, 0, 1))
     mixed = base + turned * (_TURNED - base)
     yellower = 0.6 * min(max(tree.hue, -0.3), 0.3)
-    return (mixed * tree.tone * _rgb(1 + yellower, 1 + 0.2 * yellower, 1 - 0.5 * yellower)).astype(np.float32)
+    return (mixed * tree.tone * spectrum(1 + yellower, 1 + 0.2 * yellower, 1 - 0.5 * yellower)).astype(np.float32)
 
 
 def _light(heights: Plane, gsd_m: float, sun: Sun) -> tuple[Plane, Plane]:
@@ -255,7 +250,7 @@ def _photographed(
     rng: np.random.Generator, radiance: Plane, level: "_Level", blur_px: float, quality: int
 ) -> NDArray[np.uint8]:
     """Return the picture, uint8 (rows, columns, 3), after JPEG compression."""
-    linear = blurred(radiance, blur_px) + level.haze * _rgb(0.55, 0.75, 1.0)
+    linear = blurred(radiance, blur_px) + level.haze * spectrum(0.55, 0.75, 1.0)
     linear = linear * (1 + 0.04 * rng.standard_normal(3, dtype=np.float32))
     linear *= np.float32(rng.uniform(0.42, 0.62) / max(float(np.quantile(linear[::3, ::3], 0.985)), 1e-3))
     grain = rng.standard_normal(linear.shape, dtype=np.float32)
@@ -267,8 +262,6 @@ BlockKind = Literal["forest", "orchard"]
 ROWS_PX, COLUMNS_PX = 448, 512
 BLOCK_GSD_M = 0.25
 TRACT_PX = 256
-OPEN, YOUNG, OLD = 0, 1, 2
-"""Values of a tract's mask ``parts``."""
 
 
 @dataclass(frozen=True)
@@ -290,7 +283,7 @@ class _Level:
     terrain_m: float
     """Standard deviation of the terrain model's error, metres."""
     sun: tuple[float, float]
-    """Range of the tangent of the sun's elevation."""
+    """Range of the tangent of the sun's elevation, 0.8 low to 2 high."""
     noise: float
     haze: float
     blur_px: tuple[float, float]
@@ -309,55 +302,25 @@ _LEVELS: tuple[_Level, ...] = (
 )  # fmt: skip
 
 
+@one_thread()
 def make_block(seed: int, difficulty: Difficulty, kind: BlockKind | None = None) -> Scene:
     """Draw a block of trees. The same arguments give the same scene.
 
     ``images``: ``rgb`` uint8 (448, 512, 3); ``chm`` float32, metres above ground, of the same extent in pixels of 0.25,
     0.5 or 1 m. ``masks``: ``heights`` float32, heights without the errors of the model; ``crowns`` int16 (448, 512),
     number of the tree whose crown is visible, from 1, including shrubs and trees outside the picture. ``truth``:
-    ``kind``; ``trees``, a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops;
-    ``planted``: number of positions in the grid (None for a forest).
+    ``trees``, a list of [x, y, height, radius] (pixels of the picture, metres) of trees with visible tops.
 
     Args:
         kind: forest or orchard; None: drawn from the seed.
-
-    Raises:
-        ValueError: an argument is invalid.
     """
-    rng, level = _start(seed, difficulty, b"block")
+    rng, level = np.random.default_rng([seed, zlib.crc32(b"block"), difficulty]), _LEVELS[difficulty]
     kind_drawn: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
-    with one_thread():
-        return _block(rng, level, kind or kind_drawn)
-
-
-def make_tract(seed: int, difficulty: Difficulty) -> Scene:
-    """Draw a tract of 256 x 256 px at 0.5 or 1 m with old and young stands and open ground.
-
-    The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
-    ``masks``: ``heights`` as for a block; ``parts`` uint8 (256, 256), :data:`OPEN`, :data:`YOUNG` or :data:`OLD`.
-    ``truth``: ``trees`` as for a block.
-
-    Raises:
-        ValueError: an argument is invalid.
-    """
-    rng, level = _start(seed, difficulty, b"tract")
-    with one_thread():
-        return _tract(rng, level)
-
-
-def _start(seed: int, difficulty: Difficulty, name: bytes) -> tuple[np.random.Generator, _Level]:
-    check_arguments(seed, difficulty)
-    return np.random.default_rng([seed, zlib.crc32(name), difficulty]), _LEVELS[difficulty]
-
-
-def _block(rng: np.random.Generator, level: _Level, kind: BlockKind) -> Scene:
     width_m, height_m = COLUMNS_PX * BLOCK_GSD_M, ROWS_PX * BLOCK_GSD_M
-    planted = None
-    if kind == "orchard":
+    if (kind or kind_drawn) == "orchard":
         trees, grid = plant_orchard(
             rng, width_m, height_m, float(rng.uniform(*level.gaps)), 0.6 * level.several, level.discoloured
         )
-        planted = grid.planted
         ground = paint_orchard_floor(rng, (ROWS_PX, COLUMNS_PX), BLOCK_GSD_M, grid)
         bushes = 0.3
     else:
@@ -367,10 +330,17 @@ def _block(rng: np.random.Generator, level: _Level, kind: BlockKind) -> Scene:
     per_ha = bushes * float(rng.uniform(*level.shrubs_per_ha))
     trees += scatter_shrubs(rng, width_m, height_m, int(per_ha * width_m * height_m / 1e4))
     surface = grow(rng, trees, ROWS_PX, COLUMNS_PX, BLOCK_GSD_M)
-    return _scene(rng, level, surface, trees, ground, level.chm_factor, {"kind": kind, "planted": planted}, {})
+    return _scene(rng, level, surface, trees, ground, level.chm_factor)
 
 
-def _tract(rng: np.random.Generator, level: _Level) -> Scene:
+@one_thread()
+def make_tract(seed: int, difficulty: Difficulty) -> Scene:
+    """Draw a tract of 256 x 256 px at 0.5 or 1 m with old and young stands and open ground.
+
+    The same arguments give the same scene. ``images``: ``rgb`` uint8 (256, 256, 3); ``chm`` float32 (256, 256).
+    ``masks`` and ``truth``: as for a block.
+    """
+    rng, level = np.random.default_rng([seed, zlib.crc32(b"tract"), difficulty]), _LEVELS[difficulty]
     gsd_m = level.tract_gsd_m
     side_m = TRACT_PX * gsd_m
     relief = smooth_field(rng, TRACT_PX, TRACT_PX, float(rng.uniform(70, 150)))
@@ -379,18 +349,18 @@ def _tract(rng: np.random.Generator, level: _Level) -> Scene:
     open_share, old_share = float(rng.uniform(0.15, 0.5)), float(rng.uniform(0.25, 0.6))
     low = float(np.quantile(field, open_share))
     high = float(np.quantile(field, open_share + (1 - open_share) * (1 - old_share)))
-    parts = np.where(field < low, OPEN, np.where(field < high, YOUNG, OLD)).astype(np.uint8)
+    is_open, is_old = field < low, (field >= low) & (field >= high)
     old = _stand(rng, level, (13.0, 21.0))
     young = _stand(rng, level, (4.5, 7.0))
-    trees = plant_forest(rng, side_m, side_m, old, parts == OLD)
-    trees += plant_forest(rng, side_m, side_m, young, parts == YOUNG)
+    trees = plant_forest(rng, side_m, side_m, old, is_old)
+    trees += plant_forest(rng, side_m, side_m, young, ~is_open & ~is_old)
     lone = int(rng.integers(0, 8 + int(side_m * side_m / 4000)))
-    trees += plant_forest(rng, side_m, side_m, old, parts == OPEN)[:lone]
+    trees += plant_forest(rng, side_m, side_m, old, is_open)[:lone]
     per_ha = float(rng.uniform(*level.shrubs_per_ha))
-    trees += scatter_shrubs(rng, side_m, side_m, int(0.5 * per_ha * side_m * side_m / 1e4), parts == OPEN)
+    trees += scatter_shrubs(rng, side_m, side_m, int(0.5 * per_ha * side_m * side_m / 1e4), is_open)
     ground = paint_forest_floor(rng, TRACT_PX, TRACT_PX, gsd_m, float(rng.uniform(0.3, 1.0)))
     surface = grow(rng, trees, TRACT_PX, TRACT_PX, gsd_m)
-    return _scene(rng, level, surface, trees, ground, 1, {}, {"parts": parts})
+    return _scene(rng, level, surface, trees, ground, 1)
 
 
 def _stand(rng: np.random.Generator, level: _Level, tall_m: tuple[float, float]) -> Stand:
@@ -406,18 +376,13 @@ def _stand(rng: np.random.Generator, level: _Level, tall_m: tuple[float, float])
 
 
 def _scene(
-    rng: np.random.Generator,
-    level: _Level,
-    surface: Surface,
-    trees: list[Tree],
-    ground: NDArray[np.float32],
-    factor: int,
-    truth: dict[str, Any],
-    masks: dict[str, NDArray[Any]],
+    rng: np.random.Generator, level: _Level, surface: Surface, trees: list[Tree], ground: Plane, factor: int
 ) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
-    radiance = _radiance(rng, surface, trees, ground, _draw_sun(rng, level.sun))
+    turn = float(rng.uniform(0, 2 * np.pi))
+    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), float(rng.uniform(0.22, 0.38)))
+    radiance = _radiance(rng, surface, trees, ground, sun)
     rgb = _photographed(rng, radiance, level, blur_px, quality)
     heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor
     chm = _scanned(rng, heights, chm_gsd_m, level)
@@ -428,6 +393,6 @@ def _scene(
     return Scene(
         images={"rgb": rgb, "chm": chm},
         sidecar={"gsd_m": gsd_m, "chm_gsd_m": chm_gsd_m},
-        truth={**truth, "trees": listed},
-        masks={"heights": heights, "crowns": surface.owner + 1, **masks},
+        truth={"trees": listed},
+        masks={"heights": heights, "crowns": surface.owner + 1},
     )

@@ -13,16 +13,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.scenes.camera import infrared_frame, snapshot
-from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View, colour
-from agrotools.build.scenes.scene import Difficulty, Scene, blurred, check_arguments, fractal_field, one_thread
+from agrotools.build.scenes.foliage import Colour, Rng, Sunlight, View
+from agrotools.build.scenes.scene import Difficulty, Scene, blurred, fractal_field, one_thread, spectrum
 
 ROWS_PX, COLUMNS_PX = 512, 512
 LEAST_SEEN = 0.25
 """Minimum visible share of an ear for it to count."""
 
-_EAR_GREEN, _EAR_RIPE = colour(0.20, 0.26, 0.11, 0.48), colour(0.50, 0.38, 0.19, 0.55)
-_BLADE_GREEN, _BLADE_RIPE = colour(0.060, 0.110, 0.032, 0.50), colour(0.36, 0.29, 0.14, 0.46)
-_GROUND = colour(0.085, 0.068, 0.050, 0.16)
+_EAR_GREEN, _EAR_RIPE = spectrum(0.20, 0.26, 0.11, 0.48), spectrum(0.50, 0.38, 0.19, 0.55)
+_BLADE_GREEN, _BLADE_RIPE = spectrum(0.060, 0.110, 0.032, 0.50), spectrum(0.36, 0.29, 0.14, 0.46)
+_GROUND = spectrum(0.085, 0.068, 0.050, 0.16)
 
 
 @dataclass(frozen=True)
@@ -49,6 +49,7 @@ _LEVELS: tuple[_Level, ...] = (
 )
 
 
+@one_thread()
 def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -> Scene:
     """Draw a picture of 512 x 512 px, about 0.22 to 0.33 m wide. The same arguments give the same scene.
 
@@ -60,16 +61,7 @@ def make_wheat(seed: int, difficulty: Difficulty = 1, ears: int | None = None) -
         pixels without ears. ``truth``: ``heads``, each with ``id``, ``box`` (of the visible part) and ``visibility``;
         ``count``, the number of ears of which at least a quarter is visible; ``area_m2`` of ground. ``sidecar``:
         ``gsd_m``.
-
-    Raises:
-        ValueError: ``difficulty`` is not 0, 1, 2 or 3, or ``seed`` is negative.
     """
-    check_arguments(seed, difficulty)
-    with one_thread():
-        return _draw(seed, difficulty, ears)
-
-
-def _draw(seed: int, difficulty: Difficulty, ears: int | None) -> Scene:
     rng = np.random.default_rng([seed, zlib.crc32(b"wheat"), difficulty])
     level = _LEVELS[difficulty]
     ripe = float(rng.uniform(*level.ripe))

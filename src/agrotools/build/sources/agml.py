@@ -11,7 +11,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
@@ -95,10 +95,7 @@ _LAYOUT = {
 def described() -> Mapping[str, AgmlDataSet]:
     """Return AgML's data sets by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
-    return {
-        name: AgmlDataSet(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
-        for name, entry in tomllib.loads(text).items()
-    }
+    return {name: AgmlDataSet(name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
 @cache
@@ -226,11 +223,7 @@ def _counted(of: AgmlDataSet, data: DataSet) -> Part:
 
 
 def _boxes(path: Path, of: AgmlDataSet, dropped: Counter[str]) -> dict[str, Counter[str]]:
-    """Return the number of boxes of each noun in every picture, by file name.
-
-    Raises:
-        BenchmarkError: the file is not in COCO format, or has other classes.
-    """
+    """Return the number of boxes of each noun in every picture, by file name."""
     pictures, categories, boxes = _read_coco(path)
     holds = dict(zip(of.classes, of.nouns, strict=True))
     strange = sorted({*categories.values()} - {*of.classes})
@@ -250,9 +243,6 @@ def _read_coco(path: Path) -> tuple[dict[Any, str], dict[Any, str], set[tuple[An
     """Read picture names by id, category names by id, and boxes from a COCO file.
 
     A box is (picture id, category id, (x, y, width, height)); duplicates are dropped.
-
-    Raises:
-        BenchmarkError: the file is not in COCO format.
     """
     try:
         coco = cast("dict[str, Any]", read_json(path))

@@ -12,11 +12,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from agrotools.core import Artifact, Record, RunStoreError, SampleFile, UsageError
+from agrotools.core import Record, RunStoreError, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Absent, EmbeddedPicture, Pictures, Places
+from agrotools.report.html.pictures import (
+    BUDGET_BYTES,
+    LONGEST_SIDE_PX,
+    Pictures,
+    Places,
+    RunPictures,
+)
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
@@ -129,23 +135,6 @@ def build_report(
     )
 
 
-@dataclass(frozen=True)
-class _Part:
-    """Index entry of a shown record, without its steps and reference."""
-
-    run: int
-    mode: str
-    sample: str
-    epoch: int
-    task: str
-    type: str
-    value: float | None
-    state: str
-    facets: list[str]
-    query: str
-    element: str
-
-
 class _Page:
     """Writer of one page."""
 
@@ -164,7 +153,8 @@ class _Page:
         self.n_records = sum(len(run.records) for run in runs)
         self.pictures = pictures
         self.missing: set[str] = set()
-        self.parts: list[_Part] = []
+        self.parts: list[dict[str, Any]] = []
+        """Index entries of the shown records, without steps and reference."""
 
     def write(self) -> None:
         style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
@@ -188,8 +178,8 @@ class _Page:
             for record in run.shown():
                 self._write_part(at, record)
         self._mark_lost()
-        present = {facet for part in self.parts for facet in part.facets}
-        index = {"runs": [*map(_run_data, self._runs)], "parts": [*map(vars, self.parts)]}
+        present = {facet for part in self.parts for facet in part["facets"]}
+        index = {"runs": [*map(_run_data, self._runs)], "parts": self.parts}
         self._render(
             "page_tail",
             script=script,
@@ -207,21 +197,21 @@ class _Page:
         run = self._runs[at]
         scores = score_record(record, run.comparisons)
         value = value_of(record, scores)
-        detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
+        detail = detail_of(record, scores, RunPictures(run.roots, self._places, self.pictures, self.missing))
         sample = record.sample
-        part = _Part(
-            run=at,
-            mode=record.mode,
-            sample=sample.id,
-            epoch=record.epoch,
-            task=harmless(sample.task_type),
-            type=sample.answer_type,
-            value=value,
-            state="invalid" if value is None else "right" if value >= 1 else "partial" if value > 0 else "wrong",
-            facets=detail.facets,
-            query=shortened(harmless(sample.query), 160),
-            element=f"d{len(self.parts)}",
-        )
+        part = {
+            "run": at,
+            "mode": record.mode,
+            "sample": sample.id,
+            "epoch": record.epoch,
+            "task": harmless(sample.task_type),
+            "type": sample.answer_type,
+            "value": value,
+            "state": "invalid" if value is None else "right" if value >= 1 else "partial" if value > 0 else "wrong",
+            "facets": detail.facets,
+            "query": shortened(harmless(sample.query), 160),
+            "element": f"d{len(self.parts)}",
+        }
         self.parts.append(part)
         for name, url in self.pictures.fresh():
             self._file.write(f'<script type="text/plain" id="{name}">{url}</script>\n')
@@ -230,14 +220,12 @@ class _Page:
 
     def _mark_lost(self) -> None:
         """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
-        of_oracle = [part for part in self.parts if self._runs[part.run].manifest.model == "baseline:oracle"]
-        unsolved_samples = {
-            part.sample for part in of_oracle if part.mode == "end-to-end" and part.value is not None and part.value < 1
-        }
-        for part in self.parts:
-            wrong = part.value is not None and part.value < 1
-            if wrong and part.sample in unsolved_samples and part.mode == "end-to-end":
-                part.facets.append(TOOL_FAILED)
+        of_mode = [part for part in self.parts if part["mode"] == "end-to-end" and part["value"] is not None]
+        wrong = [part for part in of_mode if part["value"] < 1]
+        unsolved = {part["sample"] for part in wrong if self._runs[part["run"]].manifest.model == "baseline:oracle"}
+        for part in wrong:
+            if part["sample"] in unsolved:
+                part["facets"].append(TOOL_FAILED)
 
     def _render(self, macro: str, **values: Any) -> None:
         self._file.write(getattr(self._template, macro)(**values))
@@ -245,25 +233,6 @@ class _Page:
 
 def _run_data(run: Run) -> dict[str, Any]:
     return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
-
-
-class _Showing:
-    """Source of the pictures of one run; missing files are added to a shared set."""
-
-    def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
-        self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
-
-    def file(self, file: SampleFile) -> EmbeddedPicture | Absent:
-        picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
-        if isinstance(picture, Absent) and not picture.by_kind:
-            self._missing.add(file.path)
-        return picture
-
-    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
-        picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
-        if isinstance(picture, Absent) and made_here and not picture.by_kind:
-            self._missing.add(artifact.sha256 or artifact.name)
-        return picture
 
 
 def _hash(text: str) -> str:

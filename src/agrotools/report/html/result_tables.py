@@ -283,62 +283,39 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
     return (_CLASSES[word] for word, there in on.items() if there and word in _CLASSES)
 
 
-class _Example(NamedTuple):
-    """Sample and the link to its record, which may not be on the page."""
-
-    sample: str
-    link: str
-
-
-class _ErrorCell(NamedTuple):
-    number: str
-    share: str
-    examples: list[_Example]
-
-
-class _ErrorRow(NamedTuple):
-    label: str
-    meaning: str
-    paper_names: str
-    cells: list[_ErrorCell]
-
-
-class _ErrorTable(NamedTuple):
-    title: str
-    headings: list[str]
-    rows: list[_ErrorRow]
-
-
 def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Markup | str":
     """Return the ``<section>`` of errors; empty if no errors were counted. ``names`` are the runs' names in links."""
-
     columns = error_columns(summaries)
     if not columns:
         return ""
     tables = [
-        _ErrorTable(
-            f"Errors by class{f', {mode}' if mode else ''}",
-            [column.name if mode else column.mode for column in part_columns],
-            [_error_row(error, part_columns, names) for error in classes_looked_for(part_columns)],
-        )
-        for mode, part_columns in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
+        {
+            "title": f"Errors by class{f', {mode}' if mode else ''}",
+            "headings": [column.name if mode else column.mode for column in part],
+            "rows": [
+                {
+                    "label": error_label(error, part),
+                    "meaning": CLASSES[error].meaning,
+                    "paper_names": paper_names(error, part),
+                    "cells": [_error_cell(error, column, names[column.run]) for column in part],
+                }
+                for error in classes_looked_for(part)
+            ],
+        }
+        for mode, part in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
     ]
     macros: Any = templates().get_template("page.html.j2").module
     return macros.error_section(tables=tables, notes=notes_of(columns))
 
 
-def _error_row(error: str, columns: Sequence[ErrorColumn], names: Sequence[str]) -> _ErrorRow:
-    cells = [_error_cell(error, column, names[column.run]) for column in columns]
-    return _ErrorRow(error_label(error, columns), CLASSES[error].meaning, paper_names(error, columns), cells)
-
-
-def _error_cell(error: str, column: ErrorColumn, run: str) -> _ErrorCell:
+def _error_cell(error: str, column: ErrorColumn, run: str) -> dict[str, Any]:
+    """Return number, share and examples; an example has the link to its record, which may not be on the page."""
     row = column.errors.get(error)
     if row is None or row.count is None:
-        return _ErrorCell(DASH, "", [])
+        return {"number": DASH, "share": "", "examples": []}
     link = "/".join(quote(part, safe="") for part in (run, column.mode))
-    examples = [_Example(sample, f"#{link}/{quote(sample, safe='')}/0") for sample in row.examples]
-    return _ErrorCell(str(row.count), percent(row.share or 0), examples)
+    examples = [{"sample": sample, "link": f"#{link}/{quote(sample, safe='')}/0"} for sample in row.examples]
+    return {"number": str(row.count), "share": percent(row.share or 0), "examples": examples}
 
 
 def templates(*folders: Path) -> "Environment":

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from agrotools.core import CallTools, Halt, Record, RunStoreError, Sample, Score, Unparseable
 from agrotools.core.base import count_text
@@ -162,26 +162,17 @@ def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
     return not why_wrong(record.actions[index], steps[index] if index < len(steps) else None, rows)
 
 
-WRONG_TOOL = "wrong tool"
-WRONG_ARGUMENT = "wrong argument"
-MISSING_CALL = "missing call"
-TOOL_ERROR = "tool error"
-UNPARSEABLE = "unparseable"
-NO_ANSWER = "no answer"
-EARLY_ANSWER = "answered too early"
 TOOL_FAILED = "tool limit"
-NO_REPLY = "invalid"
-
 FACETS = {
-    WRONG_TOOL: "called a tool that is not in the reference plan",
-    WRONG_ARGUMENT: "called the right tool with an argument that differs from the reference",
-    MISSING_CALL: "did not make a call of the reference",
-    TOOL_ERROR: "a call ended in an error",
-    UNPARSEABLE: "output is neither a call nor an answer",
-    NO_ANSWER: "ended without an answer",
-    EARLY_ANSWER: "answered where a call was expected",
+    "wrong tool": "called a tool that is not in the reference plan",
+    "wrong argument": "called the right tool with an argument that differs from the reference",
+    "missing call": "did not make a call of the reference",
+    "tool error": "a call ended in an error",
+    "unparseable": "output is neither a call nor an answer",
+    "no answer": "ended without an answer",
+    "answered too early": "answered where a call was expected",
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
-    NO_REPLY: "no reply was received; excluded from all averages",
+    "invalid": "no reply was received; excluded from all averages",
 }
 """Facets and their meanings."""
 
@@ -198,7 +189,7 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
     :data:`TOOL_FAILED` needs the oracle's record of the sample and is not included.
     """
     if is_invalid(record):
-        return [NO_REPLY]
+        return ["invalid"]
     facets = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
     return [facet for facet in FACETS if facet in facets]
 
@@ -209,18 +200,18 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
     steps = record.sample.reference.steps if record.sample.reference else ()
     for index, action in enumerate(record.actions or ()):
         if isinstance(action, Unparseable):
-            facets.add(UNPARSEABLE)
+            facets.add("unparseable")
         elif isinstance(action, Halt):
-            facets.add(NO_ANSWER)
+            facets.add("no answer")
         elif isinstance(action, CallTools) and index < len(steps):
             if values.get(("agrotools.tool_acc", index), 1) < 1:
-                facets.add(WRONG_TOOL)
+                facets.add("wrong tool")
             elif values.get(("agrotools.arg_acc", index), 1) < 1:
-                facets.add(WRONG_ARGUMENT)
+                facets.add("wrong argument")
         elif index < len(steps):
-            facets.add(EARLY_ANSWER)
+            facets.add("answered too early")
         elif isinstance(action, CallTools):
-            facets.add(NO_ANSWER)
+            facets.add("no answer")
     return facets
 
 
@@ -229,19 +220,19 @@ def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool)
     facets: set[str] = set()
     sample = record.sample
     if any(step.kind == "unparseable" for step in record.trajectory.steps):
-        facets.add(UNPARSEABLE)
+        facets.add("unparseable")
     if any(step.observation and step.observation.error for step in record.trajectory.steps):
-        facets.add(TOOL_ERROR)
+        facets.add("tool error")
     if record.trajectory.answer is None:
-        facets.add(NO_ANSWER)
+        facets.add("no answer")
     if record.mode != "end-to-end" or sample.reference is None:
         return facets
     if None in matches:
-        facets.add(WRONG_TOOL)
+        facets.add("wrong tool")
     if differs:
-        facets.add(WRONG_ARGUMENT)
+        facets.add("wrong argument")
     if set(range(len(sample.reference.steps))).difference(matches):
-        facets.add(MISSING_CALL)
+        facets.add("missing call")
     return facets
 
 
@@ -391,23 +382,8 @@ _COMPARED = {
 """Manifest fields that must be equal for two runs to be comparable, and their names in messages."""
 
 
-@dataclass(frozen=True)
-class RunFacts:
-    """Facts about one run: model, outcome of each mode, and settings."""
-
-    name: str
-    folder: str
-    model: str
-    privileged: bool
-    benchmark: str
-    synthetic: bool
-    finished: str
-    modes: list[tuple[str, str]]
-    settings: list[tuple[str, str]]
-
-
-def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> RunFacts:
-    """Return the facts about the run in ``folder``."""
+def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> dict[str, Any]:
+    """Return facts about the run in ``folder`` for the page: model, outcome of each mode, and settings."""
     spend = read_spend(folder / "spend.jsonl")
     settings = {
         "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
@@ -428,17 +404,17 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "python": manifest.python,
         "libraries": fields_text(dict(manifest.libraries)),
     }
-    return RunFacts(
-        name=name,
-        folder=str(folder),
-        model=manifest.model,
-        privileged=manifest.privileged,
-        benchmark=f"{manifest.benchmark} {manifest.benchmark_version}",
-        synthetic=manifest.synthetic,
-        finished=_written(folder / RECORDS_FILE),
-        modes=[(mode, _mode_text(part)) for mode, part in summary.modes.items()],
-        settings=[(word, value) for word, value in settings.items() if value],
-    )
+    return {
+        "name": name,
+        "folder": str(folder),
+        "model": manifest.model,
+        "privileged": manifest.privileged,
+        "benchmark": f"{manifest.benchmark} {manifest.benchmark_version}",
+        "synthetic": manifest.synthetic,
+        "finished": _written(folder / RECORDS_FILE),
+        "modes": [(mode, _mode_text(part)) for mode, part in summary.modes.items()],
+        "settings": [(word, value) for word, value in settings.items() if value],
+    }
 
 
 def _mode_text(part: ModeSummary) -> str:

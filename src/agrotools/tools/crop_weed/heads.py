@@ -12,10 +12,8 @@ over the plants within a Gaussian window, at several widths, so that they do not
 plant grows and depend little on the light. They are computed at half resolution, on a grid of cells of four pixels.
 """
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import cv2
@@ -442,11 +440,6 @@ def _square(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
 def _thumbnail_bits(square: NDArray[np.float32]) -> str:
     small = square.reshape(16, 17, 17, 16).mean(axis=(1, 3))
     return np.packbits(small[:, 1:] > small[:, :-1]).tobytes().hex()
-
-
-def file_sha256(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _bit_distance(first: str, second: str) -> int:

@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError
+from agrotools.core.files import sha256_of_file
 from agrotools.tools.crop_weed.heads import (
     HeadInfo,
     applicable_heads,
-    file_sha256,
     is_false_colour,
     list_heads,
     load_head,
@@ -336,7 +336,7 @@ def _by_head(
     heads, faults = ([], []) if backend_in_use() == UNTRAINED else list_heads()
     if faults and insist:
         notes.append(f"left out: {'; '.join(faults)}")
-    usable = applicable_heads(heads, file_sha256(path), photo)
+    usable = applicable_heads(heads, sha256_of_file(path), photo)
     if len(usable) < len(heads):
         notes.append(f"{len(heads) - len(usable)} head(s) that were trained on this very picture left out")
     for info in usable:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import BenchmarkError, ToolError, UsageError
 from agrotools.core.base import install_command
-from agrotools.core.files import fold_of, pairs_by_hash
+from agrotools.core.files import fold_of, pairs_by_hash, sha256_of_file
 from agrotools.tools.crop_weed.heads import (
     FEATURES_VERSION,
     Cells,
@@ -23,7 +23,6 @@ from agrotools.tools.crop_weed.heads import (
     TrainingImage,
     cell_features,
     familiarity,
-    file_sha256,
     fingerprint,
     head_of,
     is_false_colour,
@@ -133,7 +132,7 @@ def read_training_pictures(folder: Path) -> list[TrainingPicture]:
             plants = read_labels(folder / entry["vegetation"]).classes > 0
             if not classes.shape == plants.shape == pixels.shape[:2]:
                 raise BenchmarkError(f"picture {entry['id']} and its masks differ in size")
-            image = TrainingImage(sha256=file_sha256(path), fingerprint=fingerprint(pixels))
+            image = TrainingImage(sha256=sha256_of_file(path), fingerprint=fingerprint(pixels))
             pictures.append(TrainingPicture(str(entry["id"]), image, pixels, classes, plants & (classes == 0)))
     except ToolError as error:
         raise BenchmarkError(f"{truth}: {error.message}", hint=error.hint) from error

@@ -27,7 +27,6 @@ from agrotools.tools.fruit.measuring import (
     View,
     angle_from,
     measure,
-    smooth_depth,
     surface_depth,
 )
 from agrotools.vision import Box
@@ -133,6 +132,7 @@ _SAME = 0.9
 _LARGEST_CUT = 160
 _CUT_ROUNDS = 4
 _LEAST_PIXELS = 12
+_PAD = 3
 
 
 def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
@@ -251,21 +251,19 @@ def _has_one_top(surface: NDArray[np.float32]) -> bool:
 
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
+    from scipy.ndimage import find_objects
+
     x0, y0, x1, y1 = region
     labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], region)
+    channel = colour.channel[y0:y1, x0:x1]
     segments: list[Segment] = []
-    for number, where in enumerate(_boxes_of(labels), start=1):
+    for number, where in enumerate(find_objects(labels), start=1):
         if where is None:
             continue
-        top, left, bottom, right = where
-        pad = 3
-        top, left = max(0, top - pad), max(0, left - pad)
-        bottom, right = min(labels.shape[0], bottom + pad), min(labels.shape[1], right + pad)
-        cut = labels[top:bottom, left:right]
-        segment_mask = cut == number
-        moved = half_level(colour.channel[y0 + top : y0 + bottom, x0 + left : x0 + right], segment_mask, 4)
-        segment_mask = moved & ((cut == number) | (cut == 0))
-        segment = Segment(segment_mask, (x0 + left, y0 + top))
+        rows, columns = (slice(max(0, part.start - _PAD), part.stop + _PAD) for part in where)
+        cut = labels[rows, columns]
+        segment_mask = half_level(channel[rows, columns], cut == number, 4) & ((cut == number) | (cut == 0))
+        segment = Segment(segment_mask, (x0 + columns.start, y0 + rows.start))
         if segment_mask.any() and _large_enough(view, segment):
             segments.append(segment)
     return segments
@@ -278,15 +276,6 @@ def _large_enough(view: View, segment: Segment) -> bool:
         return False
     radius = view.diameters_mm[0] / 2 * view.camera.focal_px / surface
     return segment.area_px >= max(_LEAST_PIXELS, 0.35 * np.pi * radius**2)
-
-
-def _boxes_of(labels: NDArray[np.int32]) -> list[tuple[int, int, int, int] | None]:
-    from scipy.ndimage import find_objects
-
-    return [
-        None if slices is None else (slices[0].start, slices[1].start, slices[0].stop, slices[1].stop)
-        for slices in find_objects(labels)
-    ]
 
 
 def _depth_jumps(depth: Depth) -> Mask:
@@ -399,10 +388,10 @@ def focal_from_sphere(
     """
     height, width = depth_mm.shape
     focal = start_px or width / (2 * np.tan(np.radians(30)))
-    colour, smooth = find_fruit_pixels(pixels), smooth_depth(depth_mm)
+    colour = find_fruit_pixels(pixels)
     for _ in range(_ROUNDS):
         camera = Camera(focal, focal, width / 2, height / 2)
-        view = View(camera, colour.mask, depth_mm, smooth, None, (0.5 * diameter_mm, 2 * diameter_mm))
+        view = View(camera, colour.mask, depth_mm, None, (0.5 * diameter_mm, 2 * diameter_mm))
         sphere, _ = fruit_in_box(view, colour, pixels, box)
         if sphere is None:
             raise ToolError(

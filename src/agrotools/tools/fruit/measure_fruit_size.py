@@ -15,7 +15,7 @@ from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
-    from agrotools.tools.fruit.camera import Camera, DepthMap
+    from agrotools.tools.fruit.camera import DepthMap
     from agrotools.tools.fruit.finding import FruitMask
     from agrotools.tools.fruit.measuring import FruitMeasurement, View
     from agrotools.vision.reading import RgbImage
@@ -160,6 +160,7 @@ def measure_fruit_size(
     """
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
     from agrotools.tools.fruit.finding import find_fruit_pixels, find_fruits
+    from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
     from agrotools.vision.reading import read_image
 
@@ -181,7 +182,8 @@ def measure_fruit_size(
     chosen = choose_camera(camera_arguments, file_info(image), image, size, name)
     box, clipped = clipped_region(region, *size, name)
     colour = find_fruit_pixels(picture.pixels, picture.valid, fruit)
-    view = _view(chosen.camera, colour, measured, far, (float(min_diameter_mm), float(max_diameter_mm)))
+    limits = float(min_diameter_mm), float(max_diameter_mm)
+    view = View(chosen.camera, colour.mask, None if measured is None else measured.mm, far, limits)
     notes, flags = [*picture.notes, *chosen.notes], [*picture.flags, *chosen.flags, *clipped]
     if measured is not None:
         notes += measured.notes
@@ -252,16 +254,6 @@ def _distances(
             else "pass depth that is registered to the colour image, pixel by pixel",
         )
     return measured, None
-
-
-def _view(
-    camera: "Camera", colour: "FruitMask", measured: "DepthMap | None", far: float | None, limits: tuple[float, float]
-) -> "View":
-    from agrotools.tools.fruit.measuring import View, smooth_depth
-
-    depth = None if measured is None else measured.mm
-    smooth = None if depth is None else smooth_depth(depth)
-    return View(camera, colour.mask, depth, smooth, far, limits)
 
 
 def _in_boxes(

@@ -12,6 +12,7 @@ the outline. Random sampling after Fischler and Bolles 1981 (RANSAC); weights of
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import cv2
@@ -282,23 +283,22 @@ class View:
     """Data of a picture for measuring.
 
     ``fruit``: bool (rows, columns), all pixels of fruit. ``depth``: float32, millimetres, NaN if unknown; None if one
-    depth for all, ``depth_mm``, is given instead. ``smooth``: ``depth`` after :func:`smooth_depth`. ``diameters_mm``:
-    smallest and largest diameter of a fruit.
+    depth for all, ``depth_mm``, is given instead. ``diameters_mm``: smallest and largest diameter of a fruit.
     """
 
     camera: Camera
     fruit: Mask
     depth: Depth | None
-    smooth: Depth | None
     depth_mm: float | None
     diameters_mm: tuple[float, float]
 
-
-def smooth_depth(depth: Depth) -> Depth:
-    """Remove flying pixels from depth: medians of 5 x 5, NaN if most of them are unknown."""
-    filled = np.where(np.isfinite(depth), depth, np.float32(0)).astype(np.float32)
-    middle = cv2.medianBlur(filled, 5)
-    return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
+    @cached_property
+    def smooth(self) -> Depth | None:
+        """Depth without flying pixels: medians of 5 x 5, NaN if most of them are unknown."""
+        if self.depth is None:
+            return None
+        middle = cv2.medianBlur(np.where(np.isfinite(self.depth), self.depth, np.float32(0)).astype(np.float32), 5)
+        return np.where(middle > 0, middle, np.float32(np.nan)).astype(np.float32)
 
 
 def surface_depth(view: View, segment: Segment) -> float | None:

@@ -143,29 +143,6 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
     return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, True, net.judge, notes)
 
 
-def judge_part(
-    recogniser: Recogniser, looked: ImagePart, allowed: Sequence[str] | None, narrowed_by: str
-) -> tuple["Judgement", list[tuple[str, float]], tuple[str, ...]]:
-    """Classify a part of a picture; return the judgement, labels with calibrated scores (best first), and flags.
-
-    ``allowed`` restricts the labels. If the allowed labels have a total probability below 0.5, the flag
-    ``contradicts_`` plus ``narrowed_by`` (the name of the restricting argument) is set.
-    """
-    judgement = recogniser.judge(looked.part)
-    flags: tuple[str, ...] = ()
-    mask = None
-    if allowed is not None:
-        mask = np.array([label in allowed for label in recogniser.labels], np.bool_)
-        if float(judgement.probabilities()[mask].sum()) < _DISPUTED:
-            flags = (f"contradicts_{narrowed_by}",)
-    shares = judgement.probabilities(mask)
-    order = np.argsort(-shares, kind="stable")
-    ranked = [
-        (recogniser.labels[int(place)], float(shares[place])) for place in order if mask is None or mask[int(place)]
-    ]
-    return judgement, ranked, flags
-
-
 class Candidate(ResultPart):
     """One thing that the picture may show."""
 
@@ -227,6 +204,40 @@ def identifier(candidate: Candidate) -> str:
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the first candidate if it is more likely right than wrong, else None."""
     return candidates[0] if candidates and candidates[0].score >= NAMED_FROM else None
+
+
+def name_by_recogniser(
+    recogniser: Recogniser,
+    looked: ImagePart,
+    allowed: Sequence[str] | None,
+    entry_of: Callable[[str], Entry | None],
+    top_k: int,
+    *,
+    narrowed_by: str,
+    more: str,
+    hint: str,
+) -> tuple[tuple[Candidate, ...], tuple[str, ...]]:
+    """Return the candidates of a recogniser for a part of a picture, and flags.
+
+    ``allowed`` restricts the labels. If the allowed labels have a total probability below 0.5, the flag
+    ``contradicts_`` plus ``narrowed_by`` (the name of the restricting argument) is set.
+
+    Raises:
+        ToolError: ``low_confidence``: the picture is unlike the pictures that the recogniser knows; ``more`` and
+            ``hint`` are parts of the message.
+    """
+    judgement, flags = recogniser.judge(looked.part), recogniser.flags
+    mask = None
+    if allowed is not None:
+        mask = np.array([label in allowed for label in recogniser.labels], np.bool_)
+        if float(judgement.probabilities()[mask].sum()) < _DISPUTED:
+            flags = (*flags, f"contradicts_{narrowed_by}")
+    shares = judgement.probabilities(mask)
+    places = [int(place) for place in np.argsort(-shares, kind="stable") if mask is None or mask[place]]
+    candidates = candidates_of([(recogniser.labels[n], float(shares[n])) for n in places], entry_of, top_k)
+    if not judgement.is_known:
+        raise unknown_names(looked, recogniser.name, candidates, more, hint)
+    return candidates, flags
 
 
 def unknown_names(looked: ImagePart, by: str, candidates: Sequence[Candidate], more: str, hint: str) -> ToolError:

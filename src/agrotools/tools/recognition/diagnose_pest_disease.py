@@ -21,15 +21,13 @@ from agrotools.tools.recognition.candidates import (
     asks_larger_model,
     backend_files,
     best_of,
-    candidates_of,
     choose_by_larger_model,
     draw_candidates,
     identifier,
-    judge_part,
+    name_by_recogniser,
     read_image_part,
     recogniser_for,
     shipped_files,
-    unknown_names,
 )
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
@@ -204,13 +202,12 @@ def _by_recogniser(
     recogniser = recogniser_for(backend, "leaves", image)
     entry_of = _entries(recogniser, kind, crop, names)
     allowed, notes = _allowed(recogniser, crop, names, entry_of, words)
-    judgement, ranked, flags = judge_part(recogniser, looked, allowed, "crop")
-    candidates = candidates_of(ranked, entry_of, top_k)
-    if not judgement.is_known:
-        more = f"; seen: {words}" if words else ""
-        hint = f"take one leaf that fills the picture, or give its region; for plants it does not know, {_TRAIN}"
-        raise unknown_names(looked, recogniser.name, candidates, more, hint)
-    return candidates, (*recogniser.notes, *notes), (*recogniser.flags, *flags)
+    hint = f"take one leaf that fills the picture, or give its region; for plants it does not know, {_TRAIN}"
+    more = f"; seen: {words}" if words else ""
+    candidates, flags = name_by_recogniser(
+        recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
+    )
+    return candidates, (*recogniser.notes, *notes), flags
 
 
 def _allowed(

@@ -17,16 +17,14 @@ from agrotools.tools.recognition.candidates import (
     asks_larger_model,
     backend_files,
     best_of,
-    candidates_of,
     choose_by_larger_model,
     display_name,
     draw_candidates,
     identifier,
     is_negative,
-    judge_part,
+    name_by_recogniser,
     read_image_part,
     recogniser_for,
-    unknown_names,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
 
@@ -155,12 +153,11 @@ def _by_recogniser(
         return names.of_shipped(label) if recogniser.is_shipped else names.of_name(label, _KINDS)
 
     allowed, notes, strange = _allowed(recogniser, candidates, entry_of)
-    judgement, ranked, flags = judge_part(recogniser, looked, allowed, "candidates")
-    ranking = candidates_of(ranked, entry_of, top_k)
-    if not judgement.is_known:
-        hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
-        raise unknown_names(looked, recogniser.name, ranking, "", hint)
-    return ranking, entry_of, (*recogniser.notes, *notes), (*recogniser.flags, *flags, *strange)
+    hint = f"take one plant from above, or give its region; for plants it does not know, {_TRAIN}"
+    ranking, flags = name_by_recogniser(
+        recogniser, looked, allowed, entry_of, top_k, narrowed_by="candidates", more="", hint=hint
+    )
+    return ranking, entry_of, (*recogniser.notes, *notes), (*flags, *strange)
 
 
 def _allowed(

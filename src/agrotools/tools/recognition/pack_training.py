@@ -73,7 +73,7 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
             there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
     """
     if not images.is_dir():
-        raise UsageError(f"{images} is no folder", hint="--images names the folder of your pictures")
+        raise UsageError(f"{images} is not a folder", hint="--images names the folder of your pictures")
     labelled = _from_table(images, labels) if labels else _from_folders(images)
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
@@ -413,22 +413,24 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
         calibration_error=_calibration_error(shares.max(axis=1), right),
         kept=KEEP,
         refused_of_left_out=refused,
-        by_class={name: _of_class(data, predicted, number) for number, name in enumerate(data.names)},
+        by_class=_by_class(data, predicted),
     )
 
 
-def _of_class(data: _Data, predicted: Ints, number: int) -> ClassFigures:
-    true, is_predicted = data.classes == number, predicted == number
-    joint = int((true & is_predicted).sum())
-    groups = len({group for group, is_class in zip(data.groups, true, strict=True) if is_class})
-    recall = joint / int(true.sum())
-    return ClassFigures(
-        n=int(true.sum()),
-        precision=joint / max(1, int(is_predicted.sum())),
-        recall=recall,
-        recall_95=wilson(recall * groups, groups),
-        f1=2 * joint / max(1, int(true.sum() + is_predicted.sum())),
-    )
+def _by_class(data: _Data, predicted: Ints) -> dict[str, ClassFigures]:
+    from sklearn.metrics import precision_recall_fscore_support
+
+    places = list(range(len(data.names)))
+    zero: Any = 0
+    scores: Any = precision_recall_fscore_support(data.classes, predicted, labels=places, zero_division=zero)
+    figures: dict[str, ClassFigures] = {}
+    for name, place, (precision, recall, f1, count) in zip(
+        data.names, places, np.stack(scores, axis=1).tolist(), strict=True
+    ):
+        groups = len({data.groups[row] for row in np.flatnonzero(data.classes == place)})
+        interval = wilson(recall * groups, groups)
+        figures[name] = ClassFigures(n=int(count), precision=precision, recall=recall, recall_95=interval, f1=f1)
+    return figures
 
 
 def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:

@@ -81,7 +81,8 @@ def describe(
         if mask is not None:
             left, top = picture.origin
             height, width = picture.valid.shape
-            marked = read_mask_pixels(mask, picture.size[::-1], name, argument="mask", called="a mask")
+            size = (picture.size[1], picture.size[0])
+            marked = read_mask_pixels(mask, size, name, argument="mask", called="a mask")
             marked = marked[top : top + height, left : left + width]
         if (backend := backend_in_use()) and backend != "offline":
             answer = _describe_by_model(backend, picture, marked, question)

@@ -6,7 +6,6 @@ colour, whereas land classes derived from infrared would take every ploughed fie
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -45,77 +44,62 @@ Mask = NDArray[np.bool_]
 Files = tuple[SampleFile, SampleFile]
 
 
-@dataclass(frozen=True)
-class Pair:
-    """The files of one place, which share a stem."""
-
-    stem: str
-    before: Path
-    after: Path
-    mask: Path
+Suffixes = tuple[str, ...]
+Layout = tuple[tuple[tuple[str, ...], Suffixes], ...]
+"""Possible folder names, and suffixes, of the earlier pictures, the later pictures and the masks."""
 
 
-def find_pairs(split: Path, layout: Sequence[tuple[tuple[str, ...], tuple[str, ...]]], data: DataSet) -> list[Pair]:
-    """Return the complete pairs of a split, sorted by stem; the others are counted by their missing files.
+def _pairs_part(
+    data: DataSet,
+    layout: Layout,
+    mask: Callable[[Path], Mask],
+    shown: Callable[[tuple[Path, Path], tuple[int, int]], Files | None],
+    changed: str,
+    gsd_m: float | None,
+    seed: int,
+) -> Part:
+    """Return the part made of the test split: pairs with no, little and much change in turn.
+
+    Incomplete pairs are counted by their missing files.
 
     Args:
-        layout: possible folder names and suffixes of the earlier pictures, the later pictures and the masks.
+        mask: reads a mask.
+        shown: returns the files of two pictures whose mask has this many rows and columns; None if one is blank.
+        changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
 
     Raises:
-        BenchmarkError: a folder is missing, or no pair is complete.
+        BenchmarkError: as ``mask`` and ``shown``; a folder is missing, or no pair is usable.
     """
+    marker = f"test/{layout[2][0][0]}"
+    split = find_root(data.folder, (marker,)) / "test"
     places = [first_of(split, names, "folder ") for names, _ in layout]
     files = [by_stem(place, suffixes) for place, (_, suffixes) in zip(places, layout, strict=True)]
-    pairs: list[Pair] = []
+    complete: list[str] = []
     for stem in sorted(set().union(*files)):
         missing = [place.name for place, there in zip(places, files, strict=True) if stem not in there]
         if missing:
             data.dropped[f"no {' and '.join(missing)}"] += 1
         else:
-            pairs.append(Pair(stem, *(there[stem] for there in files)))
-    if not pairs:
+            complete.append(stem)
+    if not complete:
         names = ", ".join(place.name for place in places)
         raise BenchmarkError(f"{split} has no complete pair: no file is in all of {names}")
-    return pairs
-
-
-def by_size_of_change(pairs: Sequence[Pair], mask: Callable[[Path], Mask], seed: int) -> list[Pair]:
-    """Return all pairs in an order that alternates no, little and much change. Opens masks only."""
+    before, after, masks = files
     # All masks of a data set would exceed the memory, so only the changed shares are kept.
-    shares = {pair.stem: 100 * float(mask(pair.mask).mean()) for pair in pairs}
-    return spread(pairs, lambda pair: sum(shares[pair.stem] > size for size in _SIZES_PCT), len(pairs), seed)
+    shares = {stem: 100 * float(mask(masks[stem]).mean()) for stem in complete}
+    ordered = spread(complete, lambda stem: sum(shares[stem] > size for size in _SIZES_PCT), len(complete), seed)
 
-
-def farmland_subjects(
-    data: DataSet,
-    ordered: Sequence[Pair],
-    mask: Callable[[Path], Mask],
-    shown: Callable[[Pair, tuple[int, int]], Files | None],
-    changed: str,
-    gsd_m: float | None,
-) -> list[Subject]:
-    """Return subjects of the first usable pairs.
-
-    Args:
-        mask: reads a mask.
-        shown: returns the files of a pair whose mask has this many rows and columns; None if one is blank.
-        changed: as in :func:`agrotools.build.sources.field.land.change_subjects`.
-
-    Raises:
-        BenchmarkError: as ``mask`` and ``shown``, or no pair is left.
-    """
-
-    def with_mask(pair: Pair) -> tuple[Files, Mask] | str:
-        where = mask(pair.mask)
-        files = shown(pair, (where.shape[0], where.shape[1]))
-        return "blank picture" if files is None else (files, where)
+    def with_mask(stem: str) -> tuple[Files, Mask] | str:
+        where = mask(masks[stem])
+        pair = shown((before[stem], after[stem]), (where.shape[0], where.shape[1]))
+        return "blank picture" if pair is None else (pair, where)
 
     subjects: list[Subject] = []
-    for pair, files, where in distinct_pairs(data, ordered, with_mask):
-        subjects += change_subjects(f"{data.listing.part}-{pair.stem}", files, where, changed, gsd_m)
+    for stem, pair, where in distinct_pairs(data, ordered, with_mask):
+        subjects += change_subjects(f"{data.listing.part}-{stem}", pair, where, changed, gsd_m)
     if not subjects:
         raise BenchmarkError(f"{data.folder} has no pair of pictures that show anything")
-    return subjects
+    return data.part(subjects, ["change"])
 
 
 def distinct_pairs(
@@ -162,22 +146,18 @@ def _clcd_mask(path: Path) -> Mask:
 def clcd(data: DataSet) -> Part:
     """Shares of the ground that changed; no areas, because pixel sizes are unknown."""
     kinds = LOSSLESS + JPEG
-    layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
-    pairs = find_pairs(find_root(data.folder, ("test/label",)) / "test", layout, data)
 
-    def shown(pair: Pair, shape: tuple[int, int]) -> Files | None:
+    def shown(paths: tuple[Path, Path], shape: tuple[int, int]) -> Files | None:
         files: list[SampleFile] = []
-        for path, date, year in zip((pair.before, pair.after), DATES, (2017, 2019), strict=True):
+        for path, date, year in zip(paths, DATES, (2017, 2019), strict=True):
             pixels = read_photo(path, shape).pixels
             if is_blank(pixels):
                 return None
-            file = picture_file(path, pixels, data, note=f"Satellite picture of {year}.")
-            files.append(dated(file, date))
+            files.append(dated(picture_file(path, pixels, data, note=f"Satellite picture of {year}."), date))
         return files[0], files[1]
 
-    ordered = by_size_of_change(pairs, _clcd_mask, seed=8)
-    subjects = farmland_subjects(data, ordered, _clcd_mask, shown, "converted to or from cropland", None)
-    return data.part(subjects, ["change"])
+    layout = ((("time1", "image1"), kinds), (("time2", "image2"), kinds), (("label",), kinds))
+    return _pairs_part(data, layout, _clcd_mask, shown, "converted to or from cropland", None, seed=8)
 
 
 _GSD_M = 0.8
@@ -189,14 +169,11 @@ _MOST_CODES = 16
 @adapter("hi_cna")
 def hi_cna(data: DataSet) -> Part:
     """Shares and areas of the cropland that was lost."""
-    tiff = (".tif", ".tiff")
-    layout = ((("image1",), tiff), (("image2",), tiff), (("change",), LOSSLESS + JPEG))
-    pairs = find_pairs(find_root(data.folder, ("test/change",)) / "test", layout, data)
 
-    def shown(pair: Pair, shape: tuple[int, int]) -> Files | None:
-        both = [_hi_cna_bands(path, shape) for path in (pair.before, pair.after)]
+    def shown(paths: tuple[Path, Path], shape: tuple[int, int]) -> Files | None:
+        both = [_hi_cna_bands(path, shape) for path in paths]
         if both[0].dtype != both[1].dtype:
-            raise BenchmarkError(f"{pair.after} holds {both[1].dtype}, {pair.before} {both[0].dtype}")
+            raise BenchmarkError(f"{paths[1]} holds {both[1].dtype}, {paths[0]} {both[0].dtype}")
         pictures, how = _natural_colours(both)
         if any(is_blank(pixels) for pixels in pictures):
             return None
@@ -206,9 +183,9 @@ def hi_cna(data: DataSet) -> Part:
             files.append(dated(data.originals.add_content(png_of(pixels), ".png", gsd_m=_GSD_M, note=note), date))
         return files[0], files[1]
 
-    ordered = by_size_of_change(pairs, _hi_cna_mask, seed=6)
-    changed = "turned from cropland into something else"
-    return data.part(farmland_subjects(data, ordered, _hi_cna_mask, shown, changed, _GSD_M), ["change"])
+    tiff = (".tif", ".tiff")
+    layout = ((("image1",), tiff), (("image2",), tiff), (("change",), LOSSLESS + JPEG))
+    return _pairs_part(data, layout, _hi_cna_mask, shown, "turned from cropland into something else", _GSD_M, seed=6)
 
 
 def _hi_cna_mask(path: Path) -> Mask:

@@ -77,13 +77,13 @@ def ip102(data: DataSet) -> Part:
     fresh = [(name, label) for name, label in known if name not in REPEATED]
     dropped["also in the train split"] += len(known) - len(fresh)
     require_files(root / "images", (name for name, _ in fresh))
-    photos: dict[str, Photo] = {}
+    photos: dict[str, PestPhoto] = {}
     for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
         if len(photos) >= data.wanted:
             break
-        photo = photo_of(root / "images" / name, pests()[label], data)
-        if photo is not None and photos.setdefault(str(photo.file.sha256), photo) is not photo:
-            dropped["repeated"] += 1
+        if (file := _photo_file(root / "images" / name, data)) is not None:
+            dropped["repeated"] += str(file.sha256) in photos
+            photos.setdefault(str(file.sha256), (file, pests()[label]))
     if not photos:
         raise BenchmarkError(f"no test picture of {root} can be used")
     boxed = read_boxed(data.folder, dropped)
@@ -95,11 +95,7 @@ def ip102(data: DataSet) -> Part:
 
 
 def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
-    """Return names and labels of a split.
-
-    Raises:
-        BenchmarkError: the file cannot be read, or a line is not a name with a label from 0 to 101.
-    """
+    """Return names and labels of a split."""
     labels: dict[str, int] = {}
     for number, line in read_lines(path):
         parts = line.rsplit(maxsplit=1)
@@ -112,16 +108,11 @@ def _listed(path: Path, dropped: Counter[str]) -> list[tuple[str, int]]:
     return list(labels.items())
 
 
-@dataclass(frozen=True)
-class Photo:
-    """A picture of one pest, as a file."""
-
-    file: SampleFile
-    pest: Pest
+PestPhoto = tuple[SampleFile, Pest]
 
 
-def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
-    """Return the picture, or None (counted as dropped) if it cannot be used.
+def _photo_file(path: Path, data: DataSet) -> SampleFile | None:
+    """Return the picture's file, or None (counted as dropped) if it cannot be used.
 
     A file named .jpg that is not a JPEG is stored again as a PNG.
     """
@@ -129,15 +120,15 @@ def photo_of(path: Path, pest: Pest, data: DataSet) -> Photo | None:
     if picture is None:
         return None
     if path.read_bytes()[:2] == _JPEG:
-        return Photo(data.originals.file(path, note=NOTE), pest)
-    return Photo(data.originals.add_content(png_of(picture.pixels), ".png", note=NOTE), pest)
+        return data.originals.file(path, note=NOTE)
+    return data.originals.add_content(png_of(picture.pixels), ".png", note=NOTE)
 
 
-def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
+def photo_subjects(photos: Sequence[PestPhoto], most: int) -> list[Subject]:
     """Return at most ``most`` subjects; kinds and crops take turns, so that even a few pictures cover all of them."""
-    waiting: dict[str, list[Photo]] = {}
+    waiting: dict[str, list[PestPhoto]] = {}
     for photo in photos:
-        waiting.setdefault(photo.pest.crop, []).append(photo)
+        waiting.setdefault(photo[1].crop, []).append(photo)
     crops = list(waiting)
     subjects: list[Subject] = []
     failed = 0
@@ -147,19 +138,20 @@ def photo_subjects(photos: Sequence[Photo], most: int) -> list[Subject]:
         if failed == len(_TURNS) or len(subjects) >= most:
             return subjects
         if group:
-            crops.append(crops.pop(crops.index(group[0].pest.crop)))
+            crops.append(crops.pop(crops.index(group[0][1].crop)))
             subjects.append(_subject(len(subjects), kind, group))
     return subjects
 
 
-def _take_group(waiting: list[Photo], kind: str) -> list[Photo]:
+def _take_group(waiting: list[PestPhoto], kind: str) -> list[PestPhoto]:
     """Remove and return the next pictures of a crop for a subject of this kind; empty if there are too few."""
-    group: list[Photo] = []
+    group: list[PestPhoto] = []
     for photo in waiting:
-        if len(group) < _PICTURES[kind] and _suits(photo.pest, kind):
-            if kind == "pest_damage" and not _damage_tells(photo, group):
+        pests_taken = [pest for _, pest in group]
+        if len(group) < _PICTURES[kind] and _suits(photo[1], kind):
+            if kind == "pest_damage" and not _damage_tells(photo[1], pests_taken):
                 continue
-            if not any(photo.pest.like(other.pest) for other in group):
+            if not any(photo[1].like(pest) for pest in pests_taken):
                 group.append(photo)
     if kind == "pest_damage" and len(group) < _PICTURES[kind]:
         return []
@@ -178,19 +170,19 @@ def _suits(pest: Pest, kind: str) -> bool:
             return pest.entry.taxonomy.order is not None
 
 
-def _damage_tells(photo: Photo, group: Sequence[Photo]) -> bool:
+def _damage_tells(pest: Pest, group: Sequence[Pest]) -> bool:
     """Return True for a first pest whose damage is known, and for a second one that certainly does not cause it."""
     if not group:
-        return trait_of(photo.pest) is not None
-    return bool(pair_words([group[0].pest, photo.pest], rng_of("trait"))["trait_word"])
+        return trait_of(pest) is not None
+    return bool(pair_words([group[0], pest], rng_of("trait"))["trait_word"])
 
 
-def _subject(number: int, kind: str, group: Sequence[Photo]) -> Subject:
-    rng = rng_of(kind, *(str(photo.file.sha256) for photo in group))
-    together = pair_words([photo.pest for photo in group], rng)
-    photos = [(photo.file, (photo.pest, together | words_of(photo.pest, rng))) for photo in group]
+def _subject(number: int, kind: str, group: Sequence[PestPhoto]) -> Subject:
+    rng = rng_of(kind, *(str(file.sha256) for file, _ in group))
+    together = pair_words([pest for _, pest in group], rng)
+    photos = [(file, (pest, together | words_of(pest, rng))) for file, pest in group]
     thing = _named_thing if kind in ("pest_photo", "pest_advice") else partial(_looked_up_thing, kind)
-    return photo_subject(f"ip102-{number}", photos, thing, {"crop": group[0].pest.crop}, kind)
+    return photo_subject(f"ip102-{number}", photos, thing, {"crop": group[0][1].crop}, kind)
 
 
 _Known = tuple[Pest, Mapping[str, str]]
@@ -332,14 +324,6 @@ _LEAST_GAP_PX = 2
 _PICTURES_COUNTED = 3
 
 
-@dataclass(frozen=True)
-class _Outlined:
-    file: SampleFile
-    pest: Pest
-    outer: Box
-    inner: Box
-
-
 def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
     """Return at most as many subjects as samples, with outlines and counts in turn; each picture is used once."""
     marked: list[Subject] = []
@@ -354,8 +338,8 @@ def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
             data.dropped["boxed, of another size than its annotation says"] += 1
         elif len(counted) < _PICTURES_COUNTED * (len(marked) + 1) and (len(one.boxes) > 1 or len(counted) % 3 == 2):
             counted.append((data.originals.file(one.path, note=NOTE), one))
-        elif (outlined := _outlined(one, picture, data)) is not None:
-            marked.append(_marked_subject(len(marked), outlined))
+        elif (outline := _outline(one, picture)) is not None:
+            marked.append(_marked_subject(len(marked), one.pest, picture, *outline, data))
         else:
             data.dropped["boxed, with no box that an outline fits around"] += 1
     groups = [counted[at : at + _PICTURES_COUNTED] for at in range(0, len(counted), _PICTURES_COUNTED)]
@@ -366,8 +350,8 @@ def boxed_subjects(boxed: Sequence[Boxed], data: DataSet) -> list[Subject]:
     return [*marked, *counts]
 
 
-def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
-    """Return the picture with a red outline around the first box that has room for it, or None if none has."""
+def _outline(one: Boxed, picture: RgbImage) -> tuple[Box, Box] | None:
+    """Return the bounds of a stroke (outer, inner) around the first box that has room for it, or None if none has."""
     stroke = max(3, round(_STROKE * max(picture.width, picture.height)))
     for box in one.boxes:
         x0, y0, x1, y1 = box
@@ -377,10 +361,7 @@ def _outlined(one: Boxed, picture: RgbImage, data: DataSet) -> _Outlined | None:
         outer = (inner[0] - stroke, inner[1] - stroke, inner[2] + stroke, inner[3] + stroke)
         fits = min(outer[:2]) >= 1 and outer[2] < picture.width and outer[3] < picture.height
         if fits and _LEAST_SHARE <= share <= _MOST_SHARE:
-            file = data.originals.add_content(
-                _outlined_jpeg(picture, outer, inner), ".jpg", note=f"{NOTE} An outline was drawn on it."
-            )
-            return _Outlined(file, one.pest, outer, inner)
+            return outer, inner
     return None
 
 
@@ -396,13 +377,15 @@ def _outlined_jpeg(picture: RgbImage, outer: Box, inner: Box) -> bytes:
     return buffer.getvalue()
 
 
-def _marked_subject(number: int, one: _Outlined) -> Subject:
-    rng = rng_of("pest_marked", str(one.file.sha256))
-    words = pair_words([one.pest], rng) | words_of(one.pest, rng)
+def _marked_subject(number: int, pest: Pest, picture: RgbImage, outer: Box, inner: Box, data: DataSet) -> Subject:
+    jpeg, note = _outlined_jpeg(picture, outer, inner), f"{NOTE} An outline was drawn on it."
+    photo = data.originals.add_content(jpeg, ".jpg", note=note)
+    rng = rng_of("pest_marked", str(photo.sha256))
+    words = pair_words([pest], rng) | words_of(pest, rng)
     region: dict[str, JsonValue] = {
-        "index": 1, "box": [*one.outer], "inner_box": [*one.inner], "color": "red", "shape": "box",
+        "index": 1, "box": [*outer], "inner_box": [*inner], "color": "red", "shape": "box",
     }  # fmt: skip
-    truth: dict[str, JsonValue] = {"regions": [region], "selected": 1, "crop_box": [*one.inner]}
+    truth: dict[str, JsonValue] = {"regions": [region], "selected": 1, "crop_box": [*inner]}
 
     def thing(file: SampleFile, pest: Pest, _: int) -> Thing:
         thought = f"I need to know where in {file.name} the red outline is."
@@ -411,8 +394,7 @@ def _marked_subject(number: int, one: _Outlined) -> Subject:
         thought = "I need to know which pest is inside the outline."
         return photo_thing(file, DIAGNOSE, diagnosis, thought, words, (marked,), kind="pest", region=inside)
 
-    photos = [(one.file, one.pest)]
-    return photo_subject(f"ip102-marked-{number}", photos, thing, {"crop": one.pest.crop}, "pest_marked")
+    return photo_subject(f"ip102-marked-{number}", [(photo, pest)], thing, {"crop": pest.crop}, "pest_marked")
 
 
 def _count_thing(file: SampleFile, one: Boxed, place: int) -> Thing:

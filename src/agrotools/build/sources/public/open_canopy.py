@@ -55,12 +55,8 @@ class Tile:
     crs: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Window:
-    """A window. ``heights``: metres (rows, columns), NaN if not measured; ``content``: the same as a GeoTIFF."""
-
-    heights: NDArray[np.float32]
-    content: bytes
+Window = tuple[NDArray[np.float32], bytes]
+"""Heights in metres (rows, columns), NaN if not measured, and the same as the content of a GeoTIFF."""
 
 
 @adapter("open_canopy")
@@ -69,12 +65,12 @@ def open_canopy(data: DataSet) -> Part:
     root = find_root(data.folder, ("geometries.geojson",))
     tiles = _test_tiles(root / "geometries.geojson")
     subjects: list[Subject] = []
-    for number, window in enumerate(_windows(root, tiles, data)):
-        rows, columns = window.heights.shape
+    for number, (heights, content) in enumerate(_windows(root, tiles, data)):
+        rows, columns = heights.shape
         size = {"width_px": columns, "height_px": rows, "gsd_m": _PIXEL_M}
-        file = data.originals.add_content(window.content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
+        file = data.originals.add_content(content, ".tif", kind="raster", bands=("height",), note=_NOTE, **size)
         rng = np.random.default_rng([_SEED, number])
-        subjects += canopy_subjects(f"open-canopy-{number}", file, window.heights, rng)
+        subjects += canopy_subjects(f"open-canopy-{number}", file, heights, rng)
     if data.wanted and not subjects:
         raise BenchmarkError(f"no window in the test part of {root} can be used ({reasons(data.dropped)})")
     facts: dict[str, JsonValue] = {"test_tiles": len(tiles), "windows": len(data.originals.files)}
@@ -82,12 +78,13 @@ def open_canopy(data: DataSet) -> Part:
 
 
 def _test_tiles(path: Path) -> list[Tile]:
+    from rasterio.crs import CRS
     from rasterio.features import bounds
 
     grid = read_json(path)
     try:
         features = cast("list[dict[str, Any]]", grid["features"])
-        crs = _crs_of(grid)
+        crs = CRS.from_user_input(str(grid["crs"]["properties"]["name"])) if grid.get("crs") else None
         strange = sorted({str(feature["properties"]["split"]) for feature in features} - {*SPLITS})
         if strange:
             listed = ", ".join(strange[:5])
@@ -102,14 +99,6 @@ def _test_tiles(path: Path) -> list[Tile]:
     if not tiles:
         raise BenchmarkError(f"{path} has no tile of the test part")
     return tiles
-
-
-def _crs_of(found: dict[str, Any]) -> Any:
-    """Return the coordinate system declared in the file, or None."""
-    from rasterio.crs import CRS
-
-    crs = found.get("crs")
-    return CRS.from_user_input(str(crs["properties"]["name"])) if crs else None
 
 
 def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
@@ -137,10 +126,10 @@ def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
             tile = scattered[number]
             heights, classes = cast("tuple[Any, Any]", years[tile.year])
             window = _window(heights, classes, tile, right, lower)
-            if isinstance(window, Window):
-                usable.append(window)
-            else:
+            if isinstance(window, str):
                 data.dropped[window] += 1
+            else:
+                usable.append(window)
     return usable
 
 
@@ -160,14 +149,12 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
         if dataset.dtypes != (dtype,):
             meaning = "decimetres" if dtype == "uint16" else "classes"
             raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
-        if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
+        at = dataset.transform
+        sides = (at.a, at.b, at.d, at.e)
+        has_the_pixels = np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3)
+        if dataset.crs is None or not dataset.crs.is_projected or not has_the_pixels:
             raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up")
     return heights, classes
-
-
-def _has_the_pixels(transform: Any) -> bool:
-    sides = (transform.a, transform.b, transform.d, transform.e)
-    return bool(np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3))
 
 
 def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
@@ -199,7 +186,7 @@ def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> W
     metres = np.where(measured, values / 10, np.nan).astype(np.float32)
     stored = np.where(measured, metres, np.float32(_NO_DATA))[None]
     place = {"crs": heights.crs, "transform": transform, "nodata": _NO_DATA}
-    return Window(metres, geotiff_of(stored, ("height",), "m", predictor=3, **place))
+    return metres, geotiff_of(stored, ("height",), "m", predictor=3, **place)
 
 
 def _in_crs(tile: Tile, crs: Any) -> Bounds | None:

@@ -65,21 +65,34 @@ class Tile:
         """Bands (channels, rows, columns); None if a channel cannot be read or differs in size from the labels."""
         read = [_pixels(path) for path in self.channels]
         # A grey picture may be stored with identical red, green and blue.
-        grey = [one[..., 0] if one is not None and one.ndim == 3 and _is_grey(one) else one for one in read]
+        grey = [
+            one[..., 0] if one is not None and one.ndim == 3 and (one == one[..., :1]).all() else one for one in read
+        ]
         bands = [one for one in grey if one is not None and one.dtype == np.uint8 and one.shape == self.classes.shape]
         return np.asarray(bands, np.uint8) if len(bands) == len(read) else None
 
 
 @dataclass(frozen=True, eq=False)
 class TileTruth:
-    """True classes of a tile, and the mask of pixels that hold data."""
+    """True classes of a tile, the mask of pixels that hold data, and the raster with its named bands."""
 
     classes: Classes
     valid: Mask
+    path: Path
+    names: tuple[str, ...]
 
     def area(self, region: Region | None) -> AreaTruth:
         """Return the areas in a region, or in the whole tile for None."""
         return count_area(self.classes, None, region, self.valid)
+
+    def ranking(self, names: Sequence[str]) -> JsonValue:
+        """Return the tool's ranking of sets of three of these bands for the true classes; None without two classes."""
+        classes = np.choose(self.classes, (SOIL, CROP, WEED)).astype(np.uint8)
+        classes[~self.valid] = NO_DATA
+        bands = dict(zip(self.names, read_bands(self.path), strict=True))
+        rows, columns = classes.shape
+        ranking = ranked_bands({name: bands[name] for name in names}, classes, (0, 0, columns, rows), "labels")
+        return None if ranking is None else ranking.model_dump(mode="json")
 
 
 _Shown = tuple[SampleFile, TileTruth]
@@ -99,16 +112,12 @@ def weedmap(data: DataSet) -> Part:
 
     pairs = [pair for of_map in by_map.values() for pair in pairs_of(of_map)]
     subjects = [_subject(f"weedmap-{number}", number, pair) for number, pair in enumerate(pairs)]
-    subjects += _band_subjects(pairs, data)
+    subjects += _band_subjects(pairs)
     return data.part(subjects, [*field_templates(), "bands"], {"weedmap": facts}, described)
 
 
 def _maps_in(folder: Path) -> dict[str, Path]:
-    """Return the folders of the available maps, by name.
-
-    Raises:
-        BenchmarkError: there are none.
-    """
+    """Return the folders of the available maps, by name."""
     folders: dict[str, Path] = {}
     for name in MAPS:
         with suppress(BenchmarkError):
@@ -153,10 +162,6 @@ def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
         return None
 
 
-def _is_grey(pixels: NDArray[Any]) -> bool:
-    return bool((pixels == pixels[..., :1]).all())
-
-
 def _classes(coloured: NDArray[Any]) -> Classes:
     """Return classes by colour, 255 for unknown colours."""
     classes = np.full(coloured.shape[:2], 255, np.uint8)
@@ -194,7 +199,10 @@ def _usable_files(tiles: Sequence[Tile], data: DataSet) -> dict[str, list[_Shown
         stored = np.where(valid, np.maximum(bands, 1), 0).astype(np.uint8)
         content = geotiff_of(stored, names, nodata=0, predictor=2, photometric="MINISBLACK")
         file = data.originals.add_content(content, ".tif", kind="raster", bands=names, **facts)
-        by_map[tile.map][str(file.sha256)] = (file, TileTruth(tile.classes, valid))
+        by_map[tile.map][str(file.sha256)] = (
+            file,
+            TileTruth(tile.classes, valid, data.originals.files[file.path], names),
+        )
     return {name: [*some.values()] for name, some in by_map.items()}
 
 
@@ -216,49 +224,27 @@ def _subject(name: str, number: int, pair: Sequence[_Shown]) -> Subject:
     return Subject(name, len(pair), picture, {"pair": number})
 
 
-def _band_subjects(pairs: Sequence[Sequence[_Shown]], data: DataSet) -> list[Subject]:
+def _band_subjects(pairs: Sequence[Sequence[_Shown]]) -> list[Subject]:
     """Return subjects for questions about bands, whose truth is slow to compute, from every fourth pair of tiles."""
     subjects: list[Subject] = []
     for number in range(0, len(pairs), _PAIRS_A_BAND_PAIR):
         metadata: dict[str, JsonValue] = {"pair": number}
-        tiles = [BandTile(file, data.originals.files[file.path], truth) for file, truth in pairs[number]]
-        subjects.append(tile_subject(f"weedmap-bands-{number}", tiles, metadata))
-        for place, tile in enumerate(tiles):
-            subjects.append(set_subject(f"weedmap-sets-{number}-{place}", tile, metadata))
+        subjects.append(tile_subject(f"weedmap-bands-{number}", pairs[number], metadata))
+        for place, (file, tile) in enumerate(pairs[number]):
+            subjects.append(set_subject(f"weedmap-sets-{number}-{place}", file, tile, metadata))
     return subjects
 
 
-@dataclass(frozen=True, eq=False)
-class BandTile:
-    """A raster in ``path`` with its truth; ``file`` holds the names of its bands."""
-
-    file: SampleFile
-    path: Path
-    truth: TileTruth
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        return self.file.bands or ()
-
-    def ranking(self, names: Sequence[str]) -> JsonValue:
-        """Return the tool's ranking of sets of three of these bands for the true classes; None without two classes."""
-        classes = np.choose(self.truth.classes, (SOIL, CROP, WEED)).astype(np.uint8)
-        classes[~self.truth.valid] = NO_DATA
-        bands = dict(zip(self.names, read_bands(self.path), strict=True))
-        rows, columns = classes.shape
-        ranking = ranked_bands({name: bands[name] for name in names}, classes, (0, 0, columns, rows), "labels")
-        return None if ranking is None else ranking.model_dump(mode="json")
-
-
-def tile_subject(name: str, tiles: Sequence[BandTile], metadata: dict[str, JsonValue]) -> Subject:
+def tile_subject(name: str, tiles: Sequence[_Shown], metadata: dict[str, JsonValue]) -> Subject:
     """Return a subject of rasters of one camera whose bands are all compared."""
 
     @cache
     def truth(index: int) -> dict[str, JsonValue]:
-        return {"separability": tiles[index].ranking(tiles[index].names)}
+        tile = tiles[index][1]
+        return {"separability": tile.ranking(tile.names)}
 
     def shown(index: int, place: int) -> Thing:
-        names, file = tiles[index].names, named(tiles[index].file, "bands", place)
+        names, file = tiles[index][1].names, named(tiles[index][0], "bands", place)
         thought = f"I need to know how well the bands of {file.name} tell crop, weeds and soil apart."
         words = {
             "bands": str(len(names)),
@@ -271,7 +257,7 @@ def tile_subject(name: str, tiles: Sequence[BandTile], metadata: dict[str, JsonV
     return Subject(name, len(tiles), shown, metadata, of="band_tile")
 
 
-def set_subject(name: str, tile: BandTile, metadata: dict[str, JsonValue]) -> Subject:
+def set_subject(name: str, raster: SampleFile, tile: TileTruth, metadata: dict[str, JsonValue]) -> Subject:
     """Return a subject with one thing for each set of three bands of a raster that includes near infrared."""
     sets = [chosen for chosen in combinations(tile.names, _IN_SET) if _NEEDED in chosen]
 
@@ -280,7 +266,7 @@ def set_subject(name: str, tile: BandTile, metadata: dict[str, JsonValue]) -> Su
         return {"separability": tile.ranking(sets[index])}
 
     def shown(index: int, _: int) -> Thing:
-        chosen, file = sets[index], named(tile.file, "bands", 1)
+        chosen, file = sets[index], named(raster, "bands", 1)
         numbers: Any = {band: tile.names.index(band) + 1 for band in chosen}
         called = "-".join(chosen)
         thought = f"I need to know how well {called} tell crop, weeds and soil apart."

@@ -21,7 +21,7 @@ from agrotools.build.templates import Thing
 from agrotools.build.templates.field import MEASURE
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, SampleFile
-from agrotools.tools.plants.measuring import Plant, find_plants
+from agrotools.tools.plants.measuring import find_plants
 from agrotools.tools.result import round_significant
 
 SPECIES: Mapping[str, str] = {
@@ -102,11 +102,7 @@ def weedsense(data: DataSet) -> Part:
 
 
 def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
-    """Return the table's frames, sorted by name; no picture is opened.
-
-    Raises:
-        BenchmarkError: the table has invalid values, or many files are missing.
-    """
+    """Return the table's frames, sorted by name; no picture is opened."""
     table = root / "test_data.csv"
     listed: dict[str, tuple[str, int]] = {}
     for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
@@ -156,11 +152,7 @@ def _chosen(frames: Sequence[Frame], wanted: int) -> list[Frame]:
 
 
 def _values(frame: Frame) -> NDArray[np.uint8]:
-    """Return the mask of a frame.
-
-    Raises:
-        BenchmarkError: the mask or its picture cannot be read, they differ in size, or the mask has invalid values.
-    """
+    """Return the mask of a frame."""
     values = read_mask(frame.mask, ({*_CLASSES, IGNORE},)).astype(np.uint8)
     read_photo(frame.image, (values.shape[0], values.shape[1]))
     return values
@@ -216,12 +208,9 @@ def _form(mask: Mask) -> dict[str, Any] | None:
     form = find_plants(mask, side_view=True)
     if not form.plants or form.plants[0].area_px < _LEAST_IN_ONE_PIECE * mask.sum():
         return None
-    return {"plants": [_described(form.plants[0])]}
-
-
-def _described(plant: Plant) -> dict[str, Any]:
+    plant = form.plants[0]
     x0, y0, x1, y1 = plant.box
-    return {
+    described = {
         "box": [*plant.box],
         "area_px": plant.area_px,
         "height_px": y1 - y0,
@@ -229,6 +218,7 @@ def _described(plant: Plant) -> dict[str, Any]:
         "convex_hull_px": plant.hull_area_px,
         "solidity": round_significant(plant.solidity, _DIGITS),
     }
+    return {"plants": [described]}
 
 
 def _subjects(code: str, pictures: Sequence[_Shown]) -> list[Subject]:
