@@ -10,13 +10,13 @@ import pytest
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 
-from agrotools.agents import LLMAgent, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
+from agrotools.agents import LLMAgent, run_single_shot
 from agrotools.benchmarks._dialogs.lagent import LagentAgent
 from agrotools.benchmarks.agent_x.protocol import AgentXAgent
-from agrotools.core import ReferenceTrajectory, Sample
+from agrotools.core import Sample, Trajectory
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import Body, completion, serve
-from support.small_sample import run_tool, view_of
+from support.small_sample import run_in_mode, view_of
 
 NUMBER = 98765.4321
 ALWAYS_HIDDEN = (
@@ -137,15 +137,8 @@ async def test_no_request_holds_gold(sample: Sample, tmp_path: Path, mode, proto
     async with serve(lambda _body: completion(next(said))) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
         policy = LLMAgent(model, mode=mode, protocol=protocol, images=images)
-        view = view_of(sample, tmp_path)
-        assert isinstance(sample.reference, ReferenceTrajectory)
-        if mode == "no-tool":
-            await run_no_tool(policy, view)
-        elif mode == "step-by-step":
-            await run_step_by_step(policy, view, sample.reference)
-        else:
-            trajectory = await run_end_to_end(policy, view, run_tool)
-            assert trajectory.termination == "answered"
+        outcome = await run_in_mode(mode, policy, sample, view_of(sample, tmp_path))
+        assert not isinstance(outcome, Trajectory) or outcome.termination == "answered"
         await model.close()
     sent = endpoint.requests
     # The last request is the one for the lines of the form.
@@ -165,11 +158,7 @@ async def test_no_request_in_the_protocol_of_gta_holds_gold(sample: Sample, tmp_
     async with serve(lambda _body: completion(next(said))) as endpoint:
         model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
         policy = LagentAgent(model, mode, images=images)
-        assert isinstance(sample.reference, ReferenceTrajectory)
-        if mode == "step-by-step":
-            await run_step_by_step(policy, view_of(sample, tmp_path), sample.reference)
-        else:
-            await run_end_to_end(policy, view_of(sample, tmp_path), run_tool, 10, None)
+        await run_in_mode(mode, policy, sample, view_of(sample, tmp_path), 10, None)
         await model.close()
     assert len(endpoint.requests) == 4
     for number, body in enumerate(endpoint.requests):
@@ -232,12 +221,7 @@ async def test_requests_are_the_same_whatever_the_gold_is(sample: Sample, tmp_pa
         async with serve(lambda _body, said=said: completion(next(said))) as endpoint:
             model = OpenAICompatibleModel("m", base_url=endpoint.base_url)
             policy = LLMAgent(model, mode=mode, protocol=protocol)
-            if mode == "no-tool":
-                await run_no_tool(policy, view_of(each, tmp_path))
-            elif mode == "step-by-step":
-                await run_step_by_step(policy, view_of(each, tmp_path), each.reference)
-            else:
-                await run_end_to_end(policy, view_of(each, tmp_path), run_tool)
+            await run_in_mode(mode, policy, each, view_of(each, tmp_path))
             await model.close()
         # Step by step the reference is shown from the second request on.
         sent.append(endpoint.requests[:1] if mode == "step-by-step" else endpoint.requests)

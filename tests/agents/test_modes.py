@@ -23,6 +23,7 @@ from agrotools.core import (
     ReferenceTrajectory,
     Sample,
     ToolCall,
+    ToolOutcome,
     Trajectory,
     Unparseable,
 )
@@ -30,7 +31,7 @@ from agrotools.models import Completion, WireSettings
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from support.openai_server import BEHAVIOURS, Body, Endpoint, ReferenceFollower, completion, error, serve
-from support.small_sample import Ran, run_tool, small_sample, view_of
+from support.small_sample import run_in_mode, run_tool, small_sample, view_of
 
 PROTOCOLS: tuple[Protocol, ...] = ("react", "tool-calling")
 QUICK = WireSettings(attempts=3, retry_wall_s=5.0, first_wait_s=0.01, longest_wait_s=0.02)
@@ -164,12 +165,7 @@ async def test_every_question_ends_with_the_answer_form(
     async with serve(ReferenceFollower([sample], tmp_path)) as endpoint:
         for mode in ("no-tool", "step-by-step", "end-to-end"):
             policy = agent(endpoint, mode, protocol, images=images)
-            if mode == "no-tool":
-                await run_no_tool(policy, view)
-            elif mode == "step-by-step":
-                await run_step_by_step(policy, view, sample.reference)
-            else:
-                await run_end_to_end(policy, view, run_tool)
+            await run_in_mode(mode, policy, sample, view)
             await policy.model.close()
     assert len(endpoint.requests) == 7
     for body in endpoint.requests:
@@ -185,7 +181,7 @@ async def test_every_question_ends_with_the_answer_form(
 async def test_several_calls_of_a_message_run_in_order(sample: Sample, tmp_path: Path, protocol: Protocol) -> None:
     ran: list[str] = []
 
-    async def note(call: ToolCall) -> Ran:
+    async def note(call: ToolCall) -> ToolOutcome:
         ran.append(str(call.arguments["expression"]))
         await asyncio.sleep(0.03 if len(ran) == 1 else 0)
         return await run_tool(call)

@@ -33,12 +33,12 @@ from agrotools.core import (
     Step,
     ToleranceSlot,
     ToolCall,
+    ToolOutcome,
 )
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
 from support.plain_sample import plain_sample
-from support.small_sample import Ran
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"
 TOOLS = (MEASURE, CALCULATE, "plot")
@@ -255,8 +255,8 @@ async def test_the_plan_of_every_sample_runs_with_the_real_tools_of_others_data(
         names = {file.name for file in each.files}
         assert all(step.arguments["image"] in names for step in plan.steps if step.tool == MEASURE)
 
-        async def answer(call: ToolCall) -> Ran:
-            return Ran(Observation(result={"veg_pct": 10.0, "weed_pct": 2.0, "soil_pct": 90.0, "value": 1.0}))
+        async def answer(call: ToolCall) -> ToolOutcome:
+            return ToolOutcome(Observation(result={"veg_pct": 10.0, "weed_pct": 2.0, "soil_pct": 90.0, "value": 1.0}))
 
         trajectory = await run_end_to_end(PlannerPolicy(each, table), view_of(each), answer)
         assert trajectory.termination == "answered"

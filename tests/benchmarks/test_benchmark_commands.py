@@ -37,18 +37,7 @@ def test_validate_as_json(run, tmp_path):
     assert (fault["code"], fault["line"], fault["where"]) == ("broken_json", 1, "samples.jsonl:1")
 
 
-def test_validate_a_sound_folder(run, tmp_path):
-    result = run("validate", write_folder(tmp_path / "tiny"))
-    assert result.exit_code == 0
-    assert "no errors" in result.stdout
-
-
 def test_validate_prints_the_schema(run):
     result = run("validate", "--schema")
     assert result.exit_code == 0
     assert "samples.jsonl" in json.loads(result.stdout)["properties"]
-
-
-def test_validate_needs_a_folder(run, tmp_path):
-    assert run("validate").exit_code == 2
-    assert run("validate", tmp_path / "none").exit_code == 2

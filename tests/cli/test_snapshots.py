@@ -104,6 +104,32 @@ eval sums --config two.toml
 eval sums -m baseline:echo --out .
 evla sums
 tools lsit
+score --format bfcl x.json
+score --format gta x.json y.json
+score --format gta x.json --embedder all-mpnet-base-v2
+score x --data d.json
+score --format thinkgeo x.json --judge m
+score --format gta x.json --with rouge-l-lexeval
+score --format gta x.json --judgements j.json
+score x --embedder all-mpnet-base-v2
+score --format agentx x.json --embedder all-mpnet-base-v2
+score --format gta absent.json
+packs train
+packs train --images .
+packs train --images absent --out mine
+packs train --images . --out "no name"
+kb search x
+kb search rust --topic colour
+kb search rust --top-k 9
+kb search rust --index empty --crop wheat
+kb search rust --index photos
+kb search rust --index nowhere
+kb show disease.aple_scab
+kb list --kind animal
+kb add nowhere.toml
+kb index nowhere --out index
+kb index . --out index
+kb index notes.txt --out index --memory-mb 1
 """.strip().splitlines()
 
 

@@ -3,77 +3,37 @@
 import base64
 import json
 import sys
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import orjson
 import pytest
+from aiohttp import web
 
 from agrotools.cli import main
 from agrotools.core import RunStoreError, ToolSpec
 from agrotools.models import ImagePart, Message, TextPart
 from agrotools.runner.prompts import PROMPTS_FILE, PromptLog, read_requests, stored_image
+from support.openai_server import Body, Endpoint, completion, serving
 
 BENCHMARKS = Path(__file__).resolve().parents[1] / "golden" / "benchmarks"
 KEY = "sk-never-to-be-stored"
 CALL = {"expression": "2 + 3"}
 
 
-class Server:
-    """An endpoint that keeps the bytes of every request. It calls a tool once, and then answers."""
-
-    def __init__(self) -> None:
-        self.bodies: list[bytes] = []
-        owner = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_POST(self) -> None:
-                body = self.rfile.read(int(self.headers["Content-Length"]))
-                owner.bodies.append(body)
-                content = orjson.dumps(owner.reply(orjson.loads(body)))
-                self.send_response(200)
-                self.send_header("Content-Type", "application/json")
-                self.send_header("Content-Length", str(len(content)))
-                self.end_headers()
-                self.wfile.write(content)
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = threading.Thread(target=self._server.serve_forever)
-        self._thread.start()
-        self.base_url = f"http://127.0.0.1:{self._server.server_port}/v1"
-
-    def reply(self, body: dict) -> dict:
-        message: dict = {"role": "assistant", "content": "Thought: That is all.\nFinal Answer: 5 ü"}
-        if not any(each["role"] == "assistant" for each in body["messages"]):
-            message["content"] = f"Thought: A sum.\nAction: calculate\nAction Input: {json.dumps(CALL)}"
-            if "tools" in body:
-                call = {"name": "calculate", "arguments": json.dumps(CALL)}
-                message = {
-                    "role": "assistant",
-                    "content": "A sum.",
-                    "tool_calls": [{"id": "c1", "type": "function", "function": call}],
-                }
-        usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-        return {"id": "1", "choices": [{"index": 0, "message": message, "finish_reason": "stop"}], "usage": usage}
-
-    def close(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
-        self._thread.join()
+def reply(body: Body) -> web.Response:
+    """A tool call at first, and then the answer."""
+    if any(message["role"] == "assistant" for message in body["messages"]):
+        return completion("Thought: That is all.\nFinal Answer: 5 ü")
+    if "tools" in body:
+        return completion("A sum.", [("calculate", json.dumps(CALL))])
+    return completion(f"Thought: A sum.\nAction: calculate\nAction Input: {json.dumps(CALL)}")
 
 
 @pytest.fixture
-def server() -> Iterator[Server]:
-    made = Server()
-    yield made
-    made.close()
+def server() -> Iterator[Endpoint]:
+    with serving(reply) as endpoint:
+        yield endpoint
 
 
 def agrotools(patch: pytest.MonkeyPatch, *arguments: object) -> int:
@@ -99,7 +59,7 @@ RUNS = {
 
 @pytest.mark.parametrize("name", RUNS)
 def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
-    name: str, server: Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    name: str, server: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     run = tmp_path / "run"
     images = ["--images"] if name == "lagent" else []
@@ -109,9 +69,8 @@ def test_the_printed_prompt_is_what_the_server_received_byte_for_byte(
     capsys.readouterr()
     assert agrotools(monkeypatch, "explain", run, sample, "--prompt", "--json") == 0
     (shown,) = json.loads(capsys.readouterr().out)
-    received = server.bodies[-len(shown["requests"]) :]
-    assert 0 < len(received) <= len(server.bodies) <= len(received) + 1  # before them at most a first contact
-    for request, body in zip(shown["requests"], received, strict=True):
+    assert shown["requests"]
+    for request, body in zip(shown["requests"], server.bodies, strict=True):
         messages = with_images(request["messages"], shown["images"], run)
         assert b'"messages":' + orjson.dumps(messages) in body
         assert ("tools" in orjson.loads(body)) == bool(request["tools"])

@@ -154,7 +154,7 @@ def run_bare(code: str, runner: str, limits: Limits = DEFAULT_LIMITS) -> Sandbox
     pool = pool_of(runner)
     worker = pool.start(warm=())
     try:
-        return run_in(worker, code, "solution", {}, limits)
+        return run_in(worker, code, "solution", limits)
     finally:
         pool.discard(worker)
 

@@ -8,6 +8,7 @@ from agrotools.core import (
     ExactSlot,
     Fact,
     FileSlot,
+    KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
     ToleranceSlot,
@@ -258,12 +259,25 @@ def test_no_word_says_a_thing_and_its_opposite():
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    "shape", ["dry field ", "more than ", "the latter a.png ", "| a.png | no |\n", "? no. ", "not "]
+    "shape",
+    [
+        "dry field ",
+        "more than ",
+        "the latter a.png ",
+        "| a.png | no |\n",
+        "? no. ",
+        "not ",
+        "the answer is ",
+        "siam weed (a) ",
+        "...",
+    ],
 )
 def test_reading_takes_linear_time(shape):
     for slot in (
         yes_no("the left field is wetter than the right field", True),
         yes_no("the field is wet", True),
         WHICH,
+        ExactSlot(name="species", label="species", value="Siam weed"),
+        KeywordsSlot(name="answer", label="the answer", whitelist=(("1",),)),
     ):
         score_slot(slot, (slot,), shape * (30_000 // len(shape)))

@@ -48,12 +48,13 @@ SPEC = ToolSpec(
 
 @dataclass
 class Endpoint:
-    """A running server. ``requests`` are the bodies it was sent, ``headers`` the headers beside them, ``contacts`` the
-    tiny requests that it answered before the first of them."""
+    """A running server. ``requests`` are the bodies it was sent (``bodies``: as bytes), ``headers`` the headers beside
+    them, ``contacts`` the tiny requests that it answered before the first of them."""
 
     base_url: str
     contacts: list[Body] = field(default_factory=list)
     requests: list[Body] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
     headers: list[dict[str, str]] = field(default_factory=list)
 
 
@@ -73,6 +74,7 @@ async def serve(
             endpoint.contacts.append(body)
             return completion("yes")
         endpoint.requests.append(body)
+        endpoint.bodies.append(await request.read())
         endpoint.headers.append(dict(request.headers))
         await asyncio.sleep(latency_s)
         return responder(body)

@@ -1,13 +1,15 @@
 """A sample of two dependent calls, and what runs its calls, for tests of agents."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from PIL import Image
 
+from agrotools.agents import Policy, run_end_to_end, run_no_tool, run_step_by_step
 from agrotools.core import (
+    Action,
     ErrorInfo,
+    Mode,
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
@@ -17,6 +19,8 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
     ToolError,
+    ToolOutcome,
+    Trajectory,
     UsageError,
 )
 from agrotools.text.answer_form import answer_form, form_lines
@@ -73,23 +77,25 @@ def view_of(sample: Sample, folder: Path, toolset: Sequence[str] | None = None) 
     )
 
 
-@dataclass(frozen=True)
-class Ran:
-    """What came of a call."""
-
-    observation: Observation
-    seconds: float = 0.01
-    cached: bool = False
-    recorded: bool = False
-
-
-async def run_tool(call: ToolCall) -> Ran:
+async def run_tool(call: ToolCall) -> ToolOutcome:
     """Run the real tool in this process."""
     try:
         tool = get_tool(call.tool)
         result = tool(**tool.validate(call.arguments))
     except UsageError:
-        return Ran(Observation(error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")))
+        return ToolOutcome(Observation(error=ErrorInfo(kind="unknown_tool", message=f"there is no tool {call.tool!r}")))
     except ToolError as error:
-        return Ran(Observation(error=error.info))
-    return Ran(Observation(result=result.model_dump(mode="json")))
+        return ToolOutcome(Observation(error=error.info))
+    return ToolOutcome(Observation(result=result.model_dump(mode="json")))
+
+
+async def run_in_mode(
+    mode: Mode, policy: Policy, sample: Sample, view: SampleView, *limits: int | None
+) -> Trajectory | tuple[Action, ...]:
+    """Run ``policy`` on ``sample``; ``limits`` are those of :func:`run_end_to_end`."""
+    if mode == "no-tool":
+        return await run_no_tool(policy, view)
+    if mode == "step-by-step":
+        assert sample.reference is not None
+        return await run_step_by_step(policy, view, sample.reference)
+    return await run_end_to_end(policy, view, run_tool, *limits)  # pyright: ignore[reportArgumentType]

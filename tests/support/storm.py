@@ -172,7 +172,7 @@ def _hostile_tools() -> Iterator[None]:
     for name, made in hostile_tools.BY_NAME.items():
         TOOLS.add(name, made)
     real = evaluation.ToolExecutor
-    evaluation.ToolExecutor = partial(ToolExecutor, timeout_s=2.0, memory_mb=1024)  # pyright: ignore
+    evaluation.ToolExecutor = partial(ToolExecutor, timeout_s=4.0, memory_mb=1024)  # pyright: ignore
     try:
         yield
     finally:

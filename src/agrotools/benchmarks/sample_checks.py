@@ -27,6 +27,7 @@ from agrotools.core import (
     UnresolvedRef,
     UsageError,
 )
+from agrotools.core.base import spell_location
 from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import ENGINE_TYPES
 from agrotools.formats.benchmark import BenchmarkHeader
@@ -287,21 +288,13 @@ def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
         spec = PlotSpec.model_validate(slot.value)
     except ValidationError as error:
         for detail in error.errors(include_url=False, include_input=False):
-            field = f"{where}.value.{dotted(detail['loc'])}"
+            field = f"{where}.value.{spell_location(detail['loc'])}"
             yield "bad_plot", field, detail["msg"], "see PlotSpec in `agrotools validate --schema`"
         return
     for index, series in enumerate(spec.series):
         if len(series.x) != len(series.y) or not series.x:
             message = f"{len(series.x)} x values but {len(series.y)} y values"
             yield "bad_plot", f"{where}.value.series[{index}]", message, "give as many x as y, at least one"
-
-
-def dotted(parts: Sequence[int | str]) -> str:
-    """Format a field path: ``("answer", 0, "from")`` becomes ``answer[0].from``."""
-    text = ""
-    for part in parts:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else str(part)
-    return text
 
 
 def _check_from(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:

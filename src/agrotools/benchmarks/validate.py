@@ -12,8 +12,9 @@ import orjson
 from pydantic import JsonValue, TypeAdapter, ValidationError
 
 from agrotools.benchmarks.leaks import check_leaks
-from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference, dotted
+from agrotools.benchmarks.sample_checks import Remark, SampleUnderCheck, Tools, check_answer, check_reference
 from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile
+from agrotools.core.base import spell_location
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
 from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
@@ -130,7 +131,7 @@ def _schema_faults(
     }
     for detail in error.errors(include_url=False, include_input=False):
         code, hint = known.get(detail["type"], ("schema", "`agrotools validate --schema` says what it may hold"))
-        field = dotted(cast("Sequence[int | str]", detail["loc"]))
+        field = spell_location(detail["loc"])
         yield Fault(code=code, message=detail["msg"], hint=hint, file=file, line=line, sample=sample, field=field)
 
 

@@ -88,12 +88,7 @@ def choose(
 def worded(item: Chosen, before: Sequence[Chosen], used_sentences: Collection[str]) -> Chosen | None:
     """Return the question in the first wording that is new for its kind and shares no sentence with ``used_sentences``.
 
-    Args:
-        before: earlier questions of the same kind.
-        used_sentences: sentences that are already in use.
-
-    Returns:
-        None if every wording is used up.
+    ``before``: earlier questions of the same kind. None if every wording is used up.
     """
     used = {other.wording for other in before}
     for wording in item.question.wordings:
@@ -116,36 +111,26 @@ def most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Count
 
     def rank(position: int) -> tuple[int, int, int]:
         item = fresh[position]
-        clashes = sum(_clash(item.slots, earlier.slots) for earlier in before)
+        # Answers that would be right if copied from an earlier sample of the same kind.
+        clashes = sum(
+            _copied_is_right(slot, other)
+            for earlier in before
+            for slot, other in zip(item.slots, earlier.slots, strict=True)
+        )
         return clashes, asked[item.subject.name], (position + shift) % len(fresh)
 
     return fresh[min(range(len(fresh)), key=rank)]
 
 
-def _clash(slots: Sequence[Slot], earlier: Sequence[Slot]) -> int:
-    """Return the number of answers that would be right if copied from an earlier sample of the same kind."""
-    return sum(_copied_is_right(slot, other) for slot, other in zip(slots, earlier, strict=True))
-
-
 def _copied_is_right(slot: Slot, other: Slot) -> bool:
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
-    return slot.type not in (
-        "plot",
-        "open_text",
-        "keywords",
-        "reference_texts",
-        "image_calls",
-        "sub_tasks",
-    ) and getattr(slot, "value", 0) == getattr(other, "value", 1)
+    copied = ("plot", "open_text", "keywords", "reference_texts", "image_calls", "sub_tasks")
+    return slot.type not in copied and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 
 def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | None:
-    """Return the question about some of the subject's things, without a wording yet.
-
-    Returns:
-        None if no tried combination of things has an unambiguous answer.
-    """
+    """Return the question about some of the subject's things, without a wording yet; None if no answer is clear."""
     if question.of != subject.of or question.things > subject.things:
         return None
     rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])
@@ -231,8 +216,7 @@ def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
     """Choose a subject and a wording for each allotted question.
 
-    Returns:
-        The chosen questions, and for each template without enough wordings the number of questions it can give.
+    Also return, for each template without enough wordings, the number of questions it can give.
     """
     question_counts: Counter[str] = Counter()
     of_kind: dict[str, list[Chosen]] = defaultdict(list)

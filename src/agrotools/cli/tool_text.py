@@ -13,23 +13,8 @@ from agrotools.core import Artifact, ToolSpec, UsageError
 from agrotools.tools.arguments import describe_schema, plain_schema
 from agrotools.tools.contract import Tool
 
-_UNITS = {
-    "pct": "%",
-    "px": "px",
-    "px2": "px²",
-    "mm": "mm",
-    "cm": "cm",
-    "m": "m",
-    "km": "km",
-    "mm2": "mm²",
-    "cm2": "cm²",
-    "m2": "m²",
-    "ha": "ha",
-    "deg": "°",
-    "s": "s",
-    "g": "g",
-    "kg": "kg",
-}
+_UNITS = {unit: unit for unit in ("px", "mm", "cm", "m", "km", "ha", "s", "g", "kg")}
+_UNITS |= {"pct": "%", "px2": "px²", "mm2": "mm²", "cm2": "cm²", "m2": "m²", "deg": "°"}
 _WIDTH = 110
 _MOST_ROWS = 12
 

@@ -3,7 +3,7 @@
 Every error has a message with the problem and a hint on what to change.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cache
 from typing import Literal
 
@@ -20,6 +20,14 @@ def first_error(error: ValidationError) -> str:
     """Return the first invalid field and its error: ``slots.0.value: Input should be a number``."""
     detail = error.errors(include_url=False, include_input=False)[0]
     return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+
+
+def spell_location(location: Iterable[str | int]) -> str:
+    """Return the path to a value: ``("answer", 0, "from")`` becomes ``answer[0].from``."""
+    text = ""
+    for part in location:
+        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
+    return text
 
 
 Progress = Callable[[str, int, int], None]

@@ -283,7 +283,7 @@ def _parsed(data: Any) -> Slot:
     if isinstance(data, Slot):
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
-    if name in ENGINE_TYPES or not isinstance(name, str):
+    if not isinstance(name, str) or name in ENGINE_TYPES:
         return _adapter(SLOT_TYPES).validate_python(data)
     types = slot_types()
     if name not in types:

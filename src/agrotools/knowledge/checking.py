@@ -5,6 +5,7 @@ from collections.abc import Iterable, Iterator
 from difflib import get_close_matches
 from pathlib import Path
 
+from agrotools.core.base import spell_location
 from agrotools.knowledge.entries import (
     FOLDER_OF_KIND,
     SHIPPED,
@@ -13,7 +14,6 @@ from agrotools.knowledge.entries import (
     Fault,
     line_of,
     read_entry,
-    spell_location,
 )
 from agrotools.knowledge.words import known_crops, word_list
 from agrotools.text.normalise import CJK

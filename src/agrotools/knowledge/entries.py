@@ -21,6 +21,7 @@ from pydantic import Field, StringConstraints, TypeAdapter, ValidationError
 from pydantic_core import to_json
 
 from agrotools.core import FrozenModel
+from agrotools.core.base import spell_location
 from agrotools.core.files import cache_dir, write_whole
 
 Kind = Literal["pest", "disease", "weed", "crop", "method"]
@@ -282,14 +283,6 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
 
 def _in_words(kind: str, message: str) -> str:
     return {"extra_forbidden": "no such key", "missing": "this is missing"}.get(kind, message)
-
-
-def spell_location(location: Iterable[str | int]) -> str:
-    """Return the path to a value, such as ``claims[2].sources``."""
-    text = ""
-    for part in location:
-        text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
-    return text
 
 
 def line_of(text: str, location: Sequence[str | int]) -> int | None:

@@ -8,20 +8,18 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import Field, ValidationError
+from pydantic import BeforeValidator, Field, ValidationError
 
 from agrotools.core import FrozenModel, ToolSpec, UsageError
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
-    FinishReason,
     Message,
     Model,
     ModelSettings,
-    RequestedCall,
     WireSettings,
     WireStats,
 )
@@ -283,42 +281,29 @@ def _key_from(variable: str, needed: bool, hint: str | None) -> str:
 Responder = Callable[[Sequence[Message], Sequence[ToolSpec], ModelSettings], Completion | str]
 
 
-class ScriptedCall(FrozenModel):
-    """A native call of a scripted reply."""
-
-    name: str
-    arguments: dict[str, Any] | str = {}
-
-
-class ScriptedReply(FrozenModel):
-    """One scripted reply: text, native calls, or both."""
-
-    text: str = ""
-    tool_calls: tuple[ScriptedCall, ...] = ()
-    finish_reason: FinishReason | None = None
-
-    def completion(self) -> Completion:
-        calls = tuple(
-            RequestedCall(
-                name=call.name,
-                arguments=call.arguments if isinstance(call.arguments, str) else json.dumps(call.arguments),
-                id=f"call{index:05d}",
-            )
-            for index, call in enumerate(self.tool_calls)
-        )
-        reason = self.finish_reason or ("tool_calls" if calls else "stop")
-        return Completion(text=self.text, tool_calls=calls, finish_reason=reason)
+def _completed(reply: Any) -> Any:
+    """Return a scripted reply with arguments as JSON text, ids of calls and a finish reason, as far as they lack."""
+    calls = reply.get("tool_calls") if isinstance(reply, dict) else None
+    if not isinstance(calls, list) or not all(isinstance(call, dict) for call in calls):
+        return reply
+    completed: list[dict[str, Any]] = []
+    for index, call in enumerate(calls):
+        given = call.get("arguments", {})
+        arguments = given if isinstance(given, str) else json.dumps(given)
+        completed.append({"id": f"call{index:05d}", **call, "arguments": arguments})
+    return {"finish_reason": "tool_calls" if calls else "stop", **reply, "tool_calls": completed}
 
 
 class Scene(FrozenModel):
     """Replies to conversations whose first user message contains ``when`` (to all conversations if it is empty).
 
     The reply is chosen by the number of assistant messages so far, so that a scene works in every mode and at any
-    concurrency; the last reply repeats.
+    concurrency; the last reply repeats. A reply is text, or an object with ``text`` and ``tool_calls``, whose arguments
+    are an object or JSON text.
     """
 
     when: str = ""
-    replies: tuple[ScriptedReply | str, ...] = Field(min_length=1)
+    replies: Annotated[tuple[Annotated[Completion, BeforeValidator(_completed)] | str, ...], Field(min_length=1)]
 
 
 class ScriptedModel:
@@ -357,7 +342,7 @@ class ScriptedModel:
         for scene in self._script:
             if scene.when in question:
                 reply = scene.replies[min(turn, len(scene.replies) - 1)]
-                return Completion(text=reply) if isinstance(reply, str) else reply.completion()
+                return Completion(text=reply) if isinstance(reply, str) else reply
         raise UsageError(f"{self._name} has no scene for this question", hint="add a scene without `when`")
 
     async def close(self) -> None:

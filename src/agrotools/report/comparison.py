@@ -80,11 +80,9 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
         return []
     if most is not None and len(pairs) > most:
         return [line(f"\nDifferences between runs, {len(pairs)} pairs: --details shows them.")]
-    table = new_table("Differences between runs: first minus second, paired by sample, points")
     columns = list(dict.fromkeys((each.mode, each.metric) for each in pairwise))
-    table.add_column("", overflow="fold", min_width=14)
-    for mode, metric in columns:
-        table.add_column(stacked([METRICS[metric].label, mode]), justify="right")
+    headings = [stacked([METRICS[metric].label, mode]) for mode, metric in columns]
+    table = new_table("Differences between runs: first minus second, paired by sample, points", headings)
     names = [name.rpartition("/")[2] for name in run_names(summaries)]
     for first, second in pairs:
         by_column = {
@@ -97,10 +95,7 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
 
 
 def _table(title: str, metrics: Mapping[str, Metric]) -> "Table":
-    table = new_table(title)
-    table.add_column("", min_width=24)
-    for heading in ("difference", "n (clusters)", "detectable"):
-        table.add_column(heading, justify="right")
+    table = new_table(title, ("difference", "n (clusters)", "detectable"), first=24)
     for name, metric in metrics.items():
         info = METRICS[name]
         arrow = " ↓" if info.lower_is_better else ""
@@ -146,11 +141,9 @@ def _metric_source(correlation: RunCorrelation) -> str:
 
 
 def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> "Table":
-    table = new_table(f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{source}")
-    table.add_column("", overflow="fold", min_width=14)
+    title = f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{source}"
     outcomes = list(dict.fromkeys(each.outcome for each in correlations))
-    for outcome in outcomes:
-        table.add_column(_label(outcome), justify="right")
+    table = new_table(title, [*map(_label, outcomes)])
     for step in dict.fromkeys(each.step for each in correlations):
         by_outcome = {each.outcome: each for each in correlations if each.step == step}
         table.add_row(
@@ -261,10 +254,9 @@ def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Re
         return []
     tables: list[RenderableType] = []
     for mode, part_columns in error_parts(columns, side_by_side=side_by_side):
-        table = new_table(f"Errors by class{f', {mode}' if mode else ''}")
-        table.add_column("", overflow="fold", min_width=22)
-        for column in part_columns:
-            table.add_column(column.name.rpartition("/")[2] if mode else column.mode, justify="right", overflow="fold")
+        headings = [column.name.rpartition("/")[2] if mode else column.mode for column in part_columns]
+        title = f"Errors by class{f', {mode}' if mode else ''}"
+        table = new_table(title, headings, first=22, overflow="fold")
         for error in classes_looked_for(part_columns):
             heading = stacked([error_label(error, part_columns)], value_style="")
             table.add_row(heading, *(_error_cell(column.errors.get(error)) for column in part_columns))

@@ -21,7 +21,7 @@ from agrotools.core.record import is_ref, literal_value
 from agrotools.scoring import METRICS, Estimate, Summary
 
 if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
+    from rich.console import Console, OverflowMethod, RenderableType
     from rich.table import Table
     from rich.text import Text
 
@@ -333,12 +333,17 @@ def name_cell(name: str, summary: Summary) -> "Text":
     return stacked([name, "privileged"] if summary.privileged else [name], value_style="")
 
 
-def new_table(title: str) -> "Table":
-    """Return an empty table without vertical rules."""
+def new_table(
+    title: str, headings: Sequence["str | Text"] = (), *, first: int = 14, overflow: "OverflowMethod" = "ellipsis"
+) -> "Table":
+    """Return an empty table without vertical rules.
+
+    With ``headings``, it has a column of names that can be folded to ``first`` characters, and columns of figures.
+    """
     from rich import box
     from rich.table import Table
 
-    return Table(
+    table = Table(
         title=f"\n{title}",
         title_justify="left",
         title_style="bold",
@@ -347,3 +352,8 @@ def new_table(title: str) -> "Table":
         pad_edge=False,
         padding=(0, 1, 0, 0),
     )
+    if headings:
+        table.add_column("", overflow="fold", min_width=first)
+    for heading in headings:
+        table.add_column(heading, justify="right", overflow=overflow)
+    return table

@@ -99,11 +99,8 @@ def _part_tables(
     """Return tables with the rows of :func:`part_rows`; ``columns`` are headings and figures."""
     tables: list[Table] = []
     for start in range(0, len(columns), side_by_side):
-        table = new_table(title)
-        table.add_column("", overflow="fold", min_width=18)
-        for heading, _ in columns[start : start + side_by_side]:
-            table.add_column(heading, justify="right", overflow="fold")
-        figures = [figure for _, figure in columns[start : start + side_by_side]]
+        headings, figures = zip(*columns[start : start + side_by_side], strict=True)
+        table = new_table(title, headings, first=18, overflow="fold")
         if cell is _seconds_cell:
             table.add_row(stacked(["All"]), *(cell(figure.overall) for figure in figures))
         for label, style, row in part_rows(figures):
@@ -178,20 +175,9 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
     """Return run statistics by mode: records, use of the answer form, calls, errors, and the mean cost of a record."""
     from rich.text import Text
 
-    table = new_table("Run statistics (turns, tokens and seconds: mean of a record)")
-    table.add_column("", overflow="fold", min_width=13)
-    for heading in (
-        "records",
-        "% in\nform",
-        "unpar-\nseable",
-        "tool\ncalls",
-        "tool\nerrors",
-        "turns",
-        "tokens\nin",
-        "tokens\nout",
-        "s",
-    ):
-        table.add_column(heading, justify="right")
+    title = "Run statistics (turns, tokens and seconds: mean of a record)"
+    counts = ("records", "% in\nform", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
+    table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "s"], first=13)
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if len(summaries) > 1:

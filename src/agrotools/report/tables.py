@@ -147,11 +147,9 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     metrics = shown_metrics(setting, summaries)
     shared = {metric: _shared_size(metric, setting, summaries) for metric in metrics}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
-    table = new_table(_headline_title(title, summaries))
-    table.add_column("", overflow="fold", min_width=14)
-    for metric in metrics:
-        arrow = " ↓" if METRICS[metric].lower_is_better else ""
-        table.add_column(stacked([f"{METRICS[metric].label}{arrow}", shared[metric]]), justify="right")
+    arrows = {metric: " ↓" if METRICS[metric].lower_is_better else "" for metric in metrics}
+    headings = [stacked([f"{METRICS[metric].label}{arrows[metric]}", shared[metric]]) for metric in metrics]
+    table = new_table(_headline_title(title, summaries), headings)
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
@@ -322,14 +320,11 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableTy
     from rich.text import Text
 
     title = "Gain from tools: end to end minus no tools, paired by sample, points"
-    table = new_table(_headline_title(title, summaries))
     gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
     absent = _absent(summaries)
     metrics = [metric for metric in OUTCOME[:-1] if metric in gained or metric not in absent]
-    table.add_column("", overflow="fold", min_width=14)
-    for metric in metrics:
-        table.add_column(METRICS[metric].label, justify="right")
-    table.add_column("detectable", justify="right")
+    headings = [*(METRICS[metric].label for metric in metrics), "detectable"]
+    table = new_table(_headline_title(title, summaries), headings)
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         gain = summary.no_tool_part.gain if summary.no_tool_part else {}
         hidden = any(not summary.modes[mode].headline for mode in ("no-tool", "end-to-end") if mode in summary.modes)

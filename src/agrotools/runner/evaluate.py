@@ -18,7 +18,7 @@ from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
-from agrotools.models import Model, ModelSettings, WireStats
+from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
     RECORDED,
@@ -138,11 +138,10 @@ def evaluate(
         if stats is not None:
             stats.worked_before = bool(store.finished)
             stats.stopping = False  # left over from an earlier run of the same object
-        run = _Run(benchmark, settings, accounts, store, bar, _vision(accounts, vision_model))
-        pace = _pace(config.concurrency, stats)
+        vision = _vision(accounts, vision_model)
         try:
             if todo:
-                asyncio.run(run.execute(todo, pace, config.settings, bool(config.cache), config.tool_workers, stop))
+                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -160,75 +159,59 @@ def benchmark_notes(benchmark: Benchmark) -> list[str]:
     return [str(note) for note in notes] if isinstance(notes, list) else []
 
 
-class _Run(NamedTuple):
-    """Open resources of a run while its samples are executed."""
+async def _execute(
+    items: Plan,
+    config: EvalConfig,
+    settings: RunSettings,
+    benchmark: Benchmark,
+    accounts: Accounted,
+    vision: "VisionEndpoint | None",
+    store: RunStore,
+    bar: Progress,
+    stop: threading.Event | None,
+) -> None:
+    """Probe the endpoint, print the estimate, and execute ``items``."""
+    source, contact = accounts.source, accounts.contact
+    pace = _pace(config.concurrency, source.stats)
+    if vision is not None:
+        bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
+    if contact is not None:
+        await _expect(items, benchmark, source, contact)
+        if not config.cache:  # otherwise all replies may be in the cache
+            await contact.probe_endpoint(config.settings)
+    if source.base_url and not (source.price and source.price.is_free):
+        from agrotools.runner.estimate import estimate
 
-    benchmark: Benchmark
-    settings: RunSettings
-    accounts: Accounted
-    store: RunStore
-    bar: Progress
-    vision: "VisionEndpoint | None"
-
-    async def execute(
-        self,
-        items: Plan,
-        pace: Pace,
-        sampling: ModelSettings,
-        cached: bool,
-        tool_workers: int,
-        stop: threading.Event | None,
-    ) -> None:
-        """Probe the endpoint, print the estimate, and execute ``items``."""
-        source, bar, vision, settings = self.accounts.source, self.bar, self.vision, self.settings
+        expected = await estimate(items, benchmark, source, source.price)
+        unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
+        note = "; cached replies cost nothing" if config.cache else ""
+        bar.note(f"{expected}{unpriced}{note}")
+    try:
+        async with ToolExecutor(
+            workers=config.tool_workers,
+            cache=ResultCache(cache_dir("tool-results")),
+            backends=settings.executed_backends,
+            vision=vision,
+        ) as executor:
+            if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
+                await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
+            limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
+            await execute(
+                items,
+                RunContext(source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit),
+                workers=min(len(items), pace.most),
+                on_finished=_reporting(bar, source.stats),
+                on_tick=bar.tick,
+                stop=stop,
+                on_interrupt=lambda in_flight: bar.note(
+                    f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
+                ),
+            )
+    finally:
+        if source.model is not None:
+            await source.model.close()
         if vision is not None:
-            bar.note(f"tools ask {vision.name}; their cost is not in the estimate")
-        if self.accounts.contact is not None:
-            await _expect(items, self.benchmark, source, self.accounts.contact)
-            if not cached:  # otherwise all replies may be in the cache
-                await self.accounts.contact.probe_endpoint(sampling)
-        if source.base_url and not (source.price and source.price.is_free):
-            from agrotools.runner.estimate import estimate
-
-            expected = await estimate(items, self.benchmark, source, source.price)
-            unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
-            note = "; cached replies cost nothing" if cached else ""
-            bar.note(f"{expected}{unpriced}{note}")
-        try:
-            async with ToolExecutor(
-                workers=tool_workers,
-                cache=ResultCache(cache_dir("tool-results")),
-                backends=settings.executed_backends,
-                vision=vision,
-            ) as executor:
-                if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
-                    await executor.prepare([tool for tool in self.benchmark.toolset if tool not in settings.recorded])
-                limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-                await execute(
-                    items,
-                    RunContext(
-                        source,
-                        self.benchmark,
-                        self.store,
-                        executor,
-                        pace,
-                        settings.max_steps,
-                        settings.recorded,
-                        limit,
-                    ),
-                    workers=min(len(items), pace.most),
-                    on_finished=_reporting(bar, source.stats),
-                    on_tick=bar.tick,
-                    stop=stop,
-                    on_interrupt=lambda in_flight: bar.note(
-                        f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
-                    ),
-                )
-        finally:
-            if source.model is not None:
-                await source.model.close()
-            if vision is not None:
-                await vision.close()
+            await vision.close()
 
 
 def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:

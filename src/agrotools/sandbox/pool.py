@@ -11,7 +11,6 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import asdict
@@ -88,13 +87,12 @@ class Worker:
                 self._inner = os.pidfd_open(inner[0])
         return True
 
-    def run(self, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> JobOutcome:
+    def run(self, code: str, call: str | None, limits: Limits) -> JobOutcome:
         """Run a job, at most one per worker. Call :meth:`end` afterwards."""
         program = base64.b64encode(self._code_filter).decode()
         job = json.dumps({"code": code, "call": call, "limits": asdict(limits), "filter": program})
-        frames = [frame(b"I", name.encode() + b"\0" + content) for name, content in inputs.items()]
         exchange = Exchange(self._stdin, self._stdout, self._stderr, self._result, limits)
-        outcome = exchange.run(b"".join([*frames, frame(b"J", job.encode())]))
+        outcome = exchange.run(frame(b"J", job.encode()))
         if outcome.cause in ("ended", "not_started"):
             outcome.status = self.end()
         return outcome

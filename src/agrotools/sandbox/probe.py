@@ -13,7 +13,7 @@ from uuid import uuid4
 from agrotools.core import AgrotoolsError
 from agrotools.sandbox import RUNNER_VARIABLE
 from agrotools.sandbox.pool import pool_of
-from agrotools.sandbox.result import DEFAULT_LIMITS, NO_INPUTS, SandboxUnavailable
+from agrotools.sandbox.result import DEFAULT_LIMITS, SandboxUnavailable
 from agrotools.sandbox.runners import INSIDE, NONE, RUNNERS, environment, missing
 
 _USERNS = (
@@ -72,14 +72,14 @@ def select_runner(name: str | None = None) -> str:
     )
 
 
-def probe(runner: str, *, again: bool = False) -> Probe:
-    """Probe ``runner``, which takes about 0.1 s. The result is cached in this process; ``again`` repeats the probe.
+def probe(runner: str) -> Probe:
+    """Probe ``runner``, which takes about 0.1 s. The result is cached in this process.
 
     Raises:
         UsageError: the runner is unknown.
     """
     with _lock:
-        if again or runner not in _probes:
+        if runner not in _probes:
             started = time.perf_counter()
             result = _run_probe(runner)
             _probes[runner] = replace(result, seconds=time.perf_counter() - started)
@@ -140,7 +140,7 @@ def _breaches(runner: str, secret: Path, port: int) -> dict[str, str | None]:
     pool = pool_of(runner)
     worker = pool.start(warm=())
     try:
-        result = run_in(worker, code, "solution", NO_INPUTS, DEFAULT_LIMITS)
+        result = run_in(worker, code, "solution", DEFAULT_LIMITS)
     finally:
         pool.discard(worker)
     try:

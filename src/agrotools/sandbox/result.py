@@ -2,9 +2,7 @@
 
 import io
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass, field
-from types import MappingProxyType
 from typing import Literal
 
 from agrotools.core import AgrotoolsError
@@ -21,8 +19,6 @@ SandboxTermination = Literal[
     "infrastructure",
 ]
 """Termination of a run. Only ``infrastructure`` is not caused by the code: its worker never started, or was lost."""
-
-NO_INPUTS: Mapping[str, bytes] = MappingProxyType({})
 
 
 class SandboxUnavailable(AgrotoolsError):

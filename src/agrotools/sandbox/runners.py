@@ -190,7 +190,7 @@ def missing(runner: str) -> tuple[str, str] | None:
 def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...], folder: str | None = None) -> Start:
     """Return the command that starts a worker of ``runner``, which writes its frames to ``result_fd``.
 
-    ``folder`` becomes its working folder if the runner does not provide one.
+    ``folder`` becomes its working folder if the runner does not isolate it.
     """
     architecture = machine() or "x86_64"
     config = {
@@ -212,8 +212,7 @@ def start(runner: str, result_fd: int, filter_fd: int, *, warm: tuple[str, ...],
         )
     if runner == "landlock":
         read, listed = readable().expand()
-        readable_paths = [str(INSIDE), "/dev/null", "/dev/urandom", *([folder] if folder else [])]
-        config["read_only"] = {"read": [*read, *readable_paths], "list": listed}
+        config["read_only"] = {"read": [*read, str(INSIDE), "/dev/null", "/dev/urandom"], "list": listed}
     script = _python(str(INSIDE / "worker.py"), json.dumps(config))
     code_filter = assemble("code_reading_host", architecture) if runner == "landlock" else b""
     return Start(script, environment(), folder or "/", code_filter=code_filter)
@@ -264,9 +263,3 @@ def _version() -> tuple[int, ...]:
         return (0,)
     numbers = re.search(r"(\d+)\.(\d+)", reported.stdout)
     return tuple(map(int, numbers.groups())) if numbers else (0,)
-
-
-def needs_folder(runner: str, inputs: bool) -> bool:
-    """Return True if the job needs a temporary folder, because the runner gives the worker no file system of
-    its own."""
-    return runner == NONE or (runner == "landlock" and inputs)

@@ -4,16 +4,14 @@ import re
 from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from agrotools.core import InfrastructureError, UsageError
+from agrotools.core import InfrastructureError
 from agrotools.sandbox.exchange import JobOutcome
 from agrotools.sandbox.pool import Pool, Worker, new_folder, pool_of
 from agrotools.sandbox.probe import select_runner
 from agrotools.sandbox.result import (
     DEFAULT_LIMITS,
-    NO_INPUTS,
     BadPicture,
     Limits,
     SandboxArtifact,
@@ -21,15 +19,13 @@ from agrotools.sandbox.result import (
     SandboxTermination,
     check_picture,
 )
-from agrotools.sandbox.runners import needs_folder
+from agrotools.sandbox.runners import NONE
 
 LONGEST_CODE = 200_000
-MOST_INPUT_BYTES = 16 * 2**20
 _FROM_OUTSIDE = "the worker was killed from outside"
 _LONGEST_MESSAGE = 700
 _LANGUAGE = re.compile(r"[ \t]*+([\w+-]*)")
 _CLOSING = re.compile(r"\n[ \t]*+```")
-_FILE_NAME = re.compile(r"[^/\0]{1,255}")
 _SIGNALS = {-6: "aborted", -7: "bus error", -11: "segmentation fault", -31: "bad system call"}
 _CPU, _KILLED = -24, -9
 _OUT_OF_MEMORY = (b"bad_alloc", b"Cannot allocate memory", b"MemoryError", b"Memory allocation")
@@ -39,7 +35,6 @@ def run_code(
     code: str,
     *,
     call: str | None = "solution",
-    inputs: Mapping[str, bytes] = NO_INPUTS,
     limits: Limits = DEFAULT_LIMITS,
     runner: str | None = None,
 ) -> SandboxResult:
@@ -52,25 +47,23 @@ def run_code(
         call: function that is called without arguments after the code has run; None to run only the code. A returned
             figure, or pyplot's current one if the function returns None, becomes a PNG artifact, as do the figures that
             the code saves.
-        inputs: files for the code's working folder, by name.
         limits: resource limits.
         runner: one of :func:`available_runners`, or ``none`` (no isolation); default: the best that works on this
             machine.
 
     Raises:
         SandboxUnavailable: no runner can run code safely on this machine.
-        UsageError: the runner is unknown, or the inputs are too large or not plain file names.
+        UsageError: the runner is unknown.
     """
-    _check_inputs(inputs)
     runner = select_runner(runner)
     if len(code) > LONGEST_CODE:
         message = f"the code has {len(code):,} characters, more than {LONGEST_CODE:,}"
         return SandboxResult(None, "", (), "error", message, 0.0, runner)
     code = unfenced(code)
     pool = pool_of(runner)
-    result = _run_once(pool, code, call, inputs, limits)
+    result = _run_once(pool, code, call, limits)
     if result.termination == "infrastructure":
-        result = _run_once(pool, code, call, inputs, limits)
+        result = _run_once(pool, code, call, limits)
         if result.message == _FROM_OUTSIDE:
             # Killed twice during execution, most likely by the kernel because of memory. Treating this as an
             # infrastructure failure would let code avoid being scored.
@@ -94,38 +87,26 @@ def unfenced(text: str) -> str:
     return (python or [body for _, body in fences] or [text])[0]
 
 
-def run_in(worker: Worker, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+def run_in(worker: Worker, code: str, call: str | None, limits: Limits) -> SandboxResult:
     """Run code in a started worker, which the caller has to end."""
     if not worker.wait_ready():
         log = worker.read_stderr()
         return _infrastructure(worker, f"the worker did not get ready: {_last_line(log) or 'no reply'}", log)
-    return _result_of(worker, worker.run(code, call, inputs, limits), limits)
+    return _result_of(worker, worker.run(code, call, limits), limits)
 
 
-def _run_once(pool: Pool, code: str, call: str | None, inputs: Mapping[str, bytes], limits: Limits) -> SandboxResult:
+def _run_once(pool: Pool, code: str, call: str | None, limits: Limits) -> SandboxResult:
     with ExitStack() as stack:
         try:
-            if not needs_folder(pool.runner, bool(inputs)):
+            if pool.runner == NONE:  # the code may write into its working folder
+                worker = pool.start(folder=stack.enter_context(new_folder()))
+            else:
                 stack.callback(pool.refill)
                 worker = pool.take()
-            else:
-                folder = stack.enter_context(new_folder())
-                for name, content in inputs.items():
-                    Path(folder, name).write_bytes(content)
-                inputs = NO_INPUTS
-                worker = pool.start(folder=folder)
         except (InfrastructureError, OSError) as error:
             return SandboxResult(None, "", (), "infrastructure", _one_line(str(error)), 0.0, pool.runner)
         stack.callback(pool.discard, worker)
-        return run_in(worker, code, call, inputs, limits)
-
-
-def _check_inputs(inputs: Mapping[str, bytes]) -> None:
-    for name in inputs:
-        if not _FILE_NAME.fullmatch(name) or name in (".", ".."):
-            raise UsageError(f"{name!r} is not a plain file name", hint="give inputs of a sandbox without folders")
-    if (size := sum(map(len, inputs.values()))) > MOST_INPUT_BYTES:
-        raise UsageError(f"the inputs of a sandbox have {size:,} bytes", hint=f"at most {MOST_INPUT_BYTES:,}")
+        return run_in(worker, code, call, limits)
 
 
 def _result_of(worker: Worker, outcome: JobOutcome, limits: Limits) -> SandboxResult:

@@ -179,16 +179,17 @@ _BETWEEN = re.compile(
     rf"[\"'*]*(?:,? ?[(\[{{<\"']\s?(?:{_ALSO})*|,? ?(?:{_ALSO})+[(\[{{<\"']?|"
     rf"(?: ?\}}[.;,]?\s*(?:{_ALSO})*\\boxed ?\{{|(?<=\*\*) (?:{_ALSO})*\*\*))"
 )
-_NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}]))+"
+_NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}])){{1,60}}+"
 _NAME_BEHIND, _NAME_BEFORE = re.compile(rf"(?:an? |the )?({_NAME})"), re.compile(rf"({_NAME})$")
 _TWO_PARTS = re.compile(rf"\W*({_NAME})\W*(?:[.:!。…\n] ?)+\W*({_NAME})\W*")
 _ANSWER = re.compile(
     rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer(?: is|:| =) ?(?:an? |the )?|"
     rf"(?:^|[.!\n。] ?)(?:it|this)(?: is|'s) (?:an? |the )?"
-    rf"(?!{_NAME}(?:ous|ive|al|ic|[^e]ed|ing|ble|ful|less|ant|ent|y)\b))"
+    r"(?![^.!}\n。,;]{0,60}(?:ous|ive|al|ic|[^e]ed|ing|ble|ful|less|ant|ent|y)(?:[.!}\n。,;]|$)))"
     rf"({_NAME})(?=[.!}}\n。,;]|$)"
 )
 _LONGEST_REST = 60
+_LONGEST_SHORT_FORM = 5
 _SCIENTIFIC = re.compile(
     r"[a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ps|ix|o) (?!tree|vine)[a-z-]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es)"
 )
@@ -205,7 +206,7 @@ def _other_names(text: str, strongest: Sequence[LabelMatch], names: Sequence[str
     pairs = [(match.text, name) for match in strongest for name in _names_beside(text, match)]
     own = strongest[0].text
     pairs += [(own, answer[1]) for answer in _ANSWER.finditer(text, after_correction(text))]
-    if parts := _TWO_PARTS.fullmatch(text):
+    if len(text) < 2 * _LONGEST_REST and (parts := _TWO_PARTS.fullmatch(text)):
         pairs += [(own, part) for part in parts.groups()]
     rest = f"{text[: strongest[0].start]}{text[strongest[0].end :]}"
     if len(rest) < _LONGEST_REST and rest.strip() and re.search(r"^ | $", rest):  # "a b"
@@ -259,8 +260,13 @@ def _is_other_name(name: str, own: str, names: Sequence[str], label: str) -> boo
 
 
 def _repeats(name: str, accepted: Sequence[str]) -> bool:
-    """Return True if ``name`` has no word that is not in an accepted name, or is short for one."""
-    return any(name in each or each in name or re.match(r"\w*".join(map(re.escape, name)), each) for each in accepted)
+    """Return True if ``name`` is part of an accepted name, contains one, or is a short form of one ("BPH")."""
+    return any(name in each or each in name or _is_short_form(name, each) for each in accepted)
+
+
+def _is_short_form(name: str, full: str) -> bool:
+    letters = iter(full)
+    return len(name) <= _LONGEST_SHORT_FORM and name[0] == full[:1] and all(letter in letters for letter in name)
 
 
 def read_labels(

@@ -26,7 +26,7 @@ from agrotools.core import (
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.contract import Tool
-from agrotools.tools.result import BrokenFrame, Reply, with_artifact_names
+from agrotools.tools.result import OUT_OF_MEMORY, BrokenFrame, Reply, failure, with_artifact_names
 from agrotools.tools.services import (
     IMAGES,
     LEARNED,
@@ -278,7 +278,7 @@ class ToolExecutor:
                 else:
                     replies.append(await answer(request))
             except ToolError as error:
-                return _failure(error.info, "")
+                return failure(error.info)
 
     async def _reply_of_worker(
         self, checked: _CheckedCall, workspace: Workspace, asking: dict[str, Any] | None = None
@@ -324,7 +324,7 @@ class ToolExecutor:
             self._pool.discard(worker)
             message = f"the tool did not finish within {limit:g} s"
             error = ErrorInfo(kind="timeout", message=message, hint="use a smaller region or a smaller file")
-            return _failure(error, log), False
+            return failure(error, log), False
         except BrokenFrame as broken:
             if worker.given_up and not self._pool.closed:
                 raise CallNotStarted from None
@@ -335,7 +335,7 @@ class ToolExecutor:
                 raise InfrastructureError("the tool executor was closed while a call was running") from None
             # An earlier call may have damaged the worker, and a machine that is short of memory kills innocent
             # processes.
-            return _failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
+            return failure(_error_of_death(log, status, broken), log), used or status == -signal.SIGKILL
         if "seconds" in reply[0]:
             self._pool.record_duration(request["target"], reply[0]["seconds"])
         worker.spent |= bool(reply[0].pop("spent", False))
@@ -373,17 +373,12 @@ def _importable_target(tool: Tool[..., Any]) -> str:
     return tool.target
 
 
-def _failure(error: ErrorInfo, log: str) -> Reply:
-    return {"error": error.model_dump(), "log": log}, []
-
-
 def _error_of_death(log: str, status: int | None, broken: BrokenFrame) -> ErrorInfo:
     hint = "other arguments or another file may work"
     if status is None:
         return ErrorInfo(kind="tool_failed", message=f"the connection to the tool broke: {broken}", hint=hint)
     if status == -signal.SIGKILL or any(words in log for words in ("bad_alloc", "MemoryError", "Cannot allocate")):
-        message = "the tool ran out of the memory it may use"
-        return ErrorInfo(kind="limit", message=message, hint="use a smaller region or a smaller file")
+        return OUT_OF_MEMORY
     how = signal.Signals(-status).name if status < 0 else f"exit status {status}"
     return ErrorInfo(kind="tool_failed", message=f"the tool crashed on this input ({how})", hint=hint)
 

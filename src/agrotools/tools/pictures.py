@@ -13,7 +13,7 @@ from agrotools.tools.workspace import shown_name
 from agrotools.vision import Box, Role
 from agrotools.vision.formats import clipped_region, file_format
 from agrotools.vision.rasters import RasterSource, chosen_roles, listed_bands, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, read_labels, refuse_grey, stretched_picture
+from agrotools.vision.reading import read_image, read_labels, refuse_grey, refuse_without_data, stretched_picture
 
 _GSD_TOLERANCE = 0.02
 
@@ -182,13 +182,7 @@ def _read_raster(
         notes.append("the raster is large: the region was looked at alone")
     values = source.read(list(roles.values()), window)
     valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
-    if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"{source.name} holds no data in these bands: all pixels are no-data",
-            argument="image",
-            hint="check the file's nodata value",
-        )
+    refuse_without_data(valid, source.name)
     by_role = dict(zip(roles, values, strict=True))
     is_8_bit = source.dtype == "uint8"
     shown = stretched_picture(by_role)

@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 import orjson
 from pydantic import BaseModel, ConfigDict, JsonValue
 
-from agrotools.core import Artifact
+from agrotools.core import Artifact, ErrorInfo
 
 ARTIFACT_KEY = "$artifact"
 """Key of artifact placeholders: ``{"$artifact": n}`` in an encoded result is replaced by the n-th artifact's name."""
@@ -101,6 +101,18 @@ _HEADER = struct.Struct(">IQ")
 
 Reply = tuple[dict[str, Any], list[bytes]]
 """Message of a worker and the contents of its artifacts."""
+
+OUT_OF_MEMORY = ErrorInfo(
+    kind="limit",
+    message="the tool ran out of the memory it may use",
+    hint="use a smaller region or a smaller file",
+)
+
+
+def failure(error: ErrorInfo, log: str = "") -> Reply:
+    """Return the reply for a failed call, with the end of its log."""
+    return {"error": error.model_dump(), "log": log[-20_000:]}, []
+
 
 LARGEST_MESSAGE = 16 * 2**20
 LARGEST_CONTENT = 256 * 2**20

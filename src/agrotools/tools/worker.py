@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from agrotools.core import Artifact, ErrorInfo, SampleFile, ToolError
-from agrotools.tools.result import Reply, pack_frame, read_frame
+from agrotools.tools.result import OUT_OF_MEMORY, Reply, failure, pack_frame, read_frame
 
 LARGEST_FILE = 256 * 2**20
 _LARGEST_SHARE = 0.75
@@ -59,15 +59,15 @@ def answer(request: dict[str, Any]) -> Reply:
             return {"loaded": True}, []
         return _run(request)
     except ToolError as error:
-        return _failure(error.info)
+        return failure(error.info)
     except MemoryError:
-        return _failure(_out_of_memory(), traceback.format_exc())
+        return failure(OUT_OF_MEMORY, traceback.format_exc())
     except BaseException as error:
         if _is_memory_error(error):
-            return _failure(_out_of_memory(), traceback.format_exc())
+            return failure(OUT_OF_MEMORY, traceback.format_exc())
         message = f"the tool failed on this input ({type(error).__name__})"
         info = ErrorInfo(kind="tool_failed", message=message, hint="other arguments or another file may work")
-        return _failure(info, traceback.format_exc())
+        return failure(info, traceback.format_exc())
 
 
 def _pack_reply(reply: dict[str, Any], contents: list[bytes]) -> bytes:
@@ -75,9 +75,9 @@ def _pack_reply(reply: dict[str, Any], contents: list[bytes]) -> bytes:
         return pack_frame(reply, contents)
     except OverflowError as error:
         large = ErrorInfo(kind="limit", message=f"the result is too large: {error}")
-        return pack_frame(_failure(large, traceback.format_exc())[0])
+        return pack_frame(failure(large, traceback.format_exc())[0])
     except MemoryError:
-        return pack_frame(_failure(_out_of_memory(), traceback.format_exc())[0])
+        return pack_frame(failure(OUT_OF_MEMORY, traceback.format_exc())[0])
 
 
 def load(target: str) -> Any:
@@ -129,18 +129,6 @@ def _run(request: dict[str, Any]) -> Reply:
         "seconds": seconds,
     }
     return message, [contents[artifact] for artifact in artifacts]
-
-
-def _failure(info: ErrorInfo, log: str = "") -> Reply:
-    return {"error": info.model_dump(), "log": log[-20_000:]}, []
-
-
-def _out_of_memory() -> ErrorInfo:
-    return ErrorInfo(
-        kind="limit",
-        message="the tool ran out of the memory it may use",
-        hint="use a smaller region or a smaller file",
-    )
 
 
 def _is_memory_error(error: BaseException) -> bool:

@@ -215,8 +215,7 @@ def _labels_of_raster(bands: NDArray[np.float32], count: int, name: str, argumen
         )
     values = bands[0]
     valid = np.isfinite(values)
-    if not valid.any():
-        raise ToolError("nothing_found", f"{name} holds no data anywhere", argument=argument)
+    refuse_without_data(valid, name, argument)
     classes = np.where(valid, values, 0)
     if not np.array_equal(classes, np.rint(classes)):
         raise ToolError("unreadable_file", f"{name} has fractional values; class numbers are whole", argument=argument)
@@ -241,7 +240,7 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
     if palette is not None:
         values = source.read([1])[0]
         valid = np.isfinite(values)
-        _refuse_if_empty(valid, source.name, argument)
+        refuse_without_data(valid, source.name, argument)
         return RgbImage(palette[np.where(valid, values, 0).astype(np.int64) & 255], _or_none(valid))
     numbers = [source.roles[role] for role in ("R", "G", "B") if role in source.roles]
     if len(numbers) < 3:
@@ -249,7 +248,7 @@ def picture_of(source: "RasterSource", *, argument: str = "image") -> RgbImage:
         numbers = colours[:3] if len(colours) >= 3 else colours[:1] * 3
     values = source.read(numbers)
     valid: NDArray[np.bool_] = np.asarray(np.isfinite(values).all(axis=0))
-    _refuse_if_empty(valid, source.name, argument)
+    refuse_without_data(valid, source.name, argument)
     notes: tuple[str, ...] = ()
     if source.dtype != "uint8":
         top = float(np.percentile(values[:, valid], 99.9))
@@ -302,13 +301,18 @@ def _palette(source: "RasterSource") -> NDArray[np.uint8] | None:
     return table
 
 
-def _refuse_if_empty(valid: NDArray[np.bool_], name: str, argument: str) -> None:
+def refuse_without_data(valid: NDArray[np.bool_], name: str, argument: str = "image") -> None:
+    """Refuse a picture without any pixel that has data.
+
+    Raises:
+        ToolError: ``nothing_found``.
+    """
     if not valid.any():
         raise ToolError(
             "nothing_found",
-            f"{name} holds no data anywhere: all pixels are no-data",
+            f"{name} holds no data: all pixels are no-data",
             argument=argument,
-            hint="check the file's nodata value and the part that was cut out",
+            hint="check the file's nodata value, or choose another region",
         )
 
 

@@ -116,16 +116,14 @@ async def test_step_by_step_tells_what_the_published_agent_tells():
     assert answered.text == "7"
 
 
-async def test_an_image_is_told_as_a_link():
+@pytest.mark.parametrize(
+    ("result", "told"),
+    [({"image": "image/made.png"}, [("system", "[image](image/made.png)")]), ({}, [])],
+)
+async def test_an_image_is_told_as_a_link_and_nothing_of_an_empty_result(result: dict[str, Any], told: Any):
     model = Scripted(CALL, "Final Answer: 7")
-    await run_step_by_step(agent(model, "step-by-step"), view(), reference({"image": "image/made.png"}))
-    assert model.sent(1)[4] == ("system", "[image](image/made.png)")
-
-
-async def test_of_a_call_that_returned_nothing_nothing_is_told():
-    model = Scripted(CALL, "Final Answer: 7")
-    await run_step_by_step(agent(model, "step-by-step"), view(), reference({}))
-    assert [role for role, _ in model.sent(1)] == ["system", "system", "user", "assistant", "user"]
+    await run_step_by_step(agent(model, "step-by-step"), view(), reference(result))
+    assert model.sent(1)[4:-1] == told
 
 
 async def test_end_to_end_tells_what_the_published_agent_tells():

@@ -286,7 +286,12 @@ def test_what_texts_cannot_be_compared_by_is_said_before_anything_runs(root: Pat
 
 
 def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(root: Path, run: Path, tmp_path: Path):
-    agrotools("export", run, "--format", "predictions", "--out", tmp_path)
+    output = agrotools("export", run, "--format", "predictions", "--out", tmp_path)
+    assert "229 predictions, step-by-step" in output
+    assert "229 predictions, end-to-end" in output
+    entries = json.loads((tmp_path / "gta_end-to-end.json").read_text(encoding="utf-8"))
+    assert list(entries) == [str(number) for number in range(229)]
+    assert entries["0"].keys() == {"gold", "prediction", "origin_prompt", "steps"}
     (summary,) = json.loads(agrotools("score", run, "--json"))
     for mode in ("step-by-step", "end-to-end"):
         data = root / "gta_dataset" / "dataset.json"
@@ -295,15 +300,6 @@ def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(ro
             if "embedder" not in figure:
                 theirs = summary["modes"][mode]["published"]["reference"][name]
                 assert figure["value"] == pytest.approx(100 * theirs), name
-
-
-def test_a_run_is_exported_as_prediction_files(run: Path, tmp_path: Path):
-    told = agrotools("export", run, "--format", "predictions", "--out", tmp_path)
-    assert "229 predictions, step-by-step" in told
-    assert "229 predictions, end-to-end" in told
-    entries = json.loads((tmp_path / "gta_end-to-end.json").read_text(encoding="utf-8"))
-    assert list(entries) == [str(number) for number in range(229)]
-    assert entries["0"].keys() == {"gold", "prediction", "origin_prompt", "steps"}
 
 
 def test_only_runs_have_predictions(root: Path, run: Path, tmp_path: Path):

@@ -21,6 +21,11 @@ from agrotools.core import Observation, Record, Step, ToolCall, Trajectory, Usag
 from agrotools.scoring.judging import JudgedRows, Judgement, judge_questions
 from support.made_agent_x import write_agent_x
 
+
+def _small_folder(root: Path) -> Path:
+    return write_agent_x(root / "AgentX", count=4, calls=8, images=1, videos=0).parent
+
+
 GOLD = {
     "query": "How many cups?",
     "query_type": "objective",
@@ -75,7 +80,7 @@ def test_the_users_copy_of_the_rubrics_can_be_used(tmp_path: Path):
 
 
 def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
-    sample = load_benchmark("agent-x", data_root=write_agent_x(tmp_path / "AgentX").parent).samples[0]
+    sample = load_benchmark("agent-x", data_root=_small_folder(tmp_path)).samples[0]
     call = ToolCall(tool=sample.toolset[0], arguments={})
     steps = (
         Step(turn=0, kind="call", call=call, observation=Observation(result={"text": "SEEN"}), thought="why"),

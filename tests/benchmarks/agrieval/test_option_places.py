@@ -7,7 +7,7 @@ import pytest
 from agrotools.benchmarks.agrieval.plugin import OptionsSlot
 from agrotools.benchmarks.agrieval.score import OptionPlaces, Rotations
 from agrotools.core import Record, Sample, Step, Trajectory
-from agrotools.scoring import Summary, summarise
+from agrotools.scoring import summarise
 
 TEXTS = [f"text {number}" for number in range(7)]
 
@@ -31,9 +31,13 @@ def record(number: int, turn: int | None, choose: Callable[[Mapping[str, str]], 
     )
 
 
-def summary(choose: Callable[[Mapping[str, str]], str], questions: int = 30, rotated: bool = True) -> Summary:
-    turns = range(7) if rotated else [None]
-    return summarise([record(number, turn, choose) for number in range(questions) for turn in turns])
+def results(choose: Callable[[Mapping[str, str]], str]) -> tuple[OptionPlaces, Rotations]:
+    """Results of 30 questions in every rotation."""
+    part = summarise([record(number, turn, choose) for number in range(30) for turn in range(7)]).modes["no-tool"]
+    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
+    assert places is not None
+    assert rotations is not None
+    return places, rotations
 
 
 def first(_: Mapping[str, str]) -> str:
@@ -46,13 +50,10 @@ def knowing(options: Mapping[str, str]) -> str:
 
 
 def test_who_always_chooses_the_first_place_is_found_out():
-    part = summary(first).modes["no-tool"]
-    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
-    assert places is not None
+    places, rotations = results(first)
     assert places.chosen == (210, 0, 0, 0, 0, 0, 0)
     assert places.right == (30,) * 7, "every text stood everywhere"
     assert places.preference == pytest.approx(6 / 7)
-    assert rotations is not None
     assert rotations.n_questions == 30
     assert rotations.accuracy.value == pytest.approx(1 / 7)
     assert rotations.majority.value == 0, "each text was chosen once"
@@ -60,28 +61,22 @@ def test_who_always_chooses_the_first_place_is_found_out():
 
 
 def test_who_knows_a_fifth_is_consistent_and_a_fifth_right():
-    part = summary(knowing).modes["no-tool"]
-    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
-    assert places is not None
+    places, rotations = results(knowing)
     assert places.preference == pytest.approx(0)
-    assert rotations is not None
     assert rotations.accuracy.value == pytest.approx(1 / 5)
     assert rotations.majority.value == pytest.approx(1 / 5)
     assert rotations.consistency.value == 1
 
 
 def test_who_says_nothing_prefers_nothing_and_agrees_with_nothing():
-    part = summary(lambda _: "").modes["no-tool"]
-    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
-    assert places is not None
+    places, rotations = results(lambda _: "")
     assert places.unread == places.n == 210
     assert places.preference == 0
-    assert rotations is not None
     assert rotations.consistency.value == 0
 
 
 def test_options_in_one_order_have_places_and_no_rotations():
-    part = summary(first, rotated=False).modes["no-tool"]
+    part = summarise([record(number, None, first) for number in range(30)]).modes["no-tool"]
     places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
     assert places is not None
     assert places.right == (6, 6, 6, 6, 6)

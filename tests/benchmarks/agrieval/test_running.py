@@ -135,7 +135,7 @@ def test_likelihoods_are_scored_where_the_endpoint_tells_them(made: Path, tmp_pa
     assert part.metrics["agrieval.accuracy"].overall.value == 0
 
 
-@pytest.mark.parametrize("reply", ["", "我不知道。" * 4000, "選項無法判斷", "无\ufffd" * 50, "```json\n{"])
+@pytest.mark.parametrize("reply", ["", "我不知道。" * 4000, "```json\n{"])
 def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, tmp_path: Path, reply: str):
     with serving(lambda _: completion(reply)) as endpoint:
         part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=40)

@@ -199,7 +199,7 @@ def refused(images: Path, table: Path | None = None) -> str:
 
 
 def test_folders_that_teach_nothing(tmp_path: Path) -> None:
-    assert "is no folder" in refused(tmp_path / "absent")
+    assert "is not a folder" in refused(tmp_path / "absent")
     assert "no pictures" in refused(tmp_path)
     write_folders(tmp_path / "one", ("green leaf",))
     assert "one class (green leaf)" in refused(tmp_path / "one")

@@ -12,7 +12,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.benchmarks._dialogs.plugin_parts import PaperRun
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError
+from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError, first_error
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
@@ -135,10 +135,7 @@ def stop_at_faults(name: str, faults: Sequence[EntryFault], entries: int, folder
 
 def first_reason(error: ValidationError | RecursionError) -> str:
     """Return the message of the first pydantic error."""
-    if isinstance(error, RecursionError):
-        return TOO_DEEP
-    detail = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, detail['loc']))}: {detail['msg']}"
+    return TOO_DEEP if isinstance(error, RecursionError) else first_error(error)
 
 
 ReadOne = Callable[[int, Any, EntryFindings], Sample | None]

@@ -5,9 +5,9 @@ these are given; ROUGE-L is computed over characters with alpha 1. Additional me
 with LexEval's public parsing rule, and ROUGE-L without punctuation.
 """
 
-from array import array
 from collections import Counter
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from pydantic import JsonValue
 
@@ -215,7 +215,9 @@ class OptionPlacesTally:
                 self._unread += 1
         if record.sample.metadata.get("rotation") is not None:
             key = (record.sample.id.rpartition("-r")[0], record.epoch)
-            self._questions.setdefault(key, _Question(record.sample.cluster or key[0])).add(slot, read_letters)
+            chosen, right = (frozenset(slot.options[letter] for letter in each) for each in (read_letters, slot.value))
+            question = _Question(record.sample.cluster or key[0], len(letters), right)
+            self._questions.setdefault(key, question).answers[chosen] += 1
 
     def results(self) -> dict[str, FrozenModel]:
         """Return ``option_places`` and ``rotations``, each only if there were such questions."""
@@ -236,16 +238,13 @@ class OptionPlacesTally:
 
     def rotations(self) -> Rotations | None:
         """Return the results over the questions that were answered in every rotation; None if there are none."""
-        import numpy as np
-
         whole = {key: question for key, question in self._questions.items() if question.whole}
         if not whole:
             return None
-        names: dict[str, int] = {}
-        clusters = np.array([names.setdefault(each.cluster, len(names)) for each in whole.values()], dtype=np.int64)
+        clusters = [question.cluster for question in whole.values()]
 
         def mean(values: Sequence[float]) -> Estimate:
-            return estimate_mean(np.array(values, dtype=np.float64), clusters)
+            return estimate_mean(values, clusters)
 
         return Rotations(
             n_questions=len({item for item, _ in whole}),
@@ -255,42 +254,32 @@ class OptionPlacesTally:
         )
 
 
+@dataclass(slots=True)
 class _Question:
     """Answers to all rotations of a question, by the texts of the chosen options."""
 
-    __slots__ = ("_answers", "_asked", "_options", "_right", "cluster")
-
-    def __init__(self, cluster: str) -> None:
-        self.cluster = cluster
-        self._answers = Counter[frozenset[str]]()
-        self._asked = array("B")
-        self._options = 0
-        self._right = frozenset[str]()
-
-    def add(self, slot: OptionsSlot, letters: Sequence[str]) -> None:
-        self._options = len(slot.options)
-        self._right = frozenset(slot.options[letter] for letter in slot.value)
-        chosen = frozenset(slot.options[letter] for letter in letters)
-        self._answers[chosen] += 1
-        self._asked.append(chosen == self._right)
+    cluster: str
+    options: int
+    right: frozenset[str]
+    answers: Counter[frozenset[str]] = field(default_factory=Counter[frozenset[str]])
 
     @property
     def whole(self) -> bool:
-        return len(self._asked) == self._options
+        return self.answers.total() == self.options
 
     @property
     def accuracy(self) -> float:
-        return sum(self._asked) / len(self._asked)
+        return self.answers[self.right] / self.options
 
     @property
     def majority(self) -> float:
-        ranked = self._answers.most_common(2)
+        ranked = self.answers.most_common(2)
         clear = len(ranked) == 1 or ranked[0][1] > ranked[1][1]
-        return float(clear and ranked[0][0] == self._right)
+        return float(clear and ranked[0][0] == self.right)
 
     @property
     def consistent(self) -> float:
-        return float(len(self._answers) == 1 and frozenset[str]() not in self._answers)
+        return float(len(self.answers) == 1 and frozenset[str]() not in self.answers)
 
 
 SCORING = Scoring(

@@ -5,8 +5,7 @@ docs/gta-thinkgeo-agent-x.md lists the assumptions.
 """
 
 import math
-from collections import Counter
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
@@ -212,17 +211,29 @@ def tree_of(content: Any, note: Note) -> SubTasksSlot:
         nodes = content["sub_tasks"] if content.get("sub_tasks") else [content]
     if not is_list(nodes) or not nodes:
         raise BenchmarkError(f"it has no sub_tasks: {quote(nodes)}" if nodes else "it has no sub_tasks")
-    ids = Counter(_ids(nodes))
-    all_named = max(ids.values()) == 1 and "" not in ids
-    if not all_named:
+    missing: list[str] = []
+    tasks = _sub_tasks(nodes, "", 1, note, missing)
+    ids = [name for each in tasks for name in each.ids]
+    if missing or len(set(ids)) < len(ids):
         note("ids of sub-tasks are missing, or given twice: their places stand for them")
-    tasks = tuple(_node(node, str(place), 1, all_named, note) for place, node in enumerate(nodes, start=1))
-    if any(all(each.weight == 0 for each in group) for group in _siblings(tasks)):
-        note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")
+        tasks = _sub_tasks(nodes, "", 1, note, None)
     return SubTasksSlot(name="task", label="what came of the task", sub_tasks=tasks)
 
 
-def _node(node: Any, place: str, level: int, with_ids: bool, note: Note) -> SubTask:
+def _sub_tasks(
+    nodes: Sequence[Any], prefix: str, level: int, note: Note, missing: list[str] | None
+) -> tuple[SubTask, ...]:
+    """Return sub-tasks with their ids, adding the places of those without one to ``missing``; None for places as ids.
+
+    ``prefix``: place of the sub-task that they are part of.
+    """
+    tasks = tuple(_node(node, f"{prefix}{number}", level, note, missing) for number, node in enumerate(nodes, start=1))
+    if all(each.weight == 0 for each in tasks):
+        note("the weights of some sub-tasks come to 0: what they are part of scores 0 there")
+    return tasks
+
+
+def _node(node: Any, place: str, level: int, note: Note, missing: list[str] | None) -> SubTask:
     if level > DEEPEST_SUB_TASK:
         raise BenchmarkError(f"its sub_tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
     if not is_object(node):
@@ -233,12 +244,14 @@ def _node(node: Any, place: str, level: int, with_ids: bool, note: Note) -> SubT
     requirements = text_of(node.get("requirements")).strip()
     if not below and not requirements:
         note("a sub-task without requirements is graded")
-    inner = enumerate(below, start=1)
+    node_id = _id(node) if missing is not None else place
+    if missing is not None and not node_id:
+        missing.append(place)
     return SubTask(
-        id=_id(node) if with_ids else place,
+        id=node_id or place,
         requirements=requirements,
         weight=_weight(node, place),
-        sub_tasks=tuple(_node(each, f"{place}.{number}", level + 1, with_ids, note) for number, each in inner),
+        sub_tasks=_sub_tasks(below, f"{place}.", level + 1, note, missing) if below else (),
     )
 
 
@@ -255,19 +268,3 @@ def _id(node: Any) -> str:
     node_id = node.get("id") if is_object(node) else None
     is_id = isinstance(node_id, str | int) and not isinstance(node_id, bool)
     return str(node_id).strip()[:_LONGEST_ID] if is_id else ""
-
-
-def _ids(nodes: list[Any], level: int = 1) -> Iterator[str]:
-    """Yield the ids of all nodes down to the maximum depth; empty for a node without an id."""
-    for node in nodes:
-        yield _id(node)
-        below: Any = node.get("sub_tasks") if is_object(node) else None
-        if is_list(below) and level < DEEPEST_SUB_TASK:
-            yield from _ids(below, level + 1)
-
-
-def _siblings(tasks: tuple[SubTask, ...]) -> Iterator[tuple[SubTask, ...]]:
-    if tasks:
-        yield tasks
-    for each in tasks:
-        yield from _siblings(each.sub_tasks)

@@ -16,7 +16,8 @@ from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_o
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.files import fold_of
 from agrotools.text.agreement_values import box_iou
-from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, MarkColour, MarkShape, find_marks
+from agrotools.tools.marks.extract_marked_region import MarkColour, MarkShape
+from agrotools.tools.marks.finding import COLOURS, PURE_COLOURS, find_marks
 from agrotools.vision.colours import NAMED_COLOURS, lab_of_list
 from agrotools.vision.reading import read_image
 

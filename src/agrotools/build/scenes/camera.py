@@ -54,6 +54,7 @@ def photographed(
 
 
 Rng = np.random.Generator
+_FARTHEST_MM = 5500.0
 
 
 def snapshot(rng: Rng, light: NDArray[np.floating[Any]], exposure: float, electrons: float) -> NDArray[np.uint8]:
@@ -94,7 +95,7 @@ def infrared_frame(rng: Rng, near_infrared: NDArray[np.floating[Any]], gain: flo
 
 
 def depth_frame(
-    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float, farthest_mm: float
+    rng: Rng, distance_mm: NDArray[np.floating[Any]], noise: float, holes: float, flying: float
 ) -> NDArray[np.uint16]:
     """Return depth along the optical axis in millimetres (rows, columns), 0 for pixels without a measurement.
 
@@ -105,7 +106,7 @@ def depth_frame(
         flying: share of the pixels at such rims that get a depth between the two objects.
     """
     rows, columns = distance_mm.shape
-    near = np.minimum(distance_mm, np.float32(farthest_mm * 2))
+    near = np.minimum(distance_mm, np.float32(_FARTHEST_MM * 2))
     kernel = np.ones((3, 3), np.uint8)
     front, back = cv2.erode(near, kernel), cv2.dilate(near, kernel)
     rim = (back - front) > 40.0
@@ -122,4 +123,4 @@ def depth_frame(
     shift = 3
     shadowed[:, :-shift] = (near[:, :-shift] - near[:, shift:]) > 150.0
     missing = gone | shadowed | (rim & (rng.random(near.shape, dtype=np.float32) < 0.25)) | ~np.isfinite(distance_mm)
-    return np.where(missing | (measured_mm > farthest_mm), 0, np.clip(measured_mm + 0.5, 0, 65535)).astype(np.uint16)
+    return np.where(missing | (measured_mm > _FARTHEST_MM), 0, np.clip(measured_mm + 0.5, 0, 65535)).astype(np.uint16)

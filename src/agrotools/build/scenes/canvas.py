@@ -126,7 +126,8 @@ class Canvas:
         alpha = np.zeros((y1 - y0, x1 - x0), dtype=np.uint8)
         cv2.fillPoly(alpha, [outline - (x0 * _SUBPIXELS, y0 * _SUBPIXELS)], 255, cv2.LINE_AA, _SUBPIXEL_BITS)
         view = self.bands[y0:y1, x0:x1]
-        self._shade(view, alpha, shift_x, shift_y, leaf.height)
+        soft = cv2.GaussianBlur(moved(alpha, shift_x, shift_y), (0, 0), 0.6 + 0.08 * leaf.height)
+        view *= 1.0 - (self.sun.darkness * (soft.astype(np.float32) / 255.0))[..., None] * _SHADE_BY_BAND
         cover = (alpha.astype(np.float32) / 255.0)[..., None]
         if leaf.half_width < 1.5:
             colour = np.float32(leaf.brightness) * reflectance
@@ -142,10 +143,6 @@ class Canvas:
         x0, y0 = max(0, int(left + min(0.0, dx)) - 3), max(0, int(top + min(0.0, dy)) - 3)
         x1, y1 = min(columns, int(left + width + max(0.0, dx)) + 4), min(rows, int(top + height + max(0.0, dy)) + 4)
         return (x0, y0, x1, y1) if x1 - x0 > 1 and y1 - y0 > 1 else None
-
-    def _shade(self, view: NDArray[np.float32], alpha: NDArray[np.uint8], dx: float, dy: float, height: float) -> None:
-        soft = cv2.GaussianBlur(moved(alpha, dx, dy), (0, 0), 0.6 + 0.08 * height).astype(np.float32) / 255.0
-        view *= 1.0 - (self.sun.darkness * soft)[..., None] * _SHADE_BY_BAND
 
     def _leaf_shading(self, leaf: Leaf, x0: int, y0: int, shape: tuple[int, ...]) -> NDArray[np.float32]:
         c, d = math.cos(leaf.angle), math.sin(leaf.angle)

@@ -219,7 +219,7 @@ def make_orchard(
     light = view.light
     photo = snapshot(rng, light, float(rng.uniform(*level.exposure)), level.electrons)
     infrared = infrared_frame(rng, light[..., 3], 1.6)
-    depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying, 5500.0)
+    depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying)
     images = {"rgb": photo, "nir": infrared, "depth": depth}
     return Scene(images, {"fx_px": camera.focal_px}, {"fruits": truth, "skin": variety}, {"ids": view.ids})
 

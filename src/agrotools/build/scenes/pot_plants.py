@@ -180,7 +180,8 @@ def make_pot(seed: int, difficulty: Difficulty, species: str, height_cm: float, 
     mask = cv2.warpPerspective(covers[0], turn, (COLUMNS_PX, ROWS_PX)) > 0.5
     rgb = _photographed(rng, seen, difficulty)
     if marked is not None:
-        rgb, truth["box"] = outlined(rgb, _around(mask))
+        x0, y0, x1, y1 = bounds(mask)
+        rgb, truth["box"] = outlined(rgb, (x0 - 10, y0 - 10, x1 + 9, y1 + 11))
     return Scene({"rgb": rgb}, truth=truth, masks={"plant": mask})
 
 
@@ -258,7 +259,8 @@ def _leaf(
     upper = [(x + o + n * normal[0], y + u + n * normal[1]) for o, u, n in zip(out, up, half, strict=True)]
     lower = [(x + o - n * normal[0], max(0.3, y + u - n * normal[1])) for o, u, n in zip(out, up, half, strict=True)]
     brush.line([(x, y), (x + out[2], y + up[2])], max(0.07, 0.03 * length), colour)
-    brush.part(_smooth_outline([*upper[1:], *reversed(lower[1:])]), colour, 0.22, 0.35)
+    outline = [*upper[1:], *reversed(lower[1:]), upper[1]]
+    brush.part(_smooth(np.array(outline, np.float64)), colour, 0.22, 0.35)
 
 
 def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callable[[float], Colour]) -> None:
@@ -325,11 +327,6 @@ def _measured(mask: NDArray[np.bool_], scale: float) -> dict[str, object]:
     }
 
 
-def _around(mask: NDArray[np.bool_]) -> Box:
-    x0, y0, x1, y1 = bounds(mask)
-    return x0 - 10, y0 - 10, x1 + 9, y1 + 11
-
-
 def _lay(picture: Picture, mask: NDArray[np.uint8], colour: Colour) -> None:
     """Blend in a colour by ``mask``, 0 to 255; masks are 8-bit because OpenCV smooths edges in 8-bit pictures only."""
     picture += (mask.astype(np.float32) / 255.0)[..., None] * (np.asarray(colour, np.float32) - picture)
@@ -366,11 +363,6 @@ def _normals(line: Points) -> Points:
     along = np.gradient(line, axis=0)
     along /= np.maximum(np.hypot(along[:, 0], along[:, 1]), 1e-9)[:, None]
     return np.stack([-along[:, 1], along[:, 0]], axis=1)
-
-
-def _smooth_outline(points: Sequence[tuple[float, float]]) -> Points:
-    """Return a closed smooth outline through corners."""
-    return _smooth(np.array([*points, points[0]], np.float64))
 
 
 def _smooth(points: Points) -> Points:

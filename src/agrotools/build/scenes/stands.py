@@ -148,12 +148,6 @@ class Sun:
     sky: float
 
 
-def _draw_sun(rng: np.random.Generator, tangent: tuple[float, float]) -> Sun:
-    """Return a sun in a random direction; ``tangent``: range of the tangent of its elevation (0.8 low, 2 high)."""
-    turn = float(rng.uniform(0, 2 * np.pi))
-    return Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*tangent)), float(rng.uniform(0.22, 0.38)))
-
-
 def _radiance(rng: np.random.Generator, surface: Surface, trees: Sequence[Tree], ground: Plane, sun: Sun) -> Plane:
     """Return the light (rows, columns, 3) from ``ground`` (reflectance) with these trees on it."""
     heights, owner = surface.heights, surface.owner
@@ -289,7 +283,7 @@ class _Level:
     terrain_m: float
     """Standard deviation of the terrain model's error, metres."""
     sun: tuple[float, float]
-    """Range of the tangent of the sun's elevation."""
+    """Range of the tangent of the sun's elevation, 0.8 low to 2 high."""
     noise: float
     haze: float
     blur_px: tuple[float, float]
@@ -386,7 +380,9 @@ def _scene(
 ) -> Scene:
     gsd_m = surface.gsd_m
     blur_px, quality = float(rng.uniform(*level.blur_px)), int(rng.integers(*level.quality))
-    radiance = _radiance(rng, surface, trees, ground, _draw_sun(rng, level.sun))
+    turn = float(rng.uniform(0, 2 * np.pi))
+    sun = Sun(float(np.cos(turn)), float(np.sin(turn)), float(rng.uniform(*level.sun)), float(rng.uniform(0.22, 0.38)))
+    radiance = _radiance(rng, surface, trees, ground, sun)
     rgb = _photographed(rng, radiance, level, blur_px, quality)
     heights, chm_gsd_m = _on_grid(surface.heights, factor), gsd_m * factor
     chm = _scanned(rng, heights, chm_gsd_m, level)

@@ -11,7 +11,6 @@ import tomllib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache
 from importlib.resources import files
@@ -20,6 +19,7 @@ from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic.dataclasses import dataclass
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.assembling import assembled
@@ -95,10 +95,7 @@ _LAYOUT = {
 def described() -> Mapping[str, AgmlDataSet]:
     """Return AgML's data sets by name."""
     text = files("agrotools.data").joinpath("agml.toml").read_text("utf-8")
-    return {
-        name: AgmlDataSet(name, **{**entry, "classes": tuple(entry["classes"]), "nouns": tuple(entry.get("nouns", ()))})
-        for name, entry in tomllib.loads(text).items()
-    }
+    return {name: AgmlDataSet(name, **entry) for name, entry in tomllib.loads(text).items()}
 
 
 @cache

@@ -24,10 +24,10 @@ from agrotools.formats.benchmark import FILES_FOLDER, SourceNote
 T = TypeVar("T")
 
 
-def first_few(names: Sequence[str | Path], most: int = 3) -> str:
+def first_few(names: Sequence[str | Path]) -> str:
     """Return the first names, and the number of the others: ``a, b, c and 4 more``."""
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(map(str, names[:most]))}{more}"
+    more = f" and {len(names) - 3} more" if len(names) > 3 else ""
+    return f"{', '.join(map(str, names[:3]))}{more}"
 
 
 def reasons(dropped: Counter[str]) -> str:

@@ -93,7 +93,7 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     topic_facts = facts_about(entry, topic)
     if not topic_facts:
         return None
-    same = [each for each in _entries_on(topic) if each != entry]
+    same = [each for each, of in topics_with_facts() if of == topic and each != entry]
     peers = [each for each in same if each.partition(".")[0] == entry.partition(".")[0]]
     stated = {each: _stated(topic_facts, _full_answer(each, topic)) for each in peers}
     weights = [
@@ -127,10 +127,6 @@ def _other_agents(text: Reply) -> list[str]:
 def _unsaid(facts: Sequence[Fact], text: Reply) -> list[Fact]:
     """Return the facts that a text does not state."""
     return [fact for fact in facts if not any(text.find(phrase) for phrase in fact.phrases)]
-
-
-def _entries_on(topic: str) -> tuple[str, ...]:
-    return tuple(entry for entry, of in topics_with_facts() if of == topic)
 
 
 @lru_cache(maxsize=1024)

@@ -92,7 +92,7 @@ def exact_result(tool: str, arguments: Mapping[str, Any], *, unrounded: bool = F
         return {"value": value}
     if tool == "plot":
         return {"spec": _spec(arguments, unrounded)}
-    return _looked_up(arguments)
+    return orjson.loads(_hits(orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)))
 
 
 def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]:
@@ -106,10 +106,6 @@ def _spec(arguments: Mapping[str, Any], unrounded: bool) -> dict[str, JsonValue]
     legend = arguments["kind"] == "pie" or len(series) > 1
     spec = PlotSpec.model_validate({"kind": arguments["kind"], "series": series, "legend": legend, **figure_texts})
     return spec.model_dump(mode="json")
-
-
-def _looked_up(arguments: Mapping[str, Any]) -> dict[str, JsonValue]:
-    return orjson.loads(_hits(orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)))
 
 
 @lru_cache(maxsize=1024)
@@ -208,11 +204,11 @@ class Template(FrozenModel):
     def _filled_with(self, things: tuple[Thing, ...], given: Mapping[str, Any]) -> QuestionInstance | None:
         """Return the question with these drawn values.
 
-        Returns:
-            None if the values leave the answer unclear, if the readings of the truth disagree on it, or if no slot
-                would count.
+        None if they leave the answer unclear, the readings of the truth disagree on it, or no slot would count.
         """
-        spoken = {**_words(things), **{name: _spoken(value) for name, value in given.items()}}
+        spoken = _words(things) | {
+            name: f"{value:g}" if isinstance(value, int | float) else str(value) for name, value in given.items()
+        }
         words = {name: translated(self.language, word) for name, word in spoken.items()}
         measured = calls_on(things)
         read = product(*(thing.readings for thing in things))
@@ -306,7 +302,3 @@ def _words(things: Sequence[Thing]) -> dict[str, str]:
         words[place] = thing.called
         words |= {f"{place}_{name}": word for name, word in thing.words.items()}
     return words
-
-
-def _spoken(value: Any) -> str:
-    return f"{value:g}" if isinstance(value, int | float) else str(value)

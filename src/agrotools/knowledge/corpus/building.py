@@ -101,7 +101,7 @@ def build_index(
     """
     corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
     if memory_mb < LEAST_MEMORY_MB:
-        raise UsageError(f"{memory_mb} MB of memory are too few", hint=f"give {LEAST_MEMORY_MB} or more")
+        raise UsageError(f"{memory_mb} MB of memory is not enough", hint=f"give {LEAST_MEMORY_MB} or more")
     before = stamp(corpus)
     if not before.files:
         raise UsageError(f"{corpus} holds no text files", hint=f"give {READ}")

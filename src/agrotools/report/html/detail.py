@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
 
-from agrotools.core import FAMILIES, Artifact, Record, Sample, SampleFile, Score
+from agrotools.core import FAMILIES, Record, Sample, Score
 from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
-from agrotools.report.html.pictures import Absent, EmbeddedPicture
+from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
 from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, percent
 from agrotools.report.trace import StepPart, closest_steps, cut, missing_steps, predicted_steps, taken_steps
@@ -56,17 +55,7 @@ class Detail:
     facets: list[str]
 
 
-class PictureSource(Protocol):
-    """Source of the page's pictures of files and artifacts."""
-
-    def file(self, file: SampleFile) -> EmbeddedPicture | Absent: ...
-
-    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
-        """Return the picture of an artifact. ``made_here``: a call of this run created and should have stored it."""
-        ...
-
-
-def detail_of(record: Record, scores: Sequence[Score], showing: PictureSource) -> Detail:
+def detail_of(record: Record, scores: Sequence[Score], showing: RunPictures) -> Detail:
     """Return the data of ``record`` for the page; ``scores`` are its score rows."""
     sample = record.sample
     calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
@@ -119,7 +108,7 @@ def _spent(record: Record) -> str:
     return f"{record.seconds:.2f} s{tokens}"
 
 
-def _page_step(part: StepPart, showing: PictureSource, *, made_here: bool) -> PageStep:
+def _page_step(part: StepPart, showing: RunPictures, *, made_here: bool) -> PageStep:
     """Return a step with its figures: the artifacts that have a picture. Further artifacts are named in its lines."""
     figures: list[Figure] = []
     has_overlay = any(artifact.kind == "overlay" for artifact in part.artifacts)

@@ -12,11 +12,17 @@ from typing import IO, TYPE_CHECKING, Any
 
 import orjson
 
-from agrotools.core import Artifact, Record, RunStoreError, SampleFile, UsageError
+from agrotools.core import Record, RunStoreError, UsageError
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import detail_of
-from agrotools.report.html.pictures import BUDGET_BYTES, LONGEST_SIDE_PX, Absent, EmbeddedPicture, Pictures, Places
+from agrotools.report.html.pictures import (
+    BUDGET_BYTES,
+    LONGEST_SIDE_PX,
+    Pictures,
+    Places,
+    RunPictures,
+)
 from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
@@ -191,7 +197,7 @@ class _Page:
         run = self._runs[at]
         scores = score_record(record, run.comparisons)
         value = value_of(record, scores)
-        detail = detail_of(record, scores, _Showing(run, self._places, self.pictures, self.missing))
+        detail = detail_of(record, scores, RunPictures(run.roots, self._places, self.pictures, self.missing))
         sample = record.sample
         part = {
             "run": at,
@@ -227,25 +233,6 @@ class _Page:
 
 def _run_data(run: Run) -> dict[str, Any]:
     return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
-
-
-class _Showing:
-    """Source of the pictures of one run; missing files are added to a shared set."""
-
-    def __init__(self, run: Run, places: Places, pictures: Pictures, missing: set[str]) -> None:
-        self._run, self._places, self._pictures, self._missing = run, places, pictures, missing
-
-    def file(self, file: SampleFile) -> EmbeddedPicture | Absent:
-        picture = self._pictures.of_file(file, self._places.of_file(file, self._run.roots))
-        if isinstance(picture, Absent) and not picture.by_kind:
-            self._missing.add(file.path)
-        return picture
-
-    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
-        picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
-        if isinstance(picture, Absent) and made_here and not picture.by_kind:
-            self._missing.add(artifact.sha256 or artifact.name)
-        return picture
 
 
 def _hash(text: str) -> str:

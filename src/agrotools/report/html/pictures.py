@@ -207,6 +207,26 @@ class Pictures:
         return Absent("omitted to keep the page small")
 
 
+class RunPictures:
+    """Source of the pictures of one run; missing files are added to a shared set."""
+
+    def __init__(self, roots: Sequence[Path], places: Places, pictures: Pictures, missing: set[str]) -> None:
+        self._roots, self._places, self._pictures, self._missing = roots, places, pictures, missing
+
+    def file(self, file: SampleFile) -> EmbeddedPicture | Absent:
+        picture = self._pictures.of_file(file, self._places.of_file(file, self._roots))
+        if isinstance(picture, Absent) and not picture.by_kind:
+            self._missing.add(file.path)
+        return picture
+
+    def artifact(self, artifact: Artifact, *, made_here: bool) -> EmbeddedPicture | Absent:
+        """Return the picture of an artifact. ``made_here``: a call of this run created and should have stored it."""
+        picture = self._pictures.of_artifact(artifact, self._places.of_artifact(artifact))
+        if isinstance(picture, Absent) and made_here and not picture.by_kind:
+            self._missing.add(artifact.sha256 or artifact.name)
+        return picture
+
+
 def file_key(file: SampleFile) -> Key:
     """Return the key of the picture of a file."""
     return (file.sha256 or file.path, file.kind, file.bands)

@@ -71,16 +71,13 @@ def main() -> None:
     warm(config["warm"], draw)
     out.send(b"R")
 
-    job, files = read_job()
+    job = read_job()
     nothing, other_end = os.pipe()
     os.close(other_end)
     os.dup2(nothing, 0)
     os.close(nothing)
     limits = job["limits"]
     draw.most_pixels = limits["artifact_pixels"]
-    for name, content in files:
-        with open(name, "wb") as file:
-            file.write(content)
     reserve = confine.reserve()
     confine.limit(limits)
     if job["filter"]:
@@ -190,16 +187,9 @@ def traceback_of(error: BaseException) -> str:
     return "".join(traceback.format_exception(error, limit=-20))[-20_000:]
 
 
-def read_job() -> tuple[Any, list[tuple[str, bytes]]]:
-    """Read the job and the files that precede it."""
-    files: list[tuple[str, bytes]] = []
-    while True:
-        kind, length = struct.unpack(">cI", read(5))
-        content = read(length)
-        if kind == b"J":
-            return json.loads(content), files
-        name, _, content = content.partition(b"\0")
-        files.append((name.decode(), content))
+def read_job() -> Any:
+    _, length = struct.unpack(">cI", read(5))
+    return json.loads(read(length))
 
 
 def read(size: int) -> bytes:

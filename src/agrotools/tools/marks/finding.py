@@ -6,15 +6,15 @@ colour and width along the whole outline, with another colour on both sides.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.marks.extract_marked_region import MarkColour, MarkShape
-from agrotools.tools.marks.lines import Arrow, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
+from agrotools.tools.marks.extract_marked_region import MarkColour
+from agrotools.tools.marks.lines import DrawnMark, arc_ellipses, arrows_in, boxes_of_lines, ink_bounds
 from agrotools.tools.marks.outlines import (
     Ink,
     Outline,
@@ -54,28 +54,6 @@ _BLEED_PX = 1
 """Distance, pixels, to which the colour of a stroke bleeds, as JPEG files store colours at half resolution."""
 
 
-@dataclass(frozen=True)
-class DrawnMark:
-    """Mark found on a photograph.
-
-    ``box``: bounds of its pixels, stroke included (x0, y0, x1, y1, half-open). ``inner_box``: bounds of the area inside
-    the stroke. ``polygon``: centre line of the stroke, (x, y) in pixels; the last point connects to the first.
-    ``area_px``: enclosed pixels, without the stroke. For an arrow ``polygon`` is its tail and tip, ``inner_box`` equals
-    ``box`` and ``area_px`` is the area of the arrow. ``stroke_px``: width of the line. ``rgb``: colour of the line.
-    ``score``: 0 to 1, completeness of the outline, in one colour and with another colour on both sides.
-    """
-
-    box: Box
-    inner_box: Box
-    polygon: tuple[tuple[float, float], ...]
-    colour: MarkColour
-    shape: MarkShape
-    area_px: int
-    stroke_px: float
-    rgb: tuple[int, int, int]
-    score: float
-
-
 def find_marks(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS, strictness: float = STRICTNESS
 ) -> list[DrawnMark]:
@@ -97,8 +75,7 @@ def find_marks(
         for mask in thin:
             for outline in (*boxes_of_lines(mask), *arc_ellipses(mask)):
                 drawn_marks += around([outline])
-            for arrow in arrows_in(mask, pixels, PURE_COLOURS[colour], 225 if colour == "white" else 150):
-                drawn_marks.append(_arrow_mark(arrow, colour))
+            drawn_marks += arrows_in(mask, pixels, colour, PURE_COLOURS[colour])
     return in_reading_order(_drop_duplicates(drawn_marks))
 
 
@@ -278,20 +255,6 @@ def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[
         stroke_px=stroke.width_px,
         rgb=tuple(round(part) for part in stroke.rgb),  # pyright: ignore[reportArgumentType]
         score=stroke.score * outline.support,
-    )
-
-
-def _arrow_mark(arrow: Arrow, colour: MarkColour) -> DrawnMark:
-    return DrawnMark(
-        box=arrow.bounds,
-        inner_box=arrow.bounds,
-        polygon=(arrow.tail, arrow.tip),
-        colour=colour,
-        shape="arrow",
-        area_px=arrow.area_px,
-        stroke_px=arrow.width_px,
-        rgb=tuple(round(part) for part in arrow.rgb),  # pyright: ignore[reportArgumentType]
-        score=arrow.score,
     )
 
 

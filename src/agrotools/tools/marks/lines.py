@@ -6,7 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.marks.extract_marked_region import MarkColour, MarkShape
 from agrotools.tools.marks.outlines import SAME_COLOUR, Outline, Stroke, box_outline, ellipse_outline, purity
+from agrotools.vision import Box
 
 LEAST_RUN_PX = 14
 _MOST_LINES = 40
@@ -97,25 +99,31 @@ _MAX_ARROW_PIECES = 12
 _BINS = 40
 
 
-@dataclass(frozen=True, eq=False)
-class Arrow:
-    """Detected arrow.
+@dataclass(frozen=True)
+class DrawnMark:
+    """Mark found on a photograph.
 
-    ``tail``, ``tip``: (x, y), pixels. ``bounds``: x0, y0, x1, y1 of its pixels. ``score``: 0 to 1.
+    ``box``: bounds of its pixels, stroke included (x0, y0, x1, y1, half-open). ``inner_box``: bounds of the area inside
+    the stroke. ``polygon``: centre line of the stroke, (x, y) in pixels; the last point connects to the first.
+    ``area_px``: enclosed pixels, without the stroke. For an arrow ``polygon`` is its tail and tip, ``inner_box`` equals
+    ``box`` and ``area_px`` is the area of the arrow. ``stroke_px``: width of the line. ``rgb``: colour of the line.
+    ``score``: 0 to 1, completeness of the outline, in one colour and with another colour on both sides.
     """
 
-    tail: tuple[float, float]
-    tip: tuple[float, float]
-    bounds: tuple[int, int, int, int]
-    width_px: float
+    box: Box
+    inner_box: Box
+    polygon: tuple[tuple[float, float], ...]
+    colour: MarkColour
+    shape: MarkShape
     area_px: int
-    rgb: tuple[float, float, float]
+    stroke_px: float
+    rgb: tuple[int, int, int]
     score: float
 
 
 def arrows_in(
-    mask: NDArray[np.uint8], pixels: NDArray[np.uint8], pure: tuple[int, int, int], least_purity: float
-) -> list[Arrow]:
+    mask: NDArray[np.uint8], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
+) -> list[DrawnMark]:
     """Find arrows in a mask (rows, columns) that is 1 for possible ink of the colour ``pure``."""
     import cv2
 
@@ -128,13 +136,13 @@ def arrows_in(
         if max(one, other) >= LEAST_LENGTH_PX and min(one, other) < 0.75 * max(one, other):
             pieces.append(contour[:, 0, :].astype(np.float64))
     pieces.sort(key=lambda points: -len(points))
-    arrows = [_arrow(points, pixels, pure, least_purity) for points in pieces[:_MAX_ARROW_PIECES]]
+    arrows = [_arrow(points, pixels, colour, pure) for points in pieces[:_MAX_ARROW_PIECES]]
     return [arrow for arrow in arrows if arrow is not None]
 
 
 def _arrow(
-    points: NDArray[np.float64], pixels: NDArray[np.uint8], pure: tuple[int, int, int], least_purity: float
-) -> Arrow | None:
+    points: NDArray[np.float64], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
+) -> DrawnMark | None:
     import cv2
 
     # Finding the farthest point twice gives both ends of the piece.
@@ -187,16 +195,20 @@ def _arrow(
     sides = [np.abs(band[:, pair].mean(axis=1) - rgb).max(axis=1) for pair in (slice(0, 2), slice(5, 7))]
     two_sided = float(((sides[0] > other) & (sides[1] > other)).mean())
     covered = float((distance <= SAME_COLOUR).mean())
+    least_purity = 225 if colour == "white" else 150
     if covered < 0.9 or two_sided < 0.8 or middling > 10 or uneven > 20 or purity(rgb, pure) < least_purity:
         return None
     x0, y0, w, h = cv2.boundingRect(points.astype(np.int32))
-    return Arrow(
-        tail=(float(first[0]), float(first[1])),
-        tip=(float(second[0]), float(second[1])),
-        bounds=(x0, y0, x0 + w, y0 + h),
-        width_px=2 * half + 1,
+    bounds = (x0, y0, x0 + w, y0 + h)
+    return DrawnMark(
+        box=bounds,
+        inner_box=bounds,
+        polygon=((float(first[0]), float(first[1])), (float(second[0]), float(second[1]))),
+        colour=colour,
+        shape="arrow",
         area_px=round(float(cv2.contourArea(points.astype(np.float32)))),
-        rgb=(float(rgb[0]), float(rgb[1]), float(rgb[2])),
+        stroke_px=2 * half + 1,
+        rgb=(round(float(rgb[0])), round(float(rgb[1])), round(float(rgb[2]))),
         score=covered * two_sided * (1 - float(middling) / 40),
     )
 

@@ -73,7 +73,7 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
             there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
     """
     if not images.is_dir():
-        raise UsageError(f"{images} is no folder", hint="--images names the folder of your pictures")
+        raise UsageError(f"{images} is not a folder", hint="--images names the folder of your pictures")
     labelled = _from_table(images, labels) if labels else _from_folders(images)
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)

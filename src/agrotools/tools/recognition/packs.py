@@ -165,7 +165,8 @@ def pack_path(name_or_path: str) -> Path:
         return Path(name_or_path).expanduser()
     if not _NAME.fullmatch(name_or_path):
         raise UsageError(
-            f"{name_or_path!r} is no name of a pack", hint="letters, digits, _ . and -; or a path with a slash in it"
+            f"{name_or_path!r} is not a valid pack name",
+            hint="letters, digits, _ . and -; or a path with a slash in it",
         )
     return packs_folder() / name_or_path
 

@@ -33,7 +33,7 @@ from agrotools.vision.overlay import (
     Layer,
 )
 from agrotools.vision.rasters import RasterSource, chosen_roles, open_raster, roles_by_name
-from agrotools.vision.reading import read_image, stretched_picture
+from agrotools.vision.reading import read_image, refuse_without_data, stretched_picture
 from agrotools.vision.vegetation import INDICES, Vegetation, choose_index, index_values, segment
 
 _CHANNELS = ("red", "green", "blue")
@@ -108,13 +108,7 @@ def _read_raster(
         notes.append(f"of {len(colours)} bands the first {_MOST_BANDS} are described")
     read = dict(zip(numbers, source.read(numbers, window), strict=True))
     valid = np.asarray(np.any([np.isfinite(values) for values in read.values()], axis=0))
-    if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"{source.name} holds no data there: all pixels are no-data",
-            argument="image",
-            hint="choose another region, or check the file's nodata value",
-        )
+    refuse_without_data(valid, source.name)
     by_role: dict[Role, NDArray[Any]] = {role: read[number] for role, number in roles.items()}
     natural = {"R", "G", "B"} <= by_role.keys()
     if natural:

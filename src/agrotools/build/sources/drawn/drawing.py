@@ -4,14 +4,13 @@ import hashlib
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
-from selectors import EVENT_READ
-from selectors import DefaultSelector as Selector
+from queue import SimpleQueue
 from subprocess import PIPE, Popen
-from typing import IO
 
 import orjson
 
@@ -73,53 +72,38 @@ def _finished(missing: Sequence[Order], places: Mapping[Order, Path], workers: i
     Workers are fresh interpreters that only import the drawing code, because pictures must not depend on what the
     caller has imported or seeded, and the caller's script must not be run again.
     """
-    waiting = list(reversed(missing))
-    running: dict[Order, Popen[str]] = {}
-    idle = [_worker() for _ in range(min(workers, len(missing)))]
-    everyone = list(idle)
-    with Selector() as ready:
-        try:
-            while waiting or running:
-                while idle and waiting:
-                    worker, order = idle.pop(), waiting.pop()
-                    running[order] = worker
-                    _tell(worker, {**asdict(order), "place": str(places[order])})
-                    ready.register(_pipe(worker.stdout), EVENT_READ, order)
-                for key, _ in ready.select():
-                    order: Order = key.data
-                    worker = running.pop(order)
-                    ready.unregister(key.fileobj)
-                    reply = _pipe(worker.stdout).readline()
-                    if reply.strip() != _DONE:
-                        message = reply.strip() or "the process ended"
-                        raise InfrastructureError(
-                            f"a scene could not be drawn: {order.name}, seed {order.seed}: {message}",
-                            hint="try again; what is drawn is kept",
-                        )
-                    idle.append(worker)
-                    yield order
-        finally:
-            for worker in everyone:
-                _pipe(worker.stdin).close()
-                worker.kill()
-                worker.wait()
-                _pipe(worker.stdout).close()
+    command = [sys.executable, "-m", __spec__.name]
+    everyone = [Popen(command, stdin=PIPE, stdout=PIPE, text=True) for _ in range(min(workers, len(missing)))]
+    idle: SimpleQueue[Popen[str]] = SimpleQueue()
+    for worker in everyone:
+        idle.put(worker)
 
+    def draw(order: Order) -> Order:
+        worker = idle.get()
+        assert worker.stdout is not None
+        with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
+            line = orjson.dumps({**asdict(order), "place": str(places[order])}).decode()
+            print(line, file=worker.stdin, flush=True)
+        reply = worker.stdout.readline().strip()
+        idle.put(worker)
+        if reply != _DONE:
+            raise InfrastructureError(
+                f"a scene could not be drawn: {order.name}, seed {order.seed}: {reply or 'the process ended'}",
+                hint="try again; what is drawn is kept",
+            )
+        return order
 
-def _worker() -> "Popen[str]":
-    return Popen([sys.executable, "-m", __spec__.name], stdin=PIPE, stdout=PIPE, text=True)
-
-
-def _tell(worker: "Popen[str]", order: Mapping[str, object]) -> None:
-    pipe = _pipe(worker.stdin)
-    with suppress(BrokenPipeError):  # A missing reply is treated as the end of the worker.
-        pipe.write(orjson.dumps(order).decode() + "\n")
-        pipe.flush()
-
-
-def _pipe(pipe: IO[str] | None) -> IO[str]:
-    assert pipe is not None
-    return pipe
+    pool = ThreadPoolExecutor(max(1, len(everyone)))
+    try:
+        for finished in as_completed([pool.submit(draw, order) for order in missing]):
+            yield finished.result()
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for worker in everyone:
+            worker.kill()
+        pool.shutdown()
+        for worker in everyone:
+            worker.communicate()
 
 
 def _work() -> None:

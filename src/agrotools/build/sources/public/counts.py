@@ -206,8 +206,8 @@ _ROUNDING = 1e-3
 """Tolerance for boxes that reach beyond the picture because of truncated digits, as a share of its side."""
 
 
-def count_yolo_boxes(path: Path, kind: str = "0") -> int:
-    """Return the number of boxes in a YOLO label file, all of class ``kind``; duplicate boxes are counted once.
+def count_yolo_boxes(path: Path) -> int:
+    """Return the number of boxes in a YOLO label file, all of class 0; duplicate boxes are counted once.
 
     Raises:
         BenchmarkError: the file cannot be read, or a line is not a box of that class within the picture.
@@ -220,8 +220,8 @@ def count_yolo_boxes(path: Path, kind: str = "0") -> int:
             _, _, width, height = box = tuple(map(float, numbers))
         except ValueError as error:
             raise BenchmarkError(f"{at} is not a box (class, centre x, centre y, width, height)") from error
-        if of != kind:
-            raise BenchmarkError(f"{at} is of class {of[:20]}, and all are of class {kind}")
+        if of != "0":
+            raise BenchmarkError(f"{at} is of class {of[:20]}, and all are of class 0")
         if not all(-_ROUNDING <= value <= 1 + _ROUNDING for value in box) or min(width, height) <= 0:
             raise BenchmarkError(f"{at} has a box that no picture holds: {line[:80]}")
         boxes.add(box)

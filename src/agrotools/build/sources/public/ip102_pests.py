@@ -183,7 +183,10 @@ def words_of(pest: Pest, rng: np.random.Generator) -> dict[str, str]:
         "is_insect": str(order != "Trombidiformes"),
     }
     words |= {f"order_{place}": one for place, one in enumerate(sorted([order, *other_orders]), start=1)}
-    return words | {f"family_{place}": one for place, one in enumerate(_filled_up(sorted([family, *near])), start=1)}
+    near_families = sorted([family, *near])
+    # If there are fewer than four, the last is repeated, which does not change the choice.
+    padded = [*near_families, *[near_families[-1]] * _OFFERED][:_OFFERED]
+    return words | {f"family_{place}": one for place, one in enumerate(padded, start=1)}
 
 
 def pair_words(pests: Sequence[Pest], rng: np.random.Generator) -> dict[str, str]:
@@ -211,8 +214,3 @@ def _alone(pest: Pest, pests: Sequence[Pest], trait: str) -> bool:
 
 def _listed(names: Sequence[str], last: str) -> str:
     return f" {last} ".join(part for part in (", ".join(names[:-1]), names[-1]) if part)
-
-
-def _filled_up(names: Sequence[str]) -> list[str]:
-    """Return four names; if there are fewer, the last is repeated, which does not change the choice."""
-    return [*names, *[names[-1]] * _OFFERED][:_OFFERED]

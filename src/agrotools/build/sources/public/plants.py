@@ -9,6 +9,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
+from typing import NamedTuple
 
 import numpy as np
 
@@ -60,8 +61,7 @@ class Disease:
         return None if kind not in CAUSES or self.entry.id in _SEVERAL_CAUSES else kind
 
 
-@dataclass(frozen=True)
-class DiseasedPlant:
+class DiseasedPlant(NamedTuple):
     path: Path
     disease: Disease
 
@@ -96,7 +96,8 @@ def disease_subjects(
         unreadable += broken
         if broken:
             continue
-        files = [data.originals.file(picture.path, note=_note(picture)) for picture in pair]
+        note = f"Photograph of {pair[0].disease.plant} with a disease."
+        files = [data.originals.file(picture.path, note=note) for picture in pair]
         hashes = {str(file.sha256) for file in files}
         if len(hashes) == len(files) and not hashes & used:
             used |= hashes
@@ -120,10 +121,6 @@ def _is_readable(path: Path) -> bool:
     except BenchmarkError:
         return False
     return True
-
-
-def _note(picture: DiseasedPlant) -> str:
-    return f"Photograph of {picture.disease.plant} with a disease."
 
 
 def _pairs(pictures: Sequence[DiseasedPlant]) -> Iterator[tuple[DiseasedPlant, DiseasedPlant]]:
@@ -164,7 +161,8 @@ def _subject(
         disease, words = about
         thought = f"I need to know which disease of {plant} {file.name} shows."
         truth = diagnosis_of(disease.label, disease.entry)
-        crop = _crop(disease)
+        # The name under which the knowledge base lists the disease.
+        crop = plant if kb_names().is_on(disease.entry, plant) else disease.entry.crops[0]
         return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
 
     photos = list(zip(files, known, strict=True))
@@ -173,11 +171,6 @@ def _subject(
 
 def _draw(*pictures: DiseasedPlant) -> np.random.Generator:
     return np.random.default_rng([_SEED, *(zlib.crc32(picture.path.stem.encode()) for picture in pictures)])
-
-
-def _crop(disease: Disease) -> str:
-    """Return the plant under a name with which the knowledge base lists the disease."""
-    return disease.plant if kb_names().is_on(disease.entry, disease.plant) else disease.entry.crops[0]
 
 
 def _words(picture: DiseasedPlant, of_plant: Sequence[Disease], sought: str) -> dict[str, str]:

@@ -65,7 +65,9 @@ class Tile:
         """Bands (channels, rows, columns); None if a channel cannot be read or differs in size from the labels."""
         read = [_pixels(path) for path in self.channels]
         # A grey picture may be stored with identical red, green and blue.
-        grey = [one[..., 0] if one is not None and one.ndim == 3 and _is_grey(one) else one for one in read]
+        grey = [
+            one[..., 0] if one is not None and one.ndim == 3 and (one == one[..., :1]).all() else one for one in read
+        ]
         bands = [one for one in grey if one is not None and one.dtype == np.uint8 and one.shape == self.classes.shape]
         return np.asarray(bands, np.uint8) if len(bands) == len(read) else None
 
@@ -158,10 +160,6 @@ def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
             return np.asarray(picture.convert(mode) if mode else picture)
     except Exception:  # Decoders raise exceptions of many types for damaged files.
         return None
-
-
-def _is_grey(pixels: NDArray[Any]) -> bool:
-    return bool((pixels == pixels[..., :1]).all())
 
 
 def _classes(coloured: NDArray[Any]) -> Classes:
