@@ -277,15 +277,11 @@ class Run:
         Raises:
             UsageError: pandas is not installed.
         """
-        return _imported("pandas").DataFrame(list(self.rows()))
-
-    def to_polars(self) -> Any:
-        """Return :meth:`rows` as a ``polars.DataFrame``.
-
-        Raises:
-            UsageError: polars is not installed.
-        """
-        return _imported("polars").DataFrame(list(self.rows()), infer_schema_length=None)
+        try:
+            pandas = importlib.import_module("pandas")
+        except ImportError as error:
+            raise UsageError("pandas is not installed", hint="pip install pandas") from error
+        return pandas.DataFrame(list(self.rows()))
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report, a self-contained HTML file, and return its path.
@@ -490,13 +486,6 @@ def _check_object(model: Model | Policy) -> None:
 def _name_of(model: Model | Policy) -> str:
     name = getattr(model, "name", None)
     return name if isinstance(name, str) and name else type(model).__name__
-
-
-def _imported(name: str) -> Any:
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from error
 
 
 def _interval_text(interval: tuple[float, float] | None) -> str:

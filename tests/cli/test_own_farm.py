@@ -199,7 +199,7 @@ def test_rasters_of_heights_are_asked_about_too(tmp_path: Path):
 
 
 _ALL = """images_column = "photo"
-languages = ["en", "zh"]
+languages = ["en"]
 samples = 77
 note = "From my farm"
 [[columns]]

@@ -347,35 +347,38 @@ def test_an_implied_label_outside_the_label_set_is_right_too():
     assert summary([outside], "It is giant hogweed, not lantana.")[:2] == (1, 0)
 
 
-def test_numeric_exact_slots():
-    number = slot(ExactSlot, "round(steps[2].observation.value)", value=2)
-    assert summary([number], "It is 3.")[:2] == (1, 0)
-    as_text = slot(ExactSlot, "round(steps[2].observation.value)", value="2", distractors=("1", "3"))
-    assert summary([as_text], "grade 3")[:2] == (1, 0)
+ROUNDED = "round(steps[2].observation.value)"
+LARGER = "'image_1.jpg' if steps[0].observation.weed_pct > steps[1].observation.weed_pct else 'image_2.jpg'"
+NUMBER = slot(ExactSlot, ROUNDED, value=2)
+GRADE = slot(ExactSlot, ROUNDED, value="2", distractors=("1", "3"))
+QUESTION = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=False)
+CHOSEN = slot(
+    ChoiceSetSlot, "['siam_weed', 'Lantana']", value=("Parthenium",), choices=WEEDS, aliases={"Lantana": ("sage",)}
+)
+FILE = slot(FileSlot, LARGER, value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
 
 
-def test_yes_or_no():
-    question = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=False)
-    assert summary([question], "Yes.")[:2] == (1, 0)
-    assert summary([question], "No.")[:2] == (0, 1)
+@pytest.mark.parametrize(
+    ("of", "answer", "scores"),
+    [
+        (NUMBER, "It is 3.", (1, 0)),
+        (GRADE, "grade 3", (1, 0)),
+        (QUESTION, "Yes.", (1, 0)),
+        (QUESTION, "No.", (0, 1)),
+        (CHOSEN, "Lantana and Siam weed", (1, 0)),
+        (CHOSEN, "Siam weed and sage", (1, 0)),
+        (CHOSEN, "Parthenium", (0, 1)),
+        (FILE, "image_1.jpg", (1, 0)),
+        (FILE, "image_2.jpg", (0, 1)),
+    ],
+)
+def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
+    assert summary([of], answer)[:2] == scores
 
 
-def test_choice_sets():
-    chosen = slot(
-        ChoiceSetSlot, "['siam_weed', 'Lantana']", value=("Parthenium",), choices=WEEDS, aliases={"Lantana": ("sage",)}
-    )
-    assert summary([chosen], "Lantana and Siam weed")[:2] == (1, 0)
-    assert summary([chosen], "Siam weed and sage")[:2] == (1, 0)
-    assert summary([chosen], "Parthenium")[:2] == (0, 1)
+def test_an_implied_choice_set_that_is_the_truth_in_other_letters_does_not_differ():
     same = slot(ChoiceSetSlot, "['lantana', 'LANTANA']", value=("Lantana",), choices=WEEDS)
     assert summary([same], "lantana")[2]["differs"] == []
-
-
-def test_files():
-    source = "'image_1.jpg' if steps[0].observation.weed_pct > steps[1].observation.weed_pct else 'image_2.jpg'"
-    file = slot(FileSlot, source, value="image_2.jpg", choices=("image_1.jpg", "image_2.jpg"))
-    assert summary([file], "image_1.jpg")[:2] == (1, 0)
-    assert summary([file], "image_2.jpg")[:2] == (0, 1)
 
 
 def test_open_text_keeps_the_facts_that_the_observation_states():

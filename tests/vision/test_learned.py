@@ -5,7 +5,6 @@ What random weights say means nothing; these tests are of the way there and back
 
 import json
 import os
-import socket
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,21 +22,13 @@ from agrotools.vision.learned.weights import find_weights, library
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 needs_torch = pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)")
 needs_open_clip = pytest.mark.skipif(find_spec("open_clip") is None, reason="needs open_clip (the extra learned)")
-pytestmark = pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning")
+pytestmark = [
+    pytest.mark.usefixtures("no_network"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
+]
 
 PIXELS = np.random.default_rng(3).integers(0, 255, (60, 90, 3), dtype=np.uint8)
 _WORDS = ["[PAD]", *(f"w{number}" for number in range(1, 100)), "[UNK]", "[CLS]", "[SEP]"]
-
-
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing may be fetched."""
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("something tried to reach the network")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 @pytest.fixture(autouse=True, scope="module")

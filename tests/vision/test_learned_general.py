@@ -3,7 +3,6 @@
 What random weights say means nothing; these tests are of the way there and back. The real weights are in no test.
 """
 
-import socket
 from collections.abc import Callable
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +27,7 @@ from agrotools.vision.learned.weights import find_weights
 torch_is_here = find_spec("torch") is not None and find_spec("transformers") is not None
 diffusers_is_here = torch_is_here and find_spec("diffusers") is not None
 pytestmark = [
+    pytest.mark.usefixtures("no_network"),
     pytest.mark.skipif(not torch_is_here, reason="needs torch and transformers (the extra learned)"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::FutureWarning", "ignore::UserWarning"),
 ]
@@ -41,17 +41,6 @@ WORDS = [
     "[MASK]",
     *"what is the colour of this picture show does ? red green a".split(),
 ]
-
-
-@pytest.fixture(autouse=True)
-def _no_network(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing may be fetched."""
-
-    def refuse(*_: object) -> None:
-        raise AssertionError("something tried to reach the network")
-
-    monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(socket, "getaddrinfo", refuse)
 
 
 @pytest.fixture

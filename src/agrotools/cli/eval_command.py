@@ -42,7 +42,7 @@ class SampleOptions:
     ] = None
     limit: Annotated[
         int | None,
-        typer.Option(help="Run a fixed random subset of this many samples, of which a mode may exclude some."),
+        typer.Option(help="Run a fixed random subset of this many samples in each mode."),
     ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None

@@ -7,6 +7,7 @@ words in them: "white powder" is not "black powder on white ears".
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import log
@@ -132,25 +133,18 @@ class AppearanceIndex:
         self._count = len(entries)
         self._owners = np.array(owners, np.intp)
         terms_of_entries = [set[str]() for _ in entries]
+        pairs = [set[tuple[str, str]]() for _ in entries]
         for owner, unit in zip(owners, units, strict=True):
             terms_of_entries[owner].update(unit)
-        spread: dict[str, int] = {}
-        for words in terms_of_entries:
-            for word in words:
-                spread[word] = spread.get(word, 0) + 1
+            pairs[owner].update(_pairs(unit))
+        spread = Counter(word for words in terms_of_entries for word in words)
         described = max(1, len(set(owners)))
         self._idf = {word: log(1 + (described - n + 0.5) / (n + 0.5)) for word, n in spread.items()}
         self._strange = log(1 + (described + 0.5) / 0.5)
         self._column = {word: at for at, word in enumerate(spread)}
-        self._pair_column: dict[tuple[str, str], int] = {}
+        self._pair_column = {pair: at for at, pair in enumerate(set[tuple[str, str]]().union(*pairs))}
         self._of_units = _incidence([set(unit) for unit in units], self._column)
         self._of_entries = _incidence(terms_of_entries, self._column)
-        pairs = [set[tuple[str, str]]() for _ in entries]
-        for owner, unit in zip(owners, units, strict=True):
-            pairs[owner].update(_pairs(unit))
-        for sentence_pairs in pairs:
-            for pair in sentence_pairs:
-                self._pair_column.setdefault(pair, len(self._pair_column))
         self._of_pairs = _incidence(pairs, self._pair_column)
         squares = np.array([self._idf[word] ** 2 for word in self._column], np.float64)
         self._unit_norms = np.sqrt(np.asarray(self._of_units @ squares)) if units else np.zeros(0)

@@ -138,11 +138,11 @@ class RecordIndex:
         return OrderedRecords(self.path, offsets, self.notes)
 
     def _records(self, keys: list[Key]) -> Iterator[Record]:
-        with _opened(self.path) as file:
-            for key in keys:
-                at = self._at[key]
-                offset = at if at >= 0 else ~at
-                yield _record(self.path, file, offset, key)
+        offsets = (at if at >= 0 else ~at for at in map(self._at.__getitem__, keys))
+        for key, record in zip(keys, _ascending(self.path, offsets), strict=True):
+            if record.key != key:
+                raise _changed(self.path)
+            yield record
 
 
 class OrderedRecords:
@@ -163,34 +163,29 @@ class OrderedRecords:
         return len(self._offsets)
 
     def __iter__(self) -> Iterator[Record]:
-        return self._ascending(self._offsets)
+        return _ascending(self.path, self._offsets)
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
         """Yield the records at these ascending positions, one at a time."""
-        return self._ascending(array("q", map(self._offsets.__getitem__, places)))
-
-    def _ascending(self, offsets: "array[int]") -> Iterator[Record]:
-        last: Key = ("", "", 0)
-        with _opened(self.path) as file:
-            for offset in offsets:
-                record = _record(self.path, file, offset)
-                if record.key <= last:
-                    raise _changed(self.path)
-                last = record.key
-                yield record
+        return _ascending(self.path, (self._offsets[place] for place in places))
 
 
-def _record(path: Path, file: IO[bytes] | None, offset: int, key: Key | None = None) -> Record:
-    if file is not None:
-        file.seek(offset)
-        line = file.readline()
-        try:
-            record = parsed(line)
-        except ValueError as error:
-            raise _unreadable(path, file, offset, error) from error
-        if key in (None, record.key):
-            return record
-    raise _changed(path)
+def _ascending(path: Path, offsets: Iterable[int]) -> Iterator[Record]:
+    """Yield the records at ``offsets``, whose keys must ascend."""
+    last: Key = ("", "", 0)
+    with _opened(path) as file:
+        for offset in offsets:
+            if file is None:
+                raise _changed(path)
+            file.seek(offset)
+            try:
+                record = parsed(file.readline())
+            except ValueError as error:
+                raise _unreadable(path, file, offset, error) from error
+            if record.key <= last:
+                raise _changed(path)
+            last = record.key
+            yield record
 
 
 def _changed(path: Path) -> RunStoreError:

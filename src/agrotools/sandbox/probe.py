@@ -72,14 +72,14 @@ def select_runner(name: str | None = None) -> str:
     )
 
 
-def probe(runner: str, *, again: bool = False) -> Probe:
-    """Probe ``runner``, which takes about 0.1 s. The result is cached in this process; ``again`` repeats the probe.
+def probe(runner: str) -> Probe:
+    """Probe ``runner``, which takes about 0.1 s. The result is cached in this process.
 
     Raises:
         UsageError: the runner is unknown.
     """
     with _lock:
-        if again or runner not in _probes:
+        if runner not in _probes:
             started = time.perf_counter()
             result = _run_probe(runner)
             _probes[runner] = replace(result, seconds=time.perf_counter() - started)

@@ -93,9 +93,7 @@ def roles_by_wavelength(wavelengths_nm: Sequence[float | None]) -> dict[Role, in
     return roles
 
 
-def chosen_roles(
-    bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str, argument: str = "bands"
-) -> dict[Role, int]:
+def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *, file: str) -> dict[Role, int]:
     """Map roles to 1-based band numbers as given by a caller.
 
     Args:
@@ -112,17 +110,17 @@ def chosen_roles(
         if role is None:
             raise ToolError(
                 "invalid_argument",
-                f"{argument}: {key!r} is no band that is used here",
-                argument=argument,
+                f"bands: {key!r} is not a band that is used here",
+                argument="bands",
                 hint=f"use {', '.join(ROLES)}, e.g. {{'R': 3, 'NIR': 4}}",
             )
         if role in roles:
-            raise ToolError("invalid_argument", f"{argument}: {role} is given twice", argument=argument)
-        roles[role] = _number_of(selector, names, file, argument)
+            raise ToolError("invalid_argument", f"bands: {role} is given twice", argument="bands")
+        roles[role] = _number_of(selector, names, file)
     return roles
 
 
-def _number_of(selector: int | str, names: Sequence[str | None], file: str, argument: str) -> int:
+def _number_of(selector: int | str, names: Sequence[str | None], file: str) -> int:
     if isinstance(selector, str):
         same = [n for n, name in enumerate(names, start=1) if name and name.strip().lower() == selector.strip().lower()]
         if len(same) == 1:
@@ -134,7 +132,7 @@ def _number_of(selector: int | str, names: Sequence[str | None], file: str, argu
     raise ToolError(
         "band_not_found",
         f"{file} has no band {selector!r}; it has {listed_bands(names)}",
-        argument=argument,
+        argument="bands",
         hint="give the number of the band, counted from 1, or its name",
         candidates=tuple(name for name in names if name)[:20],
     )

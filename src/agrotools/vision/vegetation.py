@@ -219,12 +219,12 @@ def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast
     return IndexThreshold(None, plants, contrast, (note,), (flag,))
 
 
-def otsu_threshold(sample: NDArray[np.float32], bins: int = 512) -> float:
-    """Return the threshold that maximises the variance between two classes (Otsu 1979), on ``bins`` bins."""
+def otsu_threshold(sample: NDArray[np.float32]) -> float:
+    """Return the threshold that maximises the variance between two classes (Otsu 1979), on 512 bins."""
     low, high = float(sample.min()), float(sample.max())
     if high <= low:
         return low
-    return otsu_of_counts(*np.histogram(sample, bins=bins, range=(low, high)))
+    return otsu_of_counts(*np.histogram(sample, bins=512, range=(low, high)))
 
 
 def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[Any]]) -> float:

@@ -7,10 +7,8 @@ import pytest
 
 from agrotools.build.accuracy.count_objects import (
     CANOPY_STUDIES,
-    _boxes,
     _match_tops,
     _most_pairs,
-    _table,
     canopy_scene,
 )
 from agrotools.build.accuracy.study import Bench
@@ -42,13 +40,6 @@ def test_tops_are_matched_within_the_crown() -> None:
     away = exact + 1000
     assert not _match_tops(scene, away)
     assert not _match_tops(scene, np.zeros((0, 9)))
-
-
-def test_tables_and_boxes_are_read(tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("xmin,ymin,xmax,ymax,label\n1,2,30.5,40,Tree\n5,6,7,8,Tree\n")
-    assert _boxes(tmp_path / "a.csv").tolist() == [[1, 2, 30.5, 40], [5, 6, 7, 8]]
-    (tmp_path / "b.csv").write_text("x_px,y_px\n")
-    assert _table(tmp_path / "b.csv").shape == (0, 2)
 
 
 @pytest.mark.slow

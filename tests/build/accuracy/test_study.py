@@ -42,7 +42,3 @@ def test_a_truth_that_is_none_is_said(tmp_path: Path, content: str | None):
         (tmp_path / "truth.json").write_text(content)
     with pytest.raises(BenchmarkError, match=r"truth\.json"):
         Bench("calculate", tmp_path, tmp_path / "scratch").items()
-
-
-def test_a_study_may_write_its_own_pictures_into_the_scratch_folder_at_once(tmp_path: Path):
-    assert Bench("calculate", tmp_path, tmp_path / "not" / "there").scratch.is_dir()

@@ -202,11 +202,3 @@ def test_a_path_that_leads_out_is_refused(exported, tmp_path):
         build_gta(exported, tmp_path / "back")
     assert "0, 1, 2, 3, 4, 5, 6" in caught.value.message
     assert not (tmp_path / "back").exists()
-
-
-def test_what_else_lies_there_is_left_alone(benchmark, tmp_path):
-    (tmp_path / "thesis").mkdir()
-    (tmp_path / "thesis" / "chapter.tex").write_text("years of work")
-    with pytest.raises(BenchmarkError, match="left as it is"):
-        export_gta(benchmark.root, benchmark.header, benchmark.samples, tmp_path / "thesis")
-    assert [path.name for path in (tmp_path / "thesis").iterdir()] == ["chapter.tex"]

@@ -8,7 +8,7 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.export.gta_entries import DEFAULT_MAP, read_map, value_at
+from agrotools.build.export.gta_entries import DEFAULT_MAP, value_at
 from agrotools.build.export.gta_in import build_gta
 from agrotools.core import BenchmarkError
 
@@ -297,9 +297,3 @@ def test_paths_into_an_entry():
     assert value_at(value, "a.x", "none") == "none"
     assert value_at(value, "") == value
     assert value_at(value, None, "none") == "none"
-
-
-def test_the_default_map_has_every_key_that_there_is():
-    fields = read_map()
-    assert fields.file == "dataset.json"
-    assert fields.own_part == "agrotools"

@@ -1,7 +1,7 @@
 """WeedSense's test split as its authors lay it out, small: ``test/{images,mmseg_masks}`` and a table.
 
 Traps: class numbers in no order that names have, neighbouring frames, a folder nested by its archive, a Mac's copies,
-coloured masks beside those with numbers, undecided pixels at the edge of each plant, weeks written as 3.0.
+undecided pixels at the edge of each plant, weeks written as 3.0.
 """
 
 from pathlib import Path
@@ -23,8 +23,8 @@ WEEKS = (1, 3, 5, 8, 11)
 def write_weedsense(folder: Path, codes: int = 16, frames: int = 2) -> Path:
     """``frames`` of each of the first ``codes`` species in each of :data:`WEEKS`."""
     root = folder / "test"
-    images, masks, coloured = root / "images" / "images", root / "mmseg_masks", root / "masks"
-    for place in (images, masks, coloured, root / "images" / "__MACOSX" / "images"):
+    images, masks = root / "images" / "images", root / "mmseg_masks"
+    for place in (images, masks, root / "images" / "__MACOSX" / "images"):
         place.mkdir(parents=True)
     lines = ["img,species,height,week"]
     for code in CODES[:codes]:
@@ -34,9 +34,6 @@ def write_weedsense(folder: Path, codes: int = 16, frames: int = 2) -> Path:
                 plant, values = draw_mask(code, week, frame)
                 Image.fromarray(_picture(plant, week)).save(images / f"{stem}.jpg", quality=92)
                 Image.fromarray(values).save(masks / f"{stem}.png")
-                Image.fromarray(np.where(plant[..., None], (0, 128, 0), 0).astype(np.uint8)).save(
-                    coloured / f"{stem}.png"
-                )
                 (root / "images" / "__MACOSX" / "images" / f"._{stem}.jpg").write_bytes(b"\0\5\x16\7")
                 lines.append(f"{stem}.jpg,{code},{3.5 * week:.1f},{week}.0")
     (root / "test_data.csv").write_text("\n".join(lines) + "\n")

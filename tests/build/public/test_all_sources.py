@@ -14,7 +14,7 @@ from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.allocation import SOURCE_PCTS, apportioned
 from agrotools.build.sources.part import listing_of
-from agrotools.build.sources.public import DATASETS, build_all, folders_in
+from agrotools.build.sources.public import DATASETS, adapter_of, build_all, folders_in
 from agrotools.cli.main import app
 from agrotools.core import ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
@@ -70,6 +70,8 @@ def test_all_twelve_give_their_published_shares(built: Benchmark) -> None:
     assert _by_source(built) == SHARES
     queries = [sample.query for sample in built.samples]
     assert len(set(queries)) == len(queries)
+    shown = {file.path for sample in built.samples for file in sample.files}
+    assert {f"files/{path.name}" for path in (built.root / "files").iterdir()} == shown
     needs: Any = built.header.metadata["needs_backend"]
     assert needs.keys() == {"diagnose_pest_disease", "count_objects"}
     assert "dropped" not in built.header.metadata
@@ -106,6 +108,16 @@ def test_samples_of_every_source_have_their_truth_beside_what_real_tools_find(bu
     for step in steps:
         assert step.truth is not None
         assert step.tool in errors or _agree(step), step
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_no_more_files_are_made_than_samples_need_and_the_same_again(
+    data_set: Callable[[str], Path], scratch: Path, name: str
+) -> None:
+    first, again = (adapter_of(name)(data_set(name), scratch, 3) for _ in range(2))
+    # Two pictures a sample; pairs of dates and depth are two files, and ip102 has pictures with boxes too.
+    assert 3 <= len(first.files) <= 16
+    assert first.files == again.files
 
 
 def test_what_falls_short_is_told_with_its_reason_on_the_command_line(tmp_path: Path) -> None:

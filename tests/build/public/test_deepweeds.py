@@ -4,7 +4,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fake_deepweeds import write_deepweeds
 
 from agrotools.build.sources.public import adapter_of
 
@@ -33,10 +32,3 @@ def test_pictures_have_the_names_that_their_labels_stand_for(folder: Path, tmp_p
         "common_name": None, "species": None, "best": "negative", "kb_id": None, "is_weed": False,
     }  # fmt: skip
     assert part.source.licence.startswith("CC BY 4.0")
-
-
-def test_no_more_pictures_are_read_than_samples_need_and_all_classes_are_there(tmp_path: Path) -> None:
-    part = read(write_deepweeds(tmp_path / "set", 6), samples=9)
-    shown = [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
-    assert len(shown) == 18
-    assert len({thing.truth["best"] for thing in shown}) == 9

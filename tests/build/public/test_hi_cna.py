@@ -109,11 +109,3 @@ def test_masks_may_be_tiff_files_whatever_they_declare_as_no_data(tmp_path: Path
         path.unlink()
     assert [scene.truth for _, scene in sorted(scenes(hi_cna(folder, tmp_path, 5)).items())] == truths
     assert [truth["changed"] for truth in truths] == [False, True]
-
-
-def test_no_more_pictures_are_made_than_samples_need(tmp_path: Path, scratch: Path) -> None:
-    part = hi_cna(write_hi_cna(tmp_path / "set", [0, 0, 0, 0, 10, 0, 0, 25, 0]), scratch, 2)
-    shares = sorted(thing.truth["change_pct"] for thing in scenes(part).values())
-    assert len(shares) == 4
-    assert shares[1] == 0 < 10 <= shares[2] < 20 < shares[3]
-    assert len(list(scratch.iterdir())) == 8

@@ -8,11 +8,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_papple import FOCAL_PX, HEIGHT, WIDTH
+from parts import things_of
 from PIL import Image
 
-from agrotools.build.sources.part import Part
 from agrotools.build.sources.public.papple import papple
-from agrotools.build.templates import Thing
 
 
 @pytest.fixture
@@ -24,10 +23,6 @@ def folder(data_set: Callable[[str], Path]) -> Path:
 def own(own_set: Callable[[str], Path]) -> Path:
     """A data set to change."""
     return own_set("papple")
-
-
-def _things(part: Part) -> list[Thing]:
-    return [subject.shown(index, 1) for subject in part.subjects for index in range(subject.things)]
 
 
 def _number_of(folder: Path, picture: str, box: list[int]) -> str:
@@ -46,7 +41,7 @@ def _number_of(folder: Path, picture: str, box: list[int]) -> str:
 def test_sizes_are_those_of_the_calliper(folder: Path, tmp_path: Path) -> None:
     part = papple(folder, tmp_path, 30)
     sizes = dict(line.split(",") for line in (folder / "GT_diameter.txt").read_text().split())
-    things = _things(part)
+    things = things_of(part)
     asked: Counter[str] = Counter()
     for thing in things:
         picture = part.files[thing.files[0].path].name
@@ -75,7 +70,7 @@ def test_what_cannot_be_asked_about_is_counted(folder: Path, tmp_path: Path) -> 
 def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) -> None:
     part = papple(folder, tmp_path, 30)
     halved = 0
-    for thing in _things(part):
+    for thing in things_of(part):
         image, depth = thing.files
         assert (image.width_px, image.height_px) == (depth.width_px, depth.height_px) == (WIDTH, HEIGHT)
         assert image.intrinsics is not None
@@ -90,15 +85,6 @@ def test_depth_and_camera_go_with_every_picture(folder: Path, tmp_path: Path) ->
     assert halved
 
 
-def test_no_more_pictures_are_made_than_samples_need(folder: Path, scratch: Path) -> None:
-    part = papple(folder, scratch, 3)
-    pictures = {thing.files[0].path for thing in _things(part)}
-    assert len(pictures) == 6
-    assert len(list(scratch.iterdir())) == 6
-    years = Counter(part.files[path].name[4] for path in pictures)
-    assert years.keys() == {"2", "7"}
-
-
 def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, tmp_path: Path) -> None:
     (own / "depth_maps").rename(own / "depthCropNpy")
     (own / "GT_diameter.txt").rename(own / "GT_diameters.txt")
@@ -107,15 +93,15 @@ def test_other_names_of_folders_and_a_file_of_focal_lengths_are_read(own: Path, 
     (tmp_path / "set" / "PApple_v4").mkdir(parents=True)
     (tmp_path / "data").rename(tmp_path / "set" / "PApple_v4" / "data")
     part = papple(tmp_path / "set", tmp_path, 20)
-    focal = {part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px for thing in _things(part)}  # pyright: ignore
+    focal = {part.files[thing.files[0].path].name: thing.files[0].intrinsics.fx_px for thing in things_of(part)}  # pyright: ignore
     assert focal.pop("_MG_2600_1.png") == 5000.5
     assert set(focal.values()) == {FOCAL_PX}
 
 
 def test_an_apple_with_two_diameters_is_left_out(own: Path, tmp_path: Path) -> None:
-    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
+    before = {thing.truth["fruits"][0]["diameter_mm"] for thing in things_of(papple(own, tmp_path, 20))}  # pyright: ignore
     sizes = own / "GT_diameter.txt"
     lines = sizes.read_text().split()
     sizes.write_text("".join(f"{line}\n{line}.5\n" if number % 2 else f"{line}\n" for number, line in enumerate(lines)))
-    after = {thing.truth["fruits"][0]["diameter_mm"] for thing in _things(papple(own, tmp_path, 20))}  # pyright: ignore
+    after = {thing.truth["fruits"][0]["diameter_mm"] for thing in things_of(papple(own, tmp_path, 20))}  # pyright: ignore
     assert after < before

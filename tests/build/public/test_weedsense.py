@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from fake_weedsense import CODES, NUMBERS, WEEKS, draw_mask, write_weedsense
+from parts import original_of, things_of
 from PIL import Image
 from scipy.spatial import ConvexHull
 
@@ -31,10 +32,7 @@ def own(own_set: Callable[[str], Path]) -> Path:
 
 
 def _things(part: Part, of: str = "pot_weed") -> dict[Path, Thing]:
-    shown = [
-        subject.shown(index, 1) for subject in part.subjects if subject.of == of for index in range(subject.things)
-    ]
-    return {part.files[thing.files[0].path]: thing for thing in shown}
+    return {original_of(part, thing): thing for thing in things_of(part, of)}
 
 
 def _told(path: Path) -> tuple[str, int, int]:

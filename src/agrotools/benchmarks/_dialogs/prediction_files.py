@@ -106,25 +106,21 @@ _MISSING = object()
 _NUMBER = re.compile("0|[1-9][0-9]{0,11}")
 
 
-def _faults(prediction: Any, where: str) -> Iterator[str]:
-    for index, item in enumerate(prediction if is_list(prediction) else []):
-        if is_list(item):
-            for inner, message in enumerate(item):
-                yield from _faults_of_message(message, f"{where}[{index}][{inner}]")
-        else:
-            yield from _faults_of_message(item, f"{where}[{index}]")
-
-
-def _faults_of_message(message: Any, where: str) -> Iterator[str]:
-    if not is_object(message):
-        yield f"{where} is no message"
-    elif "tool_calls" in message:
-        if read_message(message).kind == "other":
-            yield f"{where}: tool_calls holds no call with a name and arguments"
-    elif not is_text(message.get("role")) or "content" not in message:
-        yield f"{where} has neither tool_calls nor role and content"
-    elif message["role"] == "assistant" and not is_text(message["content"]):
-        yield f"{where}: the answer is no text"
+def _faults(messages: Any, where: str, *, takes_lists: bool = True) -> Iterator[str]:
+    """Yield the faults of messages and of lists of messages, with their places."""
+    for index, message in enumerate(messages if is_list(messages) else []):
+        place = f"{where}[{index}]"
+        if is_list(message) and takes_lists:
+            yield from _faults(message, place, takes_lists=False)
+        elif not is_object(message):
+            yield f"{place} is no message"
+        elif "tool_calls" in message:
+            if read_message(message).kind == "other":
+                yield f"{place}: tool_calls holds no call with a name and arguments"
+        elif not is_text(message.get("role")) or "content" not in message:
+            yield f"{place} has neither tool_calls nor role and content"
+        elif message["role"] == "assistant" and not is_text(message["content"]):
+            yield f"{place}: the answer is no text"
 
 
 def _mode_of(messages: Any) -> Mode | None:

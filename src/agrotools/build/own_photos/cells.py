@@ -68,7 +68,7 @@ def quantity(text: str, decimal: Decimal = ".") -> Quantity:
         raise CellFault(f"is not a number with the decimal mark {decimal!r}", "set decimal in the plan")
     value = float(digits.replace(thousands, "").replace(decimal, "."))
     if abs(value) > _LARGEST:
-        raise CellFault("is too large a number", f"write a number up to {_LARGEST:g}, or use another unit")
+        raise CellFault("is too large", f"write a number up to {_LARGEST:g}, or use a larger unit")
     written_unit = (match["unit"] or "").strip()
     if not written_unit:
         return Quantity(value, None)

@@ -3,7 +3,7 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
@@ -114,18 +114,14 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
     if not fitting:
         return Column(column=header, ask=NOTHING), f"{_KINDS[kind]}, no matching question type"
     measure = fitting[0]
-    column = Column(column=header, ask=measure.name)
-    if measure.name == "diseased":
-        healthy = re.search(r"health|健康", header, re.IGNORECASE) is not None
-        turned = {"yes": cells.NO, "no": cells.YES} if healthy else {}
-        column = column.model_copy(
-            update={"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh, **turned}
-        )
-    if measure.name == "is_weed":
-        column = column.model_copy(update={"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh})
+    changes: dict[str, Any] = {}
+    if measure.kind == "yes":
+        changes |= {"yes_means": measure.quantity, "yes_means_zh": measure.quantity_zh}
+    if measure.name == "diseased" and re.search(r"health|健康", header, re.IGNORECASE):
+        changes |= {"yes": cells.NO, "no": cells.YES}
     if measure.name in ("disease", "diseased", "pest") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
-        column = column.model_copy(update={"crop": crop})
-    return column, f"{_KINDS[kind]}, {len(set(texts))} different"
+        changes["crop"] = crop
+    return Column(column=header, ask=measure.name, **changes), f"{_KINDS[kind]}, {len(set(texts))} different"
 
 
 _KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or no", "advice": "free text"}
@@ -178,13 +174,12 @@ def _number_column(header: str, texts: Sequence[str], measure: Measure | None) -
     note = _numbers_note(units, decimal, sure)
     if measure is None:
         return Column(column=header, decimal=decimal), f"{note}; the header does not say what they measure"
-    column = Column(column=header, ask=measure.name, decimal=decimal, unit=_unit_of(header, texts, units, measure))
-    if measure.name == "count" or measure.name == "diameter":
-        thing = countables().get(target or ("fruit" if measure.name == "diameter" else ""))
-        if thing is not None:
-            details = {"target": target or "fruit", "objects": thing.objects, "objects_zh": thing.objects_zh}
-            column = column.model_copy(update=details)
-    return column, note
+    details: dict[str, Any] = {}
+    name = target or ("fruit" if measure.name == "diameter" else "")
+    if measure.name in ("count", "diameter") and (thing := countables().get(name)):
+        details = {"target": name, "objects": thing.objects, "objects_zh": thing.objects_zh}
+    unit = _unit_of(header, texts, units, measure)
+    return Column(column=header, ask=measure.name, decimal=decimal, unit=unit, **details), note
 
 
 def _numbers_note(units: Counter[str | None], decimal: str, sure: bool) -> str:

@@ -176,8 +176,8 @@ def _load_similarity_model(weights: Weights) -> tuple[Any, Any, Any]:
     return model.eval(), prepare, open_clip.get_tokenizer(place)
 
 
-_STEP_PX = 8
-"""The sides of pictures in a pipeline must be multiples of this."""
+_STEP_PX, _MOST_SIDE_PX = 8, 768
+"""Sides of pictures in a pipeline: multiples of the first, at most the second."""
 
 
 def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArray[np.uint8]:
@@ -194,14 +194,14 @@ def draw_words(prompt: str, weights: Weights, *, seed: int, steps: int) -> NDArr
 
 
 def change_picture(
-    pixels: NDArray[np.uint8], instruction: str, weights: Weights, *, seed: int, steps: int, longest_px: int = 768
+    pixels: NDArray[np.uint8], instruction: str, weights: Weights, *, seed: int, steps: int
 ) -> NDArray[np.uint8]:
-    """Return a picture, uint8 (rows, columns, 3), edited by ``instruction``, at most ``longest_px`` per side."""
+    """Return a picture, uint8 (rows, columns, 3), edited by ``instruction``, at most 768 px per side."""
     torch = library("torch")
     from PIL import Image
 
     image = Image.fromarray(pixels)
-    scale = min(1.0, longest_px / max(image.size))
+    scale = min(1.0, _MOST_SIDE_PX / max(image.size))
     image = image.resize((_fit(image.width * scale), _fit(image.height * scale)), Image.Resampling.LANCZOS)
     pipeline = _load_pipeline(_check_kind(weights), "AutoPipelineForImage2Image")
     with torch.inference_mode():

@@ -173,8 +173,8 @@ def _pair_files(place: Place, data: DataSet) -> tuple[Files, PondEvents] | str:
     pictures = [read_photo(path).pixels for path in place.pictures]
     if any(is_blank(pixels) for pixels in pictures):
         return "blank picture"
-    sizes = [one.shape[:2] for one in (*pictures, codes)]
-    rows, columns = _common([*pictures, codes])
+    sizes = [(one.shape[0], one.shape[1]) for one in (*pictures, codes)]
+    rows, columns = (min(sides) for sides in zip(*sizes, strict=True))
     if max(max(height - rows, width - columns) for height, width in sizes) > MOST_CUT_PX:
         return "unlike sizes"
     files: list[SampleFile] = []
@@ -189,10 +189,6 @@ def _pair_files(place: Place, data: DataSet) -> tuple[Files, PondEvents] | str:
             file = data.originals.add_content(content, ".png", note=f"{note}, cut to what both pictures show.")
         files.append(dated(file, date))
     return (files[0], files[1]), _events_in(np.ascontiguousarray(codes[:rows, :columns]))
-
-
-def _common(arrays: Sequence[NDArray[Any]]) -> tuple[int, int]:
-    return min(one.shape[0] for one in arrays), min(one.shape[1] for one in arrays)
 
 
 def _listed(path: Path) -> list[str]:

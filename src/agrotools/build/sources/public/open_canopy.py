@@ -78,12 +78,13 @@ def open_canopy(data: DataSet) -> Part:
 
 
 def _test_tiles(path: Path) -> list[Tile]:
+    from rasterio.crs import CRS
     from rasterio.features import bounds
 
     grid = read_json(path)
     try:
         features = cast("list[dict[str, Any]]", grid["features"])
-        crs = _crs_of(grid)
+        crs = CRS.from_user_input(str(grid["crs"]["properties"]["name"])) if grid.get("crs") else None
         strange = sorted({str(feature["properties"]["split"]) for feature in features} - {*SPLITS})
         if strange:
             listed = ", ".join(strange[:5])
@@ -98,14 +99,6 @@ def _test_tiles(path: Path) -> list[Tile]:
     if not tiles:
         raise BenchmarkError(f"{path} has no tile of the test part")
     return tiles
-
-
-def _crs_of(found: dict[str, Any]) -> Any:
-    """Return the coordinate system declared in the file, or None."""
-    from rasterio.crs import CRS
-
-    crs = found.get("crs")
-    return CRS.from_user_input(str(crs["properties"]["name"])) if crs else None
 
 
 def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
@@ -156,14 +149,12 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
         if dataset.dtypes != (dtype,):
             meaning = "decimetres" if dtype == "uint16" else "classes"
             raise BenchmarkError(f"{path} holds {', '.join(dataset.dtypes)}, not {meaning} as {dtype}")
-        if dataset.crs is None or not dataset.crs.is_projected or not _has_the_pixels(dataset.transform):
+        at = dataset.transform
+        sides = (at.a, at.b, at.d, at.e)
+        has_the_pixels = np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3)
+        if dataset.crs is None or not dataset.crs.is_projected or not has_the_pixels:
             raise BenchmarkError(f"{path} is not a map with pixels of {_PIXEL_M} m, north up")
     return heights, classes
-
-
-def _has_the_pixels(transform: Any) -> bool:
-    sides = (transform.a, transform.b, transform.d, transform.e)
-    return bool(np.allclose(sides, (_PIXEL_M, 0, 0, -_PIXEL_M), atol=1e-3))
 
 
 def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
