@@ -78,7 +78,7 @@ def test_public_names_of_the_tools():
     assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
         "build_index": [*("corpus", "out", "memory_mb", "replace", "progress")],
         "get_tool": ["name"],
-        "run_code": ["code", "call", "inputs", "limits", "runner"],
+        "run_code": ["code", "call", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
         "tool_names": [],
         "tool_specs": ["names", "may_be_absent"],
