@@ -56,27 +56,25 @@ Bands = Mapping[str, int | str]
 
 @dataclass(frozen=True, eq=False)
 class _Indices:
+    """A vegetation index of two rasters.
+
+    ``numbers``: bands of each raster, one that holds the index or all that it is computed from.
+    """
+
     pair: RasterPair
     index: Index
-    numbers: tuple[dict[Role, int], dict[Role, int]] | None
-    """Bands by role of each raster; None if band ``direct`` holds the index itself."""
-    direct: tuple[int, int] = (1, 1)
+    numbers: tuple[list[int], list[int]]
 
-    def read(self, box: Box) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return self._of(0, self.pair.first, box), self._of(1, self.pair.second, box)
+    def read(self, box: Box | None) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Return the index of both dates in a box, or of the whole rasters at the size of a panel."""
 
-    def thumbnails(self) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-        return self._of(0, self.pair.first, None), self._of(1, self.pair.second, None)
+        def values(source: RasterSource, numbers: list[int]) -> NDArray[np.float32]:
+            bands = thumbnail(source, numbers) if box is None else source.read(numbers, box)
+            if len(numbers) == 1:
+                return bands[0]
+            return index_values(self.index, dict(zip(INDICES[self.index].bands, bands, strict=True)))
 
-    def _of(self, which: int, source: RasterSource, box: Box | None) -> NDArray[np.float32]:
-        def bands(numbers: list[int]) -> NDArray[np.float32]:
-            return thumbnail(source, numbers) if box is None else source.read(numbers, box)
-
-        if self.numbers is None:
-            return bands([self.direct[which]])[0]
-        roles = list(INDICES[self.index].bands)
-        values = bands([self.numbers[which][role] for role in roles])
-        return index_values(self.index, dict(zip(roles, values, strict=True)))
+        return values(self.pair.first, self.numbers[0]), values(self.pair.second, self.numbers[1])
 
 
 def has_index(path: Path, bands: Bands | None, argument: str) -> bool:
@@ -114,7 +112,7 @@ def index_change(
             kinds[~valid] = NO_DATA
             changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, frame.least_px)
         check_common(np.array([number > 0]), names)
-        pictures = grey_pair(*indices.thumbnails())
+        pictures = grey_pair(*indices.read(None))
         pair = indices.pair
     count = counts_of(changes[box[1] : box[3], box[0] : box[2]])
     changed, why, flags = answer_of_plants(int(count[GAINED]), int(count[LOST]), int(count.sum() - count[NO_DATA]))
@@ -176,36 +174,31 @@ def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[s
                 hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index",
             )
         (index, first), (other, second) = sources[0], sources[1]
-        if index != other or isinstance(first, int) != isinstance(second, int):
+        if index != other or len(first) != len(second):
             raise ToolError(
                 "band_not_found",
                 f"{names[0]} offers {index} and {names[1]} {other}: they cannot be compared",
                 argument="bands",
                 hint="name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}",
             )
-        if isinstance(first, int) and isinstance(second, int):
-            yield _Indices(pair, index, None, (first, second))
-        elif not isinstance(first, int) and not isinstance(second, int):
-            yield _Indices(pair, index, (first, second))
+        yield _Indices(pair, index, (first, second))
 
 
-def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, int | dict[Role, int]] | None:
+def _index_of(source: RasterSource, path: Path, bands: Bands | None) -> tuple[Index, list[int]] | None:
     """Return an index and the band that holds it or the bands to compute it from, or None if there is no index."""
     names = band_names(source, path)
-    request = {key.strip().lower(): key for key in bands} if bands else {}
+    request = {key.strip().lower(): band for key, band in (bands or {}).items()}
     for index in _NORMALISED:
         if index in request:
-            roles_of_index = chosen_roles({"NIR": (bands or {})[request[index]]}, names, file=source.name)
-            return index, roles_of_index["NIR"]
-    if bands is None:
-        for number, name in enumerate(names, start=1):
-            for index in _NORMALISED:
-                if name and name.strip().lower() == index:
-                    return index, number
+            return index, [chosen_roles({"NIR": request[index]}, names, file=source.name)["NIR"]]
+    for number, name in enumerate(names if bands is None else (), start=1):
+        for index in _NORMALISED:
+            if name and name.strip().lower() == index:
+                return index, [number]
     roles = band_roles(source, path, bands)
     for index in _NORMALISED:
         if all(role in roles for role in INDICES[index].bands):
-            return index, {role: roles[role] for role in INDICES[index].bands}
+            return index, [roles[role] for role in INDICES[index].bands]
     return None
 
 

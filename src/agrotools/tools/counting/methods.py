@@ -164,10 +164,7 @@ def fruit_by_colour(pixels: NDArray[np.uint8], target: str, expected_size_px: fl
         return replace(no_objects(), notes=notes, flags=weak)
     width = expected_size_px or 2 * float(np.percentile(radii, 95))
     smooth = np.asarray(cv2.GaussianBlur(distance, (0, 0), max(1.0, 0.12 * width)), np.float32)
-    reach = max(1, round(0.3 * width))
-    peaks = (smooth >= cv2.dilate(smooth, np.ones((2 * reach + 1,) * 2, np.uint8))) & (distance > 0.2 * width)
-    count, _, _, middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)
-    centres = np.asarray(middles, np.float64)[1:count]
+    centres = _peaks(smooth, max(1, round(0.3 * width)), distance > 0.2 * width)
     places = np.round(centres).astype(np.intp)
     diameters = 2 * distance[places[:, 1], places[:, 0]].astype(np.float64)
     strength = channel[places[:, 1], places[:, 0]].astype(np.float64) - around
@@ -183,6 +180,13 @@ def _fill_holes(mask: NDArray[np.bool_], largest_px: int) -> NDArray[np.bool_]:
     stats, _, labels = _components(~mask, 0)
     hole = np.concatenate([[False], stats[:, 4] <= largest_px])
     return mask | hole[labels]
+
+
+def _peaks(values: NDArray[np.float32], reach: int, allowed: NDArray[np.bool_]) -> Floats:
+    """Return the centres (n, 2), x, y, of the allowed pixels with nothing higher within ``reach`` pixels."""
+    peaks = (values >= cv2.dilate(values, np.ones((2 * reach + 1,) * 2, np.uint8))) & allowed
+    middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)[3]
+    return np.asarray(middles, np.float64)[1:]
 
 
 def _roundness(mask: NDArray[np.uint8], centres: Floats, diameters: Floats) -> Floats:
@@ -237,18 +241,16 @@ def _split_touching(
     left, top, across, down = (int(part) for part in stat[:4])
     piece = np.pad((labels[top : top + down, left : left + across] == number + 1).astype(np.uint8), 1)
     distance = cv2.GaussianBlur(cv2.distanceTransform(piece, cv2.DIST_L2, 5), (0, 0), max(0.5, 0.1 * width))
-    reach = max(1, round(0.35 * width))
-    peaks = (distance >= cv2.dilate(distance, np.ones((2 * reach + 1,) * 2, np.uint8))) & (distance > 0.15 * width)
-    count, _, _, middles = cv2.connectedComponentsWithStats(peaks.astype(np.uint8), connectivity=8)
-    if count < 2:
-        count, middles = 2, np.array([[0, 0], [across / 2 + 0.5, down / 2 + 0.5]])
-    centres = np.asarray(middles, np.float64)[1:count] + np.array([left - 0.5, top - 0.5])
+    centres = _peaks(np.asarray(distance, np.float32), max(1, round(0.35 * width)), distance > 0.15 * width)
+    if not len(centres):
+        centres = np.array([[across / 2 + 0.5, down / 2 + 0.5]])
+    centres = centres + np.array([left - 0.5, top - 0.5])
     # Every plant gets an equal share of the area, since the border between plants is not visible.
-    diameter = 2 * math.sqrt(float(stat[4]) / (count - 1) / math.pi)
+    diameter = 2 * math.sqrt(float(stat[4]) / len(centres) / math.pi)
     half = np.array([diameter / 2, diameter / 2])
     boxes = np.concatenate([centres - half, centres + half], axis=1)
     boxes = np.clip(boxes, [left, top, left, top], [left + across, top + down, left + across, top + down])
-    return centres, boxes, np.full(count - 1, diameter)
+    return centres, boxes, np.full(len(centres), diameter)
 
 
 def _weighted_median(areas: NDArray[np.int32]) -> float:

@@ -186,12 +186,11 @@ def _count_correct(
         if min(len(one) for one in training) < LEAST_PIXELS:
             return None
         gaussians = [_gaussian(one, ridge) for one in training]
-        histograms = _BandBins.of(training)
-        numbered = histograms.numbered(values)
+        cells = _cells(training, values)
         for place, chosen in enumerate(triplets):
             guesses = (
                 np.argmax(_likelihoods(values[held_out], chosen, gaussians), axis=0),
-                histograms.guess(numbered, chosen, labels, held_out),
+                _guess_by_histogram(cells, chosen, labels, held_out),
             )
             for number, guess in enumerate(guesses):
                 hit = guess == labels[held_out]
@@ -202,41 +201,31 @@ def _count_correct(
     return CorrectCounts(correct[better, np.arange(len(triplets))], either[0].total)
 
 
-@dataclass(frozen=True, eq=False)
-class _BandBins:
-    """Division of each band into cells that hold equal shares of all classes together, each class weighted equally.
+def _cells(training: Sequence[Matrix], values: Matrix) -> NDArray[np.intp]:
+    """Return the cell of each value in each band, (pixels, bands).
 
-    ``cuts``: (cuts, bands).
+    Cells hold equal shares of all training classes together, each class weighted equally.
     """
+    each = min(len(one) for one in training)
+    evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
+    cuts = np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0)
+    return np.stack([np.searchsorted(cut, band) for cut, band in zip(cuts.T, values.T, strict=True)], axis=1)
 
-    cuts: Matrix
 
-    @classmethod
-    def of(cls, training: Sequence[Matrix]) -> "_BandBins":
-        each = min(len(one) for one in training)
-        evened = np.concatenate([one[:: max(1, len(one) // each)] for one in training])
-        return cls(np.quantile(evened, np.arange(1, _CELLS) / _CELLS, axis=0))
+def _guess_by_histogram(
+    cells: NDArray[np.intp], chosen: tuple[int, ...], labels: NDArray[np.int64], held_out: NDArray[np.bool_]
+) -> NDArray[np.intp]:
+    """Return the class of the held-out pixels: the one with the greatest smoothed share in their cell."""
+    from scipy.ndimage import gaussian_filter
 
-    def numbered(self, values: Matrix) -> NDArray[np.intp]:
-        """Return the cell of each value, (pixels, bands)."""
-        return np.stack([np.searchsorted(cut, band) for cut, band in zip(self.cuts.T, values.T, strict=True)], axis=1)
-
-    def guess(
-        self, cells: NDArray[np.intp], chosen: tuple[int, ...], labels: NDArray[np.int64], held_out: NDArray[np.bool_]
-    ) -> NDArray[np.intp]:
-        """Return the class of the held-out pixels: the one with the greatest smoothed share in their cell."""
-        from scipy.ndimage import gaussian_filter
-
-        place = np.zeros(len(cells), np.intp)
-        for band in chosen:
-            place = place * _CELLS + cells[:, band]
-        shape = (_CELLS,) * len(chosen)
-        shares: list[Matrix] = []
-        for label in range(int(labels.max()) + 1):
-            training = place[(labels == label) & ~held_out]
-            count = np.bincount(training, minlength=_CELLS ** len(chosen)).astype(np.float64)
-            shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(training))
-        return np.argmax(shares, axis=0)[place[held_out]]
+    shape = (_CELLS,) * len(chosen)
+    place = np.asarray(np.ravel_multi_index(tuple(cells[:, chosen].T), shape), np.intp)
+    shares: list[Matrix] = []
+    for label in range(int(labels.max()) + 1):
+        training = place[(labels == label) & ~held_out]
+        count = np.bincount(training, minlength=_CELLS ** len(chosen)).astype(np.float64)
+        shares.append(gaussian_filter(count.reshape(shape), _SMOOTH).ravel() / len(training))
+    return np.argmax(shares, axis=0)[place[held_out]]
 
 
 def _likelihoods(values: Matrix, chosen: tuple[int, ...], gaussians: Sequence[tuple[Matrix, Matrix]]) -> Matrix:
