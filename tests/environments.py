@@ -8,7 +8,7 @@ for the oldest Python; both run the unit tests. The others are the tier ``ecosys
 particular for the test command, which skips what needs them.
 
 =========  ===========================================================================================================
-extras     the extras docs, zh, bleu and ocr
+extras     the extras docs, zh, bleu and ocr, and polars
 learned    torch, transformers, diffusers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 =========  ===========================================================================================================
@@ -42,12 +42,13 @@ ENVIRONMENTS = {
     **{version: Environment(version) for version in ("3.11", "3.12", "3.13")},
     "lowest": Environment(install=["--resolution", "lowest-direct"]),
     "extras": Environment(
-        install=[".[docs,zh,bleu,ocr]"],
+        install=[".[docs,zh,bleu,ocr]", "polars"],
         pytest=[
             "tests/benchmarks",
             "tests/cli/test_snapshots.py",
             "tests/docs/test_site.py",
             "tests/golden",
+            "tests/test_api.py",
             "tests/tools/general/test_read_text.py",
         ],
     ),

@@ -118,6 +118,22 @@ async def test_it_works_where_an_event_loop_runs(farm: Path):
     assert "agrotools.fas" in run._repr_html_()
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_a_run_is_a_data_frame_of_one_row_per_record(farm: Path, library: str):
+    pytest.importorskip(library)
+    run = at.evaluate("my-farm", model="baseline:random", mode="no-tool")
+    frame = getattr(run, f"to_{library}")()
+    assert list(frame["sample"]) == [record.sample.id for record in run.samples()]
+    assert frame["agrotools.css"].mean() == run.scores["agrotools.css"].value
+
+
+def test_a_data_frame_without_its_library_says_what_to_install(farm: Path, monkeypatch: pytest.MonkeyPatch):
+    run = at.evaluate("my-farm", model="baseline:random", mode="no-tool")
+    monkeypatch.setitem(sys.modules, "polars", None)
+    with pytest.raises(UsageError, match="polars is not installed"):
+        run.to_polars()
+
+
 def test_a_named_model_resumes_its_run(farm: Path):
     first = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=2)
     assert at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=4).path == first.path

@@ -9,14 +9,12 @@ import inspect
 import io
 import sys
 import threading
-from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from difflib import get_close_matches
 from functools import cached_property
 from html import escape
 from pathlib import Path
-from statistics import fmean
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
 
 from agrotools.agents.modes import Policy
@@ -27,7 +25,7 @@ from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.progress import notebook_display
-from agrotools.runner.records import RecordIndex, record_index
+from agrotools.runner.records import RecordIndex, flat_row, record_index
 from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
@@ -246,30 +244,11 @@ class Run:
         return [*score_record(record), *self.judgements.rows(record)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
-        """Yield one flat row per record.
+        """Return one flat row per record.
 
         Columns: sample, mode, epoch, answer, termination, seconds, tokens..., and the mean score of each metric.
         """
-        for record in self._index:
-            values: defaultdict[str, list[float]] = defaultdict(list)
-            for score in self.score_record(record):
-                values[score.metric].append(score.value)
-            trajectory = record.trajectory
-            yield {
-                "sample": record.sample.id,
-                "mode": record.mode,
-                "epoch": record.epoch,
-                "family": record.sample.family,
-                "task_type": record.sample.task_type,
-                "answer": trajectory.answer if trajectory else None,
-                "termination": trajectory.termination if trajectory else None,
-                "invalid": record.invalid,
-                "tool_calls": len(trajectory.calls) if trajectory else None,
-                "seconds": record.seconds,
-                "input_tokens": sum(reply.usage.input_tokens for reply in record.replies),
-                "output_tokens": sum(reply.usage.output_tokens for reply in record.replies),
-                **{metric: fmean(each) for metric, each in values.items()},
-            }
+        return (flat_row(record, self.score_record(record)) for record in self._index)
 
     def to_pandas(self) -> Any:
         """Return :meth:`rows` as a ``pandas.DataFrame``.
@@ -277,11 +256,15 @@ class Run:
         Raises:
             UsageError: pandas is not installed.
         """
-        try:
-            pandas = importlib.import_module("pandas")
-        except ImportError as error:
-            raise UsageError("pandas is not installed", hint="pip install pandas") from error
-        return pandas.DataFrame(list(self.rows()))
+        return _imported("pandas").DataFrame(list(self.rows()))
+
+    def to_polars(self) -> Any:
+        """Return :meth:`rows` as a ``polars.DataFrame``.
+
+        Raises:
+            UsageError: polars is not installed.
+        """
+        return _imported("polars").DataFrame(list(self.rows()), infer_schema_length=None)
 
     def report(self, path: str | Path | None = None) -> Path:
         """Write the report, a self-contained HTML file, and return its path.
@@ -486,6 +469,13 @@ def _check_object(model: Model | Policy) -> None:
 def _name_of(model: Model | Policy) -> str:
     name = getattr(model, "name", None)
     return name if isinstance(name, str) and name else type(model).__name__
+
+
+def _imported(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{name} is not installed", hint=f"pip install {name}") from error
 
 
 def _interval_text(interval: tuple[float, float] | None) -> str:

@@ -8,15 +8,17 @@ not records (after a disk fault) are always reported.
 import errno
 import os
 from array import array
+from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from statistics import fmean
 from typing import IO, Any, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import MODES, Record, RunStoreError, first_error
+from agrotools.core import MODES, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
 from agrotools.core.files import sync, temporary_sibling
 
@@ -254,6 +256,29 @@ def end_of_last_line(file: IO[bytes]) -> int:
             return start + at + 1
         end = start
     return 0
+
+
+def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
+    """Return a record as one row of plain values, with the mean of its scores of each metric."""
+    values: defaultdict[str, list[float]] = defaultdict(list)
+    for score in scores:
+        values[score.metric].append(score.value)
+    trajectory = record.trajectory
+    return {
+        "sample": record.sample.id,
+        "mode": record.mode,
+        "epoch": record.epoch,
+        "family": record.sample.family,
+        "task_type": record.sample.task_type,
+        "answer": trajectory.answer if trajectory else None,
+        "termination": trajectory.termination if trajectory else None,
+        "invalid": record.invalid,
+        "tool_calls": len(trajectory.calls) if trajectory else None,
+        "seconds": record.seconds,
+        "input_tokens": sum(reply.usage.input_tokens for reply in record.replies),
+        "output_tokens": sum(reply.usage.output_tokens for reply in record.replies),
+        **{metric: fmean(each) for metric, each in values.items()},
+    }
 
 
 @contextmanager
