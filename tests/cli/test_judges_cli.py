@@ -210,18 +210,6 @@ def test_a_budget_bounds_the_judges_of_a_run(fresh: Path):
     assert judges.graded["strict"] == SAMPLES
 
 
-@pytest.mark.parametrize(
-    ("options", "said"),
-    [
-        (("--judge-votes", 3), "add --judge MODEL"),
-        (("--judge", "a", "--judge", "a"), "--judge-votes N"),
-        (("--judge", "m", "--judge-base-url", "nonsense"), "nonsense"),
-    ],
-)
-def test_options_that_cannot_be_meant_are_refused(fresh: Path, options: tuple[object, ...], said: str):
-    assert said in agrotools("score", fresh, *options, expect=2).stderr
-
-
 def test_a_line_that_is_no_judgement_is_named(fresh: Path):
     (fresh / "judgements.jsonl").write_text('{"a": 1}\n', encoding="utf-8")
     told = agrotools("score", fresh, expect=3).stderr

@@ -7,7 +7,6 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agrotools.cli.main import app
-from agrotools.core import RunStoreError
 from support.made_runs import made_sample, right, write_files, write_run
 
 
@@ -58,8 +57,3 @@ def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
     (tmp_path / "benchmark").rename(tmp_path / "moved")
     assert "3 images could not be embedded" in report(run).stderr
     assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
-
-
-def test_what_is_no_run_is_an_error_with_a_hint(tmp_path: Path):
-    with pytest.raises(RunStoreError, match="is not a run folder"):
-        report(tmp_path)

@@ -102,6 +102,9 @@ eval sums --config typo.toml
 eval sums --config number.toml
 eval sums --config two.toml
 eval sums -m baseline:echo --out .
+eval sums -m baseline:echo --judge-votes 3
+eval sums -m baseline:echo --judge a --judge a
+eval sums -m baseline:echo --judge m --judge-base-url nonsense
 evla sums
 tools lsit
 score --format bfcl x.json

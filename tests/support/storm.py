@@ -177,6 +177,8 @@ def _hostile_tools() -> Iterator[None]:
         yield
     finally:
         evaluation.ToolExecutor = real
+        for name in hostile_tools.BY_NAME:
+            TOOLS.remove(name)
         sys.path.remove(str(HOSTILE_TOOLS))
 
 

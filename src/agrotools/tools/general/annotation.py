@@ -87,14 +87,14 @@ def draw_box(
     """
     from PIL import Image, ImageDraw
 
-    looked = open_image(image, region)
+    source = open_image(image, region)
     ink = rgb(colour, "colour")
-    picture = Image.fromarray(looked.pixels)
+    picture = Image.fromarray(source.pixels)
     draw = ImageDraw.Draw(picture)
     line = max(2, round(max(picture.size) / 300))
-    x0, y0, x1, y1 = looked.box
+    x0, y0, x1, y1 = source.box
     draw.rectangle((x0, y0, x1 - 1, y1 - 1), outline=ink, width=line)
-    flags = list(looked.flags)
+    flags = list(source.flags)
     if label and label.strip():
         text = " ".join(label.split())
         font, complete = font_for(text, max(12, round(max(picture.size) / 40)))
@@ -107,7 +107,7 @@ def draw_box(
         draw.rectangle((x, y, x + width - 1, y + height - 1), fill=ink)
         draw.text((x + pad - left, y + pad - top), text, fill=contrast(ink), font=font)
     return BoxDrawing(
-        image=save_artifact("drawn_box.png", "image", picture), notes=looked.notes, flags=tuple(dict.fromkeys(flags))
+        image=save_artifact("drawn_box.png", "image", picture), notes=source.notes, flags=tuple(dict.fromkeys(flags))
     )
 
 
@@ -153,9 +153,9 @@ def add_text(
     from PIL import Image, ImageDraw
 
     text = "".join(letter for letter in text if letter == "\n" or letter.isprintable() or not letter.isascii())
-    looked = open_image(image)
+    source = open_image(image)
     ink = rgb(colour, "colour")
-    picture = Image.fromarray(looked.pixels)
+    picture = Image.fromarray(source.pixels)
     draw = ImageDraw.Draw(picture)
     size = max(12, round(max(picture.size) / 25))
     font, complete = font_for(text, size)
@@ -165,13 +165,13 @@ def add_text(
     x, y = _corner(position, picture.size, width, height)
     draw.multiline_text((x - left, y - top), text, fill=ink, font=font, stroke_width=stroke, stroke_fill=contrast(ink))
     box = (round(x), round(y), round(x + width), round(y + height))
-    flags = [*looked.flags]
+    flags = [*source.flags]
     if box[0] < 0 or box[1] < 0 or box[2] > picture.width or box[3] > picture.height:
         flags.append("text_over_edge")
     if not complete:
         flags.append("letters_missing")
     return TextDrawing(
-        image=save_artifact("added_text.png", "image", picture), box=box, notes=looked.notes, flags=tuple(flags)
+        image=save_artifact("added_text.png", "image", picture), box=box, notes=source.notes, flags=tuple(flags)
     )
 
 

@@ -103,17 +103,17 @@ def whole_box(box: Sequence[float]) -> tuple[int, int, int, int]:
 
 
 def draw_boxes(
-    name: str, looked: OpenedImage, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str
+    name: str, source: OpenedImage, boxes: Sequence[Sequence[float]], labels: Sequence[str], title: str
 ) -> Artifact:
     """Save the picture with labelled boxes, one colour per label (colours repeat after six labels)."""
     colours = {label: COLOURS[number % len(COLOURS)] for number, label in enumerate(dict.fromkeys(labels))}
-    height, width = looked.pixels.shape[:2]
+    height, width = source.pixels.shape[:2]
     enlarge = max(1, _SMALLEST_SIDE // max(height, width))
-    enlarged = looked.pixels.repeat(enlarge, axis=0).repeat(enlarge, axis=1)
+    enlarged = source.pixels.repeat(enlarge, axis=0).repeat(enlarge, axis=1)
     marks = [
         Mark(colours[label], label=label, box=(box[0] * enlarge, box[1] * enlarge, box[2] * enlarge, box[3] * enlarge))
         for box, label in zip(boxes, labels, strict=True)
     ]
-    x0, y0, x1, y1 = (edge * enlarge for edge in looked.box)
-    part = None if looked.box == (0, 0, width, height) else (x0, y0, x1, y1)
+    x0, y0, x1, y1 = (edge * enlarge for edge in source.box)
+    part = None if source.box == (0, 0, width, height) else (x0, y0, x1, y1)
     return save_artifact(name, "overlay", draw_marks(enlarged, marks, region=part, title=title))

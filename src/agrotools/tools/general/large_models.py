@@ -56,15 +56,15 @@ def describe_image(
         ToolError: ``backend_unavailable``, and as the readers.
     """
     backend = chosen_backend("describing a picture", learned="florence-community/Florence-2-base")
-    looked = open_image(image)
+    source = open_image(image)
     stripped_question = _stripped_question(question)
     if backend == VLM:
         from agrotools.tools.services.vision import describe_picture
 
-        answer = describe_picture(looked.pixels, looked.box, stripped_question)
+        answer = describe_picture(source.pixels, source.box, stripped_question)
     else:
-        answer = describe_learned(backend, looked.pixels, looked.box, stripped_question)
-    return ImageDescription(description=answer.text, **remarks(looked, answer))
+        answer = describe_learned(backend, source.pixels, source.box, stripped_question)
+    return ImageDescription(description=answer.text, **remarks(source, answer))
 
 
 class AttributeDescription(ToolResult):
@@ -89,20 +89,20 @@ def describe_attribute(
             readers.
     """
     backend = chosen_backend("naming an attribute", learned="Salesforce/blip-vqa-base")
-    looked = open_image(image, region)
+    source = open_image(image, region)
     if backend == VLM:
         from agrotools.tools.services.vision import describe_part
 
-        answer = describe_part(looked.pixels, looked.box, attribute)
+        answer = describe_part(source.pixels, source.box, attribute)
     else:
-        answer = describe_learned(backend, looked.pixels, looked.box, f"what is the {attribute} of this?")
+        answer = describe_learned(backend, source.pixels, source.box, f"what is the {attribute} of this?")
         if "question_not_answered" in answer.flags:
             raise ToolError(
                 "backend_unavailable",
                 "this model writes captions and takes no question, so it cannot say one attribute",
                 hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
             )
-    return AttributeDescription(description=answer.text, **remarks(looked, answer))
+    return AttributeDescription(description=answer.text, **remarks(source, answer))
 
 
 BeforeFile = Annotated[Path, FileArgument("image", "name of the earlier image file")]
@@ -152,14 +152,14 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("reading a formula", learned="facebook/nougat-small")
-    looked = open_image(image, region)
+    source = open_image(image, region)
     if backend == VLM:
         from agrotools.tools.services.vision import read_latex
 
-        answer = read_latex(looked.pixels, looked.box)
+        answer = read_latex(source.pixels, source.box)
     else:
-        answer = write_down_learned(backend, looked.pixels, looked.box)
-    return ReadFormula(latex=answer.text, **remarks(looked, answer, more=() if answer.text else ("no_text_found",)))
+        answer = write_down_learned(backend, source.pixels, source.box)
+    return ReadFormula(latex=answer.text, **remarks(source, answer, more=() if answer.text else ("no_text_found",)))
 
 
 BACKENDS = ("offline", LEARNED, IMAGES)
@@ -270,17 +270,17 @@ def stylize_image(
     from PIL import Image
 
     backend = _picture_backend("changing a picture", "timbrooks/instruct-pix2pix")
-    looked = open_image(image)
+    source = open_image(image)
     if backend.startswith(LEARNED):
         from agrotools.vision.learned.description import change_picture
 
         weights = weights_of(backend)
-        picture = Image.fromarray(change_picture(looked.pixels, instruction, weights, seed=seed, steps=STEPS))
+        picture = Image.fromarray(change_picture(source.pixels, instruction, weights, seed=seed, steps=STEPS))
         notes: tuple[str, ...] = (f"changed by {weights.name} ({weights.kind}), {STEPS} steps, seed {seed}",)
     else:
-        sent = Image.fromarray(looked.pixels)
+        sent = Image.fromarray(source.pixels)
         sent.thumbnail((_SENT_PX, _SENT_PX), Image.Resampling.LANCZOS)
         out = io.BytesIO()
         sent.save(out, "PNG")
         picture, notes = by_endpoint(backend, instruction, (out.getvalue(),))
-    return _generated("stylized.png", picture, (*looked.notes, *notes), looked.flags)
+    return _generated("stylized.png", picture, (*source.notes, *notes), source.flags)

@@ -70,13 +70,13 @@ def detect_objects(
         ToolError: ``backend_unavailable``, and as the readers.
     """
     backend = chosen_backend("finding all common things", learned="PekingU/rtdetr_r50vd")
-    looked = open_image(image)
+    source = open_image(image)
     if backend == VLM:
         from agrotools.tools.services.vision import name_things
 
-        found = name_things(looked.pixels, looked.box, COCO_NAMES)
+        found = name_things(source.pixels, source.box, COCO_NAMES)
     else:
-        found = name_common(backend, looked.pixels, score_min)
+        found = name_common(backend, source.pixels, score_min)
     selected = _best_first(found.scores, score_min)
     names, boxes = [found.names[index] for index in selected], _whole_boxes(found.boxes[selected])
     return DetectedObjects(
@@ -85,8 +85,8 @@ def detect_objects(
             for name, box, score in zip(names, boxes, found.scores[selected].tolist(), strict=True)
         ),
         counts={name: names.count(name) for name in dict.fromkeys(names)},
-        overlay=draw_boxes("detected_overlay.png", looked, boxes, names, f"{len(names)} things found"),
-        **remarks(looked, found),
+        overlay=draw_boxes("detected_overlay.png", source, boxes, names, f"{len(names)} things found"),
+        **remarks(source, found),
     )
 
 
@@ -147,8 +147,8 @@ def locate_objects(
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("finding what a text names", learned=EXAMPLE)
-    looked = open_image(image, region)
-    found = _locate(backend, looked, text, _least_score(score_min, top1=top1))
+    source = open_image(image, region)
+    found = _locate(backend, source, text, _least_score(score_min, top1=top1))
     most = 1 if top1 else None
     boxes, scores = _whole_boxes(found.boxes[:most]), found.scores[:most].tolist()
     labels = [f"{score:.2f}" for score in scores]
@@ -156,19 +156,19 @@ def locate_objects(
         count=len(boxes),
         boxes=tuple(boxes),
         scores=tuple(scores),
-        overlay=draw_boxes("located_overlay.png", looked, boxes, labels, f"{len(boxes)} found"),
-        **remarks(looked, found),
+        overlay=draw_boxes("located_overlay.png", source, boxes, labels, f"{len(boxes)} found"),
+        **remarks(source, found),
     )
 
 
-def _locate(backend: str, looked: OpenedImage, text: str, score_min: float) -> FoundObjects:
+def _locate(backend: str, source: OpenedImage, text: str, score_min: float) -> FoundObjects:
     """Find the objects named by ``text`` with a back-end, best first, with scores of at least ``score_min``."""
     if backend == VLM:
         from agrotools.tools.services.vision import locate_by_model
 
-        found = locate_by_model(looked.pixels, looked.box, text)
+        found = locate_by_model(source.pixels, source.box, text)
     else:
-        found = find_learned(backend, looked.pixels, looked.box, text, score_min)
+        found = find_learned(backend, source.pixels, source.box, text, score_min)
     selected = _best_first(found.scores, score_min)
     return found._replace(boxes=found.boxes[selected], scores=found.scores[selected])
 
@@ -198,15 +198,15 @@ def count_given_object(
         ToolError: ``backend_unavailable``, ``region_empty``, and as the readers.
     """
     backend = chosen_backend("counting what a text names", learned=EXAMPLE)
-    looked = open_image(image, region)
-    found = _locate(backend, looked, text, score_min)
+    source = open_image(image, region)
+    found = _locate(backend, source, text, score_min)
     boxes = _whole_boxes(found.boxes)
     numbers = [str(number) for number in range(1, len(boxes) + 1)]
     return GivenObjectCount(
         count=len(boxes),
         boxes=tuple(boxes),
-        overlay=draw_boxes("counted_overlay.png", looked, boxes, numbers, f"{len(boxes)} counted"),
-        **remarks(looked, found),
+        overlay=draw_boxes("counted_overlay.png", source, boxes, numbers, f"{len(boxes)} counted"),
+        **remarks(source, found),
     )
 
 
@@ -248,33 +248,33 @@ def segment_objects(
     backend = chosen_backend(
         "outlining what a text names", learned="IDEA-Research/grounding-dino-tiny+facebook/sam2.1-hiera-tiny"
     )
-    looked = open_image(image)
+    source = open_image(image)
     found, masks = (
-        _outline_by_vlm(looked, text) if backend == VLM else outline_learned(backend, looked.pixels, text, score_min)
+        _outline_by_vlm(source, text) if backend == VLM else outline_learned(backend, source.pixels, text, score_min)
     )
     selected = [index for index in _best_first(found.scores, score_min) if masks[index].any()]
     if len(selected) > MOST_OBJECTS:
         raise ToolError("limit", f"{len(selected)} things were found, {MOST_OBJECTS} at most", hint="raise score_min")
     sizes = [int(np.count_nonzero(masks[index])) for index in selected]
-    union = np.any(masks[selected], axis=0) if selected else np.zeros(looked.pixels.shape[:2], np.bool_)
+    union = np.any(masks[selected], axis=0) if selected else np.zeros(source.pixels.shape[:2], np.bool_)
     return SegmentedObjects(
         count=len(selected),
         pixels=tuple(sizes),
         total_px=int(np.count_nonzero(union)),
         boxes=tuple(_box_of(masks[index]) for index in selected),
         scores=tuple(found.scores[selected].tolist()),
-        overlay=_overlay(looked, masks, selected, sizes),
-        **remarks(looked, found),
+        overlay=_overlay(source, masks, selected, sizes),
+        **remarks(source, found),
     )
 
 
-def _outline_by_vlm(looked: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
+def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
     import cv2
 
     from agrotools.tools.services.vision import outline_things
 
-    outlines, scores, notes, flags = outline_things(looked.pixels, looked.box, text)
-    height, width = looked.pixels.shape[:2]
+    outlines, scores, notes, flags = outline_things(source.pixels, source.box, text)
+    height, width = source.pixels.shape[:2]
     if len(outlines) * height * width > _MOST_MASK_PX:
         raise ToolError("limit", f"{len(outlines)} outlines in so large a picture", hint="use a smaller picture")
     masks = np.zeros((len(outlines), height, width), np.uint8)
@@ -289,12 +289,12 @@ def _box_of(mask: NDArray[np.bool_]) -> tuple[int, int, int, int]:
     return whole_box((columns[0], rows[0], columns[-1] + 1, rows[-1] + 1))
 
 
-def _overlay(looked: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]) -> Artifact:
-    classes = np.zeros(looked.pixels.shape[:2], np.uint8)
+def _overlay(source: OpenedImage, masks: NDArray[np.bool_], selected: list[int], sizes: list[int]) -> Artifact:
+    classes = np.zeros(source.pixels.shape[:2], np.uint8)
     layers: list[Layer] = []
     for number, index in reversed(list(enumerate(selected, start=1))):  # the surest on top
         classes[masks[index]] = number
     for number, size in enumerate(sizes, start=1):
         layers.append(Layer(number, COLOURS[(number - 1) % len(COLOURS)], f"{number}: {size} px"))
-    picture = draw_overlay(looked.pixels, classes, layers, title=f"{len(selected)} outlined")
+    picture = draw_overlay(source.pixels, classes, layers, title=f"{len(selected)} outlined")
     return save_artifact("segmented_overlay.png", "overlay", picture)

@@ -265,8 +265,8 @@ def read_text(
     Sources: PP-OCR (Du et al. 2020, arXiv 2009.09941) as rapidocr ships it; order of lines,
         :func:`reading_order`.
     """
-    looked = open_image(image, region)
-    lines, notes, flags = _by_model(looked) if backend_in_use() == VLM else _by_ocr(looked)
+    source = open_image(image, region)
+    lines, notes, flags = _by_model(source) if backend_in_use() == VLM else _by_ocr(source)
     lines = [line for line in lines if line.score >= score_min]
     if not lines:
         flags.append("no_text_found")
@@ -274,15 +274,15 @@ def read_text(
     return ReadText(
         text="\n".join(line.text for line in lines),
         lines=tuple(lines),
-        overlay=draw_boxes("text_overlay.png", looked, [line.box for line in lines], numbers, f"{len(lines)} lines"),
-        notes=(*looked.notes, *notes),
-        flags=tuple(dict.fromkeys((*looked.flags, *flags))),
+        overlay=draw_boxes("text_overlay.png", source, [line.box for line in lines], numbers, f"{len(lines)} lines"),
+        notes=(*source.notes, *notes),
+        flags=tuple(dict.fromkeys((*source.flags, *flags))),
     )
 
 
-def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
-    x0, y0, x1, y1 = looked.box
-    text_lines = read_lines(np.ascontiguousarray(looked.pixels[y0:y1, x0:x1]))
+def _by_ocr(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
+    x0, y0, x1, y1 = source.box
+    text_lines = read_lines(np.ascontiguousarray(source.pixels[y0:y1, x0:x1]))
     moved = [
         ReadLine(
             box=whole_box((line.box[0] + x0, line.box[1] + y0, line.box[2] + x0, line.box[3] + y0)),
@@ -300,10 +300,10 @@ def _by_ocr(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     return moved, ["text: PP-OCR models of rapidocr"], flags
 
 
-def _by_model(looked: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
+def _by_model(source: OpenedImage) -> tuple[list[ReadLine], list[str], list[str]]:
     from agrotools.tools.services.vision import read_lines
 
-    answer = read_lines(looked.pixels, looked.box)
+    answer = read_lines(source.pixels, source.box)
     lines = [
         ReadLine(box=whole_box(box), text=text, score=score)
         for box, text, score in zip(answer.boxes.tolist(), answer.names, answer.scores.tolist(), strict=True)
