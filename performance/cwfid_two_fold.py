@@ -66,8 +66,8 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     from PIL import Image
 
     from agrotools.build.accuracy.measure_crop_weed_area import compare_masks
-    from agrotools.tools import get_tool
     from agrotools.core.files import sha256_of_file
+    from agrotools.tools import get_tool
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
     from agrotools.tools.workspace import artifacts_in
 
