@@ -32,7 +32,7 @@ def check_judges(options: JudgeOptions, benchmarks: Sequence[str]) -> "dict[str,
     judges = options.judge or []
     if not judges:
         if options not in (JudgeOptions(), JudgeOptions(judge=[])):
-            raise UsageError("options for a judge are given, and no judge", hint="add --judge MODEL")
+            raise UsageError("judge options were given without --judge", hint="add --judge MODEL")
         return {}
     if len(set(judges)) < len(judges):
         raise UsageError("the same judge is given twice", hint="--judge-votes N lets one judge grade several times")
