@@ -66,8 +66,8 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     from PIL import Image
 
     from agrotools.build.accuracy.measure_crop_weed_area import compare_masks
+    from agrotools.core.files import sha256_of_file
     from agrotools.tools import get_tool
-    from agrotools.tools.crop_weed.heads import file_sha256
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
     from agrotools.tools.workspace import artifacts_in
 
@@ -77,7 +77,7 @@ def measured(data: Path, scratch: Path) -> tuple[list[dict[str, Any]], dict[str,
     measure = get_tool("measure_crop_weed_area")
     folder = data / "cwfid"
     entries = json.loads((folder / "truth.json").read_text())
-    hashes = {entry["id"]: file_sha256(folder / entry["image"]) for entry in entries}
+    hashes = {entry["id"]: sha256_of_file(folder / entry["image"]) for entry in entries}
     fold = fold_of(hashes.values())
     pair = {member: rank for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
     rows: list[dict[str, Any]] = []
