@@ -195,7 +195,7 @@ def test_wrong_rubrics_are_refused_before_anything_is_asked(run: Path, tmp_path:
             assert done.exception.hint
         done = invoked("eval", "agent-x", "--judge-rubrics", own)
         assert isinstance(done.exception, UsageError)
-        assert "no judge" in done.exception.message
+        assert "without --judge" in done.exception.message
     assert not server.asked
 
 
