@@ -240,7 +240,7 @@ def _replay(name: str, run: Path) -> PolicySource:
         if record is None:
             raise UsageError(
                 f"the run {run} has no record of sample {sample.id} in mode {mode}",
-                hint="replay the benchmark and the modes that the run was made with",
+                hint="replay the benchmark, modes and --limit that the run was made with",
             )
         return ReplayPolicy(record)
 
