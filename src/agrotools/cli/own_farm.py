@@ -52,6 +52,8 @@ def build_from_table(
         typer.echo(f"used: {column}, {count} photos")
     for line in built.skipped.lines():
         typer.echo(f"dropped: {line}")
+    for line in built.warnings:
+        typer.echo(f"warning: {line}")
     return built.header
 
 
