@@ -138,6 +138,7 @@ def test_a_label_inside_a_longer_one_is_not_mentioned():
 
 SIAM_WEED = {"Siam weed": ("Chromolaena odorata",)}
 FUJI = {"Fuji": ()}
+DEERE: dict[str, tuple[str, ...]] = {"Deere": ()}
 
 
 @pytest.mark.parametrize(
@@ -162,8 +163,15 @@ FUJI = {"Fuji": ()}
         (SIAM_WEED, "Siam weed (not Lantana)", 1),
         (SIAM_WEED, "Siam weed (an invasive shrub)", 1),
         (SIAM_WEED, "The answer is Lantana. Wait, it is Siam weed.", 1),
-        (FUJI, "Fuji (Gala)", 0),
-        (FUJI, "Gala (Fuji)", 0),
+        (DEERE, r"\boxed{Deere}", 1),
+        (DEERE, r"$\boxed{\text{Deere}}$", 1),
+        (DEERE, r"The brand is \boxed{Deere}.", 1),
+        (DEERE, 'Object "Deere"', 1),
+        (DEERE, "Deere (logo visible)", 1),
+        (DEERE, "Deere (left)", 1),
+        (DEERE, "Deere (image_1.jpg)", 1),
+        (DEERE, "It is summer. The tractor is a Deere.", 1),
+        ({"tulip": ()}, "tulip (Latin name)", 1),
         (FUJI, "Fuji (a red apple)", 1),
         (FUJI, "Fuji (high confidence)", 1),
         ({"late blight": ("Phytophthora infestans",)}, "late blight (potato)", 1),

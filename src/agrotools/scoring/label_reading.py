@@ -189,29 +189,18 @@ _ANSWER = re.compile(
     rf"({_NAME})(?=[.!}}\n。,;]|$)"
 )
 _LONGEST_REST = 60
-_LONGEST_SHORT_FORM = 5
-_SCIENTIFIC = re.compile(
-    r"[a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ps|ix|o) (?!tree|vine)[a-z-]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es)"
-)
-_REMARK = frozenset(
-    "unlike versus vs cf compare similar except excluding former family order genus host adult juvenile male female "
-    "ripe unripe immature mature dairy beef butterfly moth beetle bug fly insect caterpillar worm mite grass legume "
-    "bird cattle breed variety cultivar red green yellow black white brown".split()
-)
-"""Words of a remark on a name, which are no other name."""
 
 
 def _other_names(text: str, strongest: Sequence[LabelMatch], names: Sequence[str], label: str) -> tuple[str, ...]:
     """Return the names that ``text`` gives as equal to, or as an answer beside, the accepted ``names``."""
-    pairs = [(match.text, name) for match in strongest for name in _names_beside(text, match)]
-    own = strongest[0].text
-    pairs += [(own, answer[1]) for answer in _ANSWER.finditer(text, after_correction(text))]
+    beside = [name for match in strongest for name in _names_beside(text, match)]
+    beside += [answer[1] for answer in _ANSWER.finditer(text, after_correction(text))]
     if len(text) < 2 * _LONGEST_REST and (parts := _TWO_PARTS.fullmatch(text)):
-        pairs += [(own, part) for part in parts.groups()]
+        beside += parts.groups()
     rest = f"{text[: strongest[0].start]}{text[strongest[0].end :]}"
     if len(rest) < _LONGEST_REST and rest.strip() and re.search(r"^ | $", rest):  # "a b"
-        pairs.append((own, rest.strip(" .*")))
-    return tuple(dict.fromkeys(name for match, name in pairs if _is_other_name(name, match, names, label)))
+        beside.append(rest.strip(" .*"))
+    return tuple(name for name in dict.fromkeys(beside) if _is_other_name(name, names, label))
 
 
 def _names_beside(text: str, match: LabelMatch) -> list[str]:
@@ -228,18 +217,12 @@ def _names_beside(text: str, match: LabelMatch) -> list[str]:
     return beside
 
 
-def _kind(name: str) -> str:
-    return "scientific" if _SCIENTIFIC.fullmatch(name) else "Chinese" if name[-1:] > "\u2e80" else "common"
+def _is_other_name(name: str, names: Sequence[str], label: str) -> bool:
+    """Return True if ``name``, beside one of the accepted ``names``, is the name of another thing.
 
-
-def _is_other_name(name: str, own: str, names: Sequence[str], label: str) -> bool:
-    """Return True if ``name`` beside ``own``, one of the accepted ``names``, names another thing.
-
-    The knowledge base decides for the names that it holds. Of other names, a scientific one decides over a common one
-    beside it; a name is another one if names of its kind are accepted, but not this one, unless it only repeats words
-    of theirs or of the ``label`` of the slot.
+    The knowledge base must hold both: any other word beside a name may be a remark ("Deere (left)").
     """
-    if not is_name(name) or name.split()[0] in _REMARK or find_labels(name, {"": names}):
+    if not is_name(name) or find_labels(name, {"": names}):
         return False
     from agrotools.knowledge.kb_names import shipped_names
 
@@ -248,25 +231,10 @@ def _is_other_name(name: str, own: str, names: Sequence[str], label: str) -> boo
     own_entries = [entry for each in accepted for entry in known.all_of_name(each)]
     with_crops = any(entry.kind == "crop" for entry in own_entries) or "crop" in label
     found = known.all_of_name(name) or known.all_of_name(name.removesuffix("s"))
-    if entries := [entry for entry in found if entry.kind != "crop" or with_crops]:  # "late blight (potato)"
-        return not any(entry in own_entries for entry in entries) and not _repeats(name, accepted)
-    if own_entries:
-        return False  # an unlisted name of the same thing, or a remark
-    kind = _kind(name)
-    if (kind != "scientific" and _kind(own) == "scientific") or kind not in map(_kind, accepted):
+    entries = [entry for entry in found if entry.kind != "crop" or with_crops]  # "late blight (potato)"
+    if not own_entries or not entries or any(entry in own_entries for entry in entries):
         return False
-    words = set(re.findall(rf"{WORD}+", name)) - _REMARK - reading_words("describing")
-    return not _repeats(name, accepted) and any(word.removesuffix("s") not in label for word in words)
-
-
-def _repeats(name: str, accepted: Sequence[str]) -> bool:
-    """Return True if ``name`` is part of an accepted name, contains one, or is a short form of one ("BPH")."""
-    return any(name in each or each in name or _is_short_form(name, each) for each in accepted)
-
-
-def _is_short_form(name: str, full: str) -> bool:
-    letters = iter(full)
-    return len(name) <= _LONGEST_SHORT_FORM and name[0] == full[:1] and all(letter in letters for letter in name)
+    return not any(name in each or each in name for each in accepted)
 
 
 def read_labels(

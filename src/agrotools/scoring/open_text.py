@@ -21,9 +21,9 @@ from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
-from agrotools.text.clauses import concluding_numbers, further_claims, list_neighbours
+from agrotools.text.clauses import ListNeighbours, concluding_numbers, further_claims, list_neighbours, listed_numbers
 from agrotools.text.labels import find_labels
-from agrotools.text.normalise import CJK, NUMBER_WORDS, WORD, normalise
+from agrotools.text.normalise import CJK, normalise
 from agrotools.text.rouge import rouge_l_words
 from agrotools.text.statement_words import Span
 
@@ -315,33 +315,17 @@ _ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
 
 
 _MOST_NEIGHBOURS = 4
-"""Maximum number of other names in a list with a keyword."""
+
 
 _MOST_CLAIMS = 3
 """Maximum number of other names in sentences of the form "it is X"."""
 
+
+_MOST_LISTED_NUMBERS = 2
+
+
 MOST_PLACES = 60
 """Maximum number of places of one keyword that are examined from either end."""
-
-_COLOUR = (
-    rf"(?:(?<!{WORD})(?:red|orange|yellow|green|blue|purple|violet|pink|brown|black|white|gr[ae]y|beige|golden|gold|"
-    rf"silver|cyan|magenta|turquoise|maroon|teal|navy)(?!{WORD})|[红橙黄绿蓝紫粉棕黑白灰]色?)"
-)
-_NUMBER = (
-    rf"(?:(?<![\w.:-])(?!(?:19|20)\d\d(?![\d.,]*\d))[$€£¥₹]?-?\d++(?:[.,:]\d++)*+%?+|"
-    rf"(?<!{WORD})(?:{'|'.join(sorted(NUMBER_WORDS))})(?!{WORD}))"
-)
-"""Number in digits, but no year, or number word."""
-_JOINT = (
-    rf"[\s,;/|&、\"'*和或]|\((?=or |maybe |perhaps )|(?<!{WORD})(?:and|or|versus|vs|maybe|perhaps|possibly|then|it is|"
-    rf"it's|(?:the|my) (?:answer|colou?r|number|result) is)(?!{WORD})"
-)
-_LISTS = (
-    re.compile(rf"{_COLOUR}(?:(?:{_JOINT}|[.()-])++{_COLOUR})+"),
-    # "There are 12. 2 of them are red" is no list.
-    re.compile(rf"{_NUMBER}(?:(?:{_JOINT}|\.(?=[^.]{{0,40}}?{_NUMBER}(?!\s*{WORD})))++{_NUMBER})+"),
-)
-_ITEM = re.compile(f"{_COLOUR}|{_NUMBER}")
 
 
 class KeywordLists:
@@ -350,15 +334,9 @@ class KeywordLists:
     def __init__(self, text: str, keywords: Collection[str]) -> None:
         self._text = text
         self._keywords = [word for each in keywords if (word := normalise(each).strip())]
+        self._numbers = {_bare(word) for word in self._keywords}
         self._result = concluding_numbers(text)
         self._claims = len(further_claims(text, self._is_keyword)) > _MOST_CLAIMS
-        right = {_bare(item[0]) for word in self._keywords for item in _ITEM.finditer(word)}
-        self._lists = [
-            found.span()
-            for pattern in _LISTS
-            for found in pattern.finditer(text)
-            if {_bare(item[0]) for item in _ITEM.finditer(found[0])} - right
-        ]
 
     def _is_keyword(self, item: str) -> bool:
         return any(word in item for word in self._keywords)
@@ -366,18 +344,23 @@ class KeywordLists:
     def holds(self, start: int, end: int) -> bool:
         """Return True if ``text[start:end]`` is part of a list of keywords rather than of an answer."""
         text = self._text
-        if any(letter.isdigit() for letter in text[start:end]) and self._result is not None and start < self._result[0]:
-            return True
-        if self._claims or any(first < end and start < last for first, last in self._lists):
-            return True
-        neighbours = list_neighbours(text, start, end, self._is_keyword)
-        return len(neighbours.items) > _MOST_NEIGHBOURS or (neighbours.alternatives and bool(neighbours.items))
+        if any(letter.isdigit() for letter in text[start:end]):
+            if self._result is not None and start < self._result[0]:
+                return True
+            numbers = listed_numbers(text, start, end)
+            others = tuple(number for number in numbers.items if _bare(number) not in self._numbers)
+            if _is_heap(ListNeighbours(others, numbers.alternatives), _MOST_LISTED_NUMBERS):
+                return True
+        return self._claims or _is_heap(list_neighbours(text, start, end, self._is_keyword), _MOST_NEIGHBOURS)
+
+
+def _is_heap(neighbours: ListNeighbours, most: int) -> bool:
+    return len(neighbours.items) > most or (neighbours.alternatives and bool(neighbours.items))
 
 
 @lru_cache(maxsize=20_000)
-def _bare(item: str) -> str:
-    """Return a colour or number word, or a number without its currency, separators and sign of percent."""
-    return re.sub(r"[^\d.]", "", item).rstrip(".") or item.removesuffix("色")
+def _bare(number: str) -> str:
+    return re.sub(r"[^\d.]", "", number).rstrip(".")
 
 
 _YES_WORDS = frozenset("yes true 是 有 对 是的".split())
@@ -406,7 +389,7 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     replies = {answered for answered, _ in plain_answers(answer.plain)}
     keyword_lists = {text: KeywordLists(text, right) for text in texts}
     stated = [
-        None if answers_otherwise(group, groups, replies) else _stated(texts, group, keyword_lists=keyword_lists)
+        None if _undecided(group, groups, replies) else _stated(texts, group, keyword_lists=keyword_lists)
         for group in groups
     ]
     wrong = _stated(texts, [alias for group in slot.blacklist for alias in group], beside=right)
@@ -420,12 +403,12 @@ def score_keywords(slot: KeywordsSlot, answer: AnswerText) -> tuple[float, dict[
     return float(None not in stated and wrong is None), reading
 
 
-def answers_otherwise(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
-    """Return True if ``group`` asks for a yes or a no and the answer says the other, which no group asks for."""
-    asked = asks_yes_or_no(tuple(group))
+def _undecided(group: Iterable[str], groups: Iterable[Iterable[str]], answers: set[bool]) -> bool:
+    """Return True if ``group`` asks for a yes or a no and the answer says both although not both are requested."""
+    yes_no = asks_yes_or_no(tuple(group))
     return (
-        asked is not None
-        and bool(answers - {asked})
+        yes_no is not None
+        and len(answers) > 1
         and {asks_yes_or_no(tuple(each)) for each in groups} < {True, False, None}
     )
 

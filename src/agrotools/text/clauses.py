@@ -426,10 +426,35 @@ def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
     return others if len(others) > 1 else ()
 
 
+_EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
+_NUMBER_JOINT = re.compile(
+    rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
+)
 _NUMBER = re.compile(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
+_NUMBERS_BEFORE = re.compile(
+    rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
+)
 _MOST_NUMBERS = 12
 """A text with more distinct numbers than this is a calculation, whose result is in its last sentence."""
 _MOST_STATED = 8
+
+
+def listed_numbers(text: str, start: int, end: int) -> ListNeighbours:
+    """Return the numbers listed with ``text[start:end]``: joined to it by "or", "and", comma, slash or space."""
+    numbers: list[str] = []
+    either = False
+    at = end
+    while joint := _NUMBER_JOINT.match(text, at, min(len(text), end + _REACH)):
+        number = _NUMBER.match(text, joint.end())
+        if number is None:
+            break
+        either = either or joint["either"] is not None
+        numbers.append(number[0])
+        at = number.end()
+    if before := _NUMBERS_BEFORE.search(text[max(0, start - _REACH // 4) : start]):
+        either = either or re.search(r"/|\||\b(?:or|maybe|perhaps|possibly)\b|或", before[1]) is not None
+        numbers += _NUMBER.findall(before[1])
+    return ListNeighbours(tuple(dict.fromkeys(numbers)), either)
 
 
 def concluding_numbers(text: str) -> tuple[int, int] | None:

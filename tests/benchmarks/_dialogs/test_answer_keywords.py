@@ -108,7 +108,9 @@ def test_what_stands_alone_is_stated(alias):
     assert matches_keywords(alias, {"whitelist": [[alias]]})
 
 
-@given(st.lists(st.sampled_from("red 12 apple tree".split()), max_size=5), st.sampled_from("red 12 apple".split()))
+@given(
+    st.lists(st.sampled_from("red blue 12 7 apple tree".split()), max_size=5), st.sampled_from("red 12 apple".split())
+)
 def test_plain_words_are_found_as_in_the_published_rule(words, alias):
     reference = {"whitelist": [[alias]], "blacklist": None}
     assert matches_keywords(" ".join(words), reference) == is_correct(" ".join(words), reference)

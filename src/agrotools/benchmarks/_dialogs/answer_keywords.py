@@ -11,7 +11,7 @@ any;
 exempt because they are written without spaces.
 
 A keyword does not count within a pile of words or numbers that would match any keyword
-(:mod:`agrotools.scoring.open_text`), nor does a yes or no in an answer that says the other. Only the first 64 kB of an
+(:mod:`agrotools.scoring.open_text`), nor does a yes or no in an answer that says both. Only the first 64 kB of an
 answer count.
 
 Parts of fractions, times and dates are separate numbers, as in the published rule.
@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 
 from agrotools.core import BenchmarkError
 from agrotools.scoring.answer_text import LONGEST_ANSWER
-from agrotools.scoring.open_text import MOST_PLACES, KeywordLists, answers_otherwise
+from agrotools.scoring.open_text import MOST_PLACES, KeywordLists, asks_yes_or_no
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.text.normalise import WORD, normalise, unit_pattern
@@ -90,8 +90,9 @@ def matches_keywords(answer: str, reference: Any) -> bool:
     whitelist = _groups(reference, "whitelist")
     keyword_lists = KeywordLists(text, [alias for group in whitelist for alias in group])
     polarities = {answered for answered, _ in plain_answers(text)}
+    both = {asks_yes_or_no(group) for group in whitelist} >= {True, False}
     for group in whitelist:
-        if answers_otherwise(group, whitelist, polarities):
+        if asks_yes_or_no(group) is not None and len(polarities) > 1 and not both:
             return False
         if not any(states_alias(alias, text, numbers, keyword_lists) for alias in group):
             return False

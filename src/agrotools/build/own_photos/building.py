@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
-from agrotools.build.own_photos.proposal import open_questions_of_column
+from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import Pictured, entry_of, grouped, note_of, subjects_of, templates_for
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
@@ -49,7 +49,9 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
             lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
-            skipped.add(column.column, f"is skipped because the plan does not set {lacking}", "add it to the plan")
+            skipped.add(
+                column.column, f"column is skipped because the plan does not set {lacking}", "add it to the plan"
+            )
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)
     originals = Originals()
@@ -104,7 +106,7 @@ def _part(
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
-        what = "; ".join(skipped.lines()[:3]) or "no column is asked about"
+        what = "; ".join(skipped.lines()[:3]) or "the plan ignores all columns"
         raise BenchmarkError(f"no questions can be generated: {what}", hint="complete the plan or the table")
     return Part(
         name=plan.name.replace(".", "-")[:40],
@@ -191,7 +193,10 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
     """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
     by_image: dict[Path, list[Answer]] = {}
-    for row, image, text in seen.cells_of(column.column):
+    texts = seen.cells_of(column.column)
+    if all(cells.is_empty(text) for _, _, text in texts):
+        skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
+    for row, image, text in texts:
         if cells.is_empty(text):
             continue
         try:

@@ -4,6 +4,7 @@ Files are never sent as stored on disk: even photographs are decoded and encoded
 """
 
 import io
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -36,6 +37,8 @@ class Shape:
     origin: Origin
     numbers: tuple[float, ...]
     label: str
+    thing: tuple[str | int, ...] | None = None
+    """path of the located object, the same for its box and its centre; None for a frame such as ``leaf_box``"""
 
 
 def shapes_of(sample: Sample) -> list[Shape]:
@@ -50,9 +53,40 @@ def shapes_of(sample: Sample) -> list[Shape]:
             ("truth", step.truth),
         )
         for origin, values in parts:
-            places = list(_places(values or {}))[:_MOST]
-            shapes += [Shape(file, number, origin, numbers, label) for file in files for label, numbers in places]
+            places = list(_places(values or {}))
+            shapes += [
+                Shape(file, number, origin, numbers, label, thing) for file in files for label, numbers, thing in places
+            ]
     return shapes
+
+
+def drawn_shapes(shapes: Sequence[Shape]) -> list[Shape]:
+    """Return the shapes to draw: at most ``_MOST`` of each step and origin."""
+    count: Counter[tuple[int, Origin]] = Counter()
+    drawn: list[Shape] = []
+    for shape in shapes:
+        count[shape.step, shape.origin] += 1
+        if count[shape.step, shape.origin] <= _MOST:
+            drawn.append(shape)
+    return drawn
+
+
+def count_things(shapes: Sequence[Shape]) -> dict[Origin, str]:
+    """Return the number of objects located on one file, by origin; ``2 + 7`` if two steps locate some.
+
+    An object with a box and a centre counts once. Frames count only if a step locates nothing else.
+    """
+    things: dict[Origin, dict[int, set[object]]] = {}
+    frames: dict[Origin, dict[int, set[object]]] = {}
+    for shape in shapes:
+        kind, key = (frames, shape.numbers) if shape.thing is None else (things, shape.thing)
+        kind.setdefault(shape.origin, {}).setdefault(shape.step, set()).add(key)
+    counts: dict[Origin, str] = {}
+    origins: dict[Origin, None] = {shape.origin: None for shape in shapes}
+    for origin in origins:
+        by_step = {**frames.get(origin, {}), **things.get(origin, {})}
+        counts[origin] = " + ".join(str(len(by_step[step])) for step in sorted(by_step))
+    return counts
 
 
 def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
@@ -73,22 +107,34 @@ def files_of(step: ReferenceStep, sample: Sample) -> list[str]:
     ]
 
 
-def _places(value: Any, name: str = "", label: str = "") -> Iterator[tuple[str, tuple[float, ...]]]:
-    """Yield boxes and points in ``value``, recognised by the names of their fields, with their labels."""
+_Path = tuple[str | int, ...]
+
+
+def _places(
+    value: Any, name: str = "", label: str = "", path: _Path = ()
+) -> Iterator[tuple[str, tuple[float, ...], _Path | None]]:
+    """Yield boxes and points in ``value``, recognised by the names of their fields, with their labels and objects.
+
+    ``path`` leads to the object. The names of box and point fields are left out of it, so that a box and a centre of
+    one object, and equal places in the lists ``boxes`` and ``centres``, have the same path.
+    """
     word = name.removesuffix("_px")
+    is_frame = word.endswith("_box")
+    is_box = is_frame or word in _BOX_NAMES
     if isinstance(value, Mapping):
         beside = _label_of(value) or label
         for key, item in value.items():
-            yield from _places(item, str(key), beside)
+            plain = str(key).removesuffix("_px")
+            is_place = plain in _BOX_NAMES or plain in _POINT_NAMES
+            yield from _places(item, str(key), beside, path if is_place else (*path, str(key)))
     elif isinstance(value, Sequence) and not isinstance(value, str):
-        is_box = word in _BOX_NAMES or word.endswith("_box")
         if is_box and _is_numbers(value, 4) and value[2] > value[0] and value[3] > value[1]:
-            yield label or (name if word.endswith("_box") else ""), tuple(map(float, value))
+            yield label or (name if is_frame else ""), tuple(map(float, value)), None if is_frame else path
         elif word in _POINT_NAMES and _is_numbers(value, 2):
-            yield label, tuple(map(float, value))
+            yield label, tuple(map(float, value)), path
         else:
-            for item in value:
-                yield from _places(item, name, label)
+            for number, item in enumerate(value):
+                yield from _places(item, name, label, (*path, number))
 
 
 def _is_numbers(value: Sequence[Any], count: int) -> bool:

@@ -2,7 +2,6 @@
 
 import csv
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +12,7 @@ from pydantic import JsonValue
 from agrotools.agents.images import PREVIEWED_KINDS
 from agrotools.build.review.agreement import checks_of
 from agrotools.build.review.material import Material, reference_flags
-from agrotools.build.review.pictures import Shape, files_of, shapes_of
+from agrotools.build.review.pictures import Shape, count_things, drawn_shapes, files_of, shapes_of
 from agrotools.core import OpenTextSlot, ReferenceStep, Sample, SampleFile, Slot
 from agrotools.core.record import Results, is_ref, literal_value
 from agrotools.report.html.pictures import Absent
@@ -142,8 +141,8 @@ def _file(
         "picture": file.kind in PREVIEWED_KINDS,
         "width": width,
         "height": height,
-        "shapes": shapes_of_file,
-        "counts": Counter(shape.origin for shape in shapes_of_file),
+        "shapes": drawn_shapes(shapes_of_file),
+        "counts": count_things(shapes_of_file),
         "masks": list(_masks_of(file, sample)),
         "table": _first_rows(table) if isinstance(table, Path) else [],
     }
