@@ -150,7 +150,8 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
     arrows = {metric: " ↓" if METRICS[metric].lower_is_better else "" for metric in metrics}
     headings = [stacked([f"{METRICS[metric].label}{arrows[metric]}", shared[metric]]) for metric in metrics]
-    table = new_table(_headline_title(title, summaries), headings)
+    title = _headline_title(title, summaries)
+    table = new_table(title, headings)
     table.min_width = len(title)  # a title that is wider than its table is wrapped
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
