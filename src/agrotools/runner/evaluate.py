@@ -211,7 +211,7 @@ async def _execute(
         unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
         note = "; cached replies cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{note}")
-        spent_usd = source.stats.spent_usd if source.stats else 0.0
+        spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
         if expected is not None and (warning := _budget_warning(expected, config.budget, spent_usd)):
             bar.note(warning)
     try:
