@@ -207,7 +207,7 @@ def test_a_fault_of_a_policy_is_reported_while_it_runs(farm: Path):
     with pytest.raises(at.InvalidRunError, match=r"all 6 .*AttributeError: no such thing") as invalid:
         at.evaluate(farm, model=Broken(), mode="no-tool", progress=notes)
     assert isinstance(invalid.value.run, at.Run)
-    assert 1 <= notes.getvalue().count("is invalid: internal error, AttributeError: no such thing") <= 3
+    assert 1 <= notes.getvalue().count("is invalid: error of the policy, AttributeError: no such thing") <= 3
 
 
 @pytest.mark.process
@@ -237,7 +237,7 @@ def test_an_exit_or_cancellation_that_escapes_from_a_policy_is_its_fault(farm: P
         at.evaluate(farm, model=Leaking(), mode="no-tool", limit=2)
     run = invalid.value.run
     assert isinstance(run, at.Run)
-    assert all((record.invalid or "").startswith(f"internal error, {error.__name__}") for record in run.samples())
+    assert all((record.invalid or "").startswith(f"error of the policy, {error.__name__}") for record in run.samples())
     assert len(run.samples()) == 2
 
 

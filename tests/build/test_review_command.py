@@ -189,7 +189,7 @@ def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Pa
     with (broken / "samples.jsonl").open("a") as file:
         file.write('{"id": "half\n')
     for what, code, message in (
-        (tmp_path / "empty", 3, "not a benchmark folder"),
+        (tmp_path / "empty", 2, "not a benchmark folder"),
         (tmp_path / "none", 2, "there is no folder"),
         (broken, 3, "samples.jsonl, line 6"),
     ):

@@ -1,6 +1,7 @@
 """``agrotools build --images --answers`` as an agronomist runs it."""
 
 import json
+import re
 import shutil
 import signal
 import subprocess
@@ -64,12 +65,34 @@ def _ask_for(farm: Path, samples: int) -> None:
 def test_without_a_terminal_the_plan_is_written_and_nothing_is_built(farm: Path):
     done = _build(farm)
     assert done.exit_code == 3
+    assert "Nothing has to be filled in. Check the plan and run the same command again" in done.stdout
     assert "--yes" in done.stdout
     assert not (farm / "made").exists()
     plan = read_plan(farm / "answers.plan.toml")
     assert [(column.column, column.ask) for column in plan.columns] == [
         ("Severity (%)", "severity"), ("Disease", "disease")
     ]  # fmt: skip
+
+
+def test_the_command_says_what_a_table_lacks(farm: Path):
+    (farm / "empty.csv").write_text("photo,apples,note\nleaf_1.jpg,,\nleaf_2.jpg,,\n")
+    with pytest.raises(BenchmarkError, match="'apples' is empty in all rows with a photo, column 'note' is empty"):
+        _build(farm, table="empty.csv")
+    assert not (farm / "empty.plan.toml").exists()
+    (farm / "empty.plan.toml").write_text("images_column = 'photo'\n[[columns]]\ncolumn = 'apples'\nask = 'count'\n"
+                                          "target = 'apple'\n")  # fmt: skip
+    with pytest.raises(BenchmarkError, match="apples: 1 column is empty in all rows with a photo"):
+        _build(farm, table="empty.csv")
+    (farm / "names.csv").write_text("photo,observer\nleaf_1.jpg,Ann\nleaf_2.jpg,Bob\n")
+    assert "All columns are ignored: set ask for one of them" in _build(farm, table="names.csv").stdout
+    (farm / "height.csv").write_text("photo,plant height\nleaf_1.jpg,12\nleaf_2.jpg,13\n")
+    done = _build(farm, table="height.csv")
+    assert "to fill in:" in done.stdout
+    assert "Complete the plan and run" in done.stdout
+    plan = farm / "height.plan.toml"
+    plan.write_text(plan.read_text().replace('ask = "plant_height"', 'ask = "cuont"'))
+    with pytest.raises(BenchmarkError, match=r"columns\.0\.ask: 'cuont' is not one of nothing, count"):
+        _build(farm, table="height.csv")
 
 
 def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
@@ -87,6 +110,8 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     }
     assert truths
     assert truths <= {5 * number + 0.5 for number in range(2, 11)}
+    why = r"made: \d+ of 100 samples \(\d+ could not be asked: not enough different questions about 10 pictures\)"
+    assert re.search(why, " ".join(done.stdout.split()))
     for part in ("row 14", "row 15", "row 16", "HTML", "is outside the picture folder", "not in the folder",
                  "different answers", "cannot be used", "agrotools review"):  # fmt: skip
         assert part in done.stdout, part

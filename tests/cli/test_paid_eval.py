@@ -33,6 +33,8 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
         assert "about 12 requests" in err
         assert "10.00/100.00 USD per million tokens" in err
         assert "larger --budget" in err
+        assert "exceeds the budget of 0.03 USD" in err
+        assert stopped.returncode == 1
         done = len(finished(run))
         assert 0 < done < SAMPLES
         assert endpoint.answered == done
@@ -51,9 +53,16 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
 def test_a_budget_that_allows_nothing_says_so(benchmark_folder: Path, tmp_path: Path) -> None:
     with running(latency_s=0.0) as endpoint:
         done = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--price", PRICE, "--budget", 0.0001)
-    assert done.returncode != 0
+    assert done.returncode == 1
     assert "of 0.0001 USD are spent, and the next request might cost" in done.stderr
     assert endpoint.answered == 0
+
+
+def test_a_budget_without_effect_is_pointed_out(benchmark_folder: Path, tmp_path: Path) -> None:
+    with running(latency_s=0.0) as endpoint:
+        done = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--budget", 1)
+    assert done.returncode == 0, done.stderr
+    assert "are taken as free: no budget is kept without --price IN/OUT" in done.stderr
 
 
 def test_cached_replies_are_neither_asked_nor_paid_for_again(benchmark_folder: Path, tmp_path: Path) -> None:

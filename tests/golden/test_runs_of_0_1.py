@@ -17,6 +17,7 @@ REWORDED = (
     "what a heap of keywords leaves",
     "calls are made one by one",
     "English text to",
+    "unknown argument",
 )
 """Parts of explanations in ``scores.json`` that were reworded."""
 

@@ -13,6 +13,7 @@ from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, TextPa
 from agrotools.models.base import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
+from agrotools.runner.config import read_config
 from support.openai_server import Body, completion, serve
 
 HELLO = [Message.of("user", "Hello")]
@@ -63,6 +64,14 @@ def test_a_colon_is_part_of_a_name_unless_a_provider_stands_before_it() -> None:
     for tag in ("7b", "latest", "7b-instruct-v0.3-q4_0", "v0.2", "instruct"):
         assert split_provider(f"mistral:{tag}", home) == (None, f"mistral:{tag}")
     assert split_provider("mistral:mistral-small-latest", home) == (PROVIDERS["mistral"], "mistral-small-latest")
+
+
+@pytest.mark.parametrize("spec", ["openai:", "ollama: "])
+def test_a_provider_without_a_model_is_refused(spec: str) -> None:
+    with pytest.raises(UsageError, match=f"{spec} names no model"):
+        made(spec)
+    with pytest.raises(UsageError, match=f"{spec} names no model"):
+        read_config(None, {"benchmark": "no such benchmark"}, [spec])
 
 
 def test_a_model_without_a_place_is_told_how_to_name_one() -> None:

@@ -290,6 +290,20 @@ def test_a_resumed_run_counts_what_was_there():
     assert last.startswith("m on b: 25/64 done, ")
 
 
+@pytest.mark.parametrize(
+    ("total", "already", "line"),
+    [
+        (64, 0, "24 samples in 3 modes (64 to run)"),
+        (40, 24, "resuming, 24 of 64 (24 samples in 3 modes) done"),
+        (0, 64, "all 64 (24 samples in 3 modes) already done"),
+    ],
+)
+def test_a_run_of_several_modes_counts_samples_and_their_runs_apart(total: int, already: int, line: str):
+    stream = io.StringIO()
+    Progress(stream, "m on b", total, already, composition="24 samples in 3 modes").close()
+    assert stream.getvalue().splitlines()[0] == f"m on b: {line}"
+
+
 def test_a_note_stands_above_the_live_line():
     with terminal(80) as screen:
         progress = Progress(screen.stream, "m on b", 3, 0)

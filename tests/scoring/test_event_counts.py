@@ -61,6 +61,12 @@ def test_a_cause_that_ended_more_than_a_twentieth_is_named_with_its_number_and_w
     assert option in line
 
 
+def test_a_baseline_gets_no_advice() -> None:
+    modes: dict[Mode, ModeSummary] = {"no-tool": mode_of(("answered", 5), ("max_steps", 5))}
+    (line,) = warnings_of(modes, {}, is_baseline=True)
+    assert line.endswith("ended without an answer after --max-steps turns.")
+
+
 def test_each_cause_has_its_line_the_most_frequent_first() -> None:
     assert [line.split(" samples")[0] for line in lines(("answered", 5), ("length", 2), ("timeout", 3))] == [
         "no-tool: 3 of 10",

@@ -184,7 +184,7 @@ def test_a_region_is_four_numbers_in_order_rounded_to_pixels():
         ({"weights": [1, "x"]}, 'weights[1] must be a number, is "x"'),
         ({"weights": "1"}, "weights must be a list of numbers"),
         ({"points": [{"at": [1, 2]}]}, "points[0].label is missing: give text"),
-        ({"points": [{"label": "a", "size": 1}]}, "points[0].size is no argument"),
+        ({"points": [{"label": "a", "size": 1}]}, "unknown argument points[0].size; arguments: "),
         ({"points": [{"label": str(index)} for index in range(4)]}, "points must be a list of at most 3 objects"),
         ({"values": {"a": "x"}}, 'values.a must be a number or a list of numbers, is "x"'),
         ({"values": {"a": [1, None]}}, "values.a[1] must be a number, is null"),
@@ -199,7 +199,7 @@ def test_a_refusal_names_the_argument_and_what_is_allowed(arguments, says):
 
 def test_all_faults_of_a_call_are_in_one_message():
     error = refusal(top_k=0, mode="tree", fx=3, region=[1])
-    for part in ("image is missing", "top_k must be", "mode must be", "fx is no argument", "region must be"):
+    for part in ("image is missing", "top_k must be", "mode must be", "unknown argument fx;", "region must be"):
         assert part in error.message
     assert "did you mean fx_px" in error.message
     assert error.hint is not None
@@ -208,7 +208,7 @@ def test_all_faults_of_a_call_are_in_one_message():
 
 def test_an_unknown_argument_gets_the_known_ones():
     error = refusal(image="a.jpg", zzz=1)
-    assert "zzz is no argument" in error.message
+    assert "unknown argument zzz; arguments: " in error.message
     assert "top_k" in error.message
 
 

@@ -68,7 +68,7 @@ class TestCheckedBeforeAnyWorker:
     async def test_right_tool_with_extra_arguments(self, executor, workspace):
         outcome = await call(executor, workspace, "echo", value=1, extra=2)
         assert error_kind(outcome) == "invalid_argument"
-        assert "extra is no argument" in outcome.observation.error.message
+        assert "unknown argument extra" in outcome.observation.error.message
 
     async def test_wrong_types(self, executor, workspace):
         for wrong in ("1", None, [1], {"a": 1}, True):

@@ -10,7 +10,7 @@ import typer
 
 DONE = 0
 FAULTS = 1
-"""The command completed, but something is wrong or missing: invalid samples, benchmark faults, differing results."""
+"""The command completed, but something is wrong or missing: invalid samples, benchmark faults, budget reached."""
 BAD_USAGE = 2
 """An argument refers to something that does not exist or is of the wrong kind, or arguments do not fit together."""
 NOT_DONE = 3
@@ -28,12 +28,14 @@ _CALLER_ERRORS = frozenset(
 def code_of(error: Exception) -> int | None:
     """Return the exit code for an error; None for a bug in the program, which is shown with its stack trace."""
     # Imported here because --help must not wait for pydantic.
-    from agrotools.core.base import AgrotoolsError, ToolError, UsageError
+    from agrotools.core.base import AgrotoolsError, BudgetReached, ToolError, UsageError
 
     if isinstance(error, ToolError):
         return BAD_USAGE if error.kind in _CALLER_ERRORS else NOT_DONE
     if isinstance(error, UsageError):
         return BAD_USAGE
+    if isinstance(error, BudgetReached):
+        return FAULTS
     return NOT_DONE if isinstance(error, AgrotoolsError | OSError) else None
 
 

@@ -52,6 +52,8 @@ def build_from_table(
         typer.echo(f"used: {column}, {count} photos")
     for line in built.skipped.lines():
         typer.echo(f"dropped: {line}")
+    for line in built.warnings:
+        typer.echo(f"warning: {line}")
     return built.header
 
 
@@ -84,9 +86,18 @@ def _new_plan(seen: "DetectedTable", out: Path, plan_path: Path, *, yes: bool) -
     if lacking and not interactive:
         _print_needs(lacking, seen, plan)
     if not yes and not interactive:
-        typer.echo("Complete the plan and run the same command again, or add --yes to accept it as it is.")
+        typer.echo(f"{_step_before_build(plan, needs=bool(lacking))}, or add --yes to accept it as it is.")
         raise typer.Exit(NOT_DONE)
     return plan
+
+
+def _step_before_build(plan: "Plan", *, needs: bool) -> str:
+    """Return what the owner of a new plan should do before the same command builds the benchmark."""
+    if needs:
+        return "Complete the plan and run the same command again"
+    if not any(column.is_asked for column in plan.columns):
+        return "All columns are ignored: set ask for one of them in the plan and run the same command again"
+    return "Nothing has to be filled in. Check the plan and run the same command again to build the benchmark"
 
 
 def _is_terminal() -> bool:
@@ -158,7 +169,7 @@ def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
                 return _changed(plan, need.column, {"ask": NOTHING})
             return _changed(plan, need.column, {need.key: float(reply) if need.answer == "number" else reply})
         except ValidationError as error:
-            typer.echo(f"invalid value: {error.errors()[0]['msg']}")
+            typer.echo(f"invalid value: {error.errors()[0]['msg'].removeprefix('Value error, ')}")
         except ValueError:
             typer.echo("write a number")
 
@@ -179,7 +190,7 @@ def _checked(plan: "Plan", key: str, question: str) -> "Plan":
         try:
             return type(plan).model_validate({**plan.model_dump(), key: reply})
         except ValidationError as error:
-            typer.echo(f"invalid value: {error.errors()[0]['msg']}")
+            typer.echo(f"invalid value: {error.errors()[0]['msg'].removeprefix('Value error, ')}")
 
 
 def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":

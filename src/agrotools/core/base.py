@@ -19,7 +19,7 @@ class FrozenModel(BaseModel):
 def first_error(error: ValidationError) -> str:
     """Return the first invalid field and its error: ``slots.0.value: Input should be a number``."""
     detail = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg']}"
+    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg'].removeprefix('Value error, ')}"
 
 
 def spell_location(location: Iterable[str | int]) -> str:

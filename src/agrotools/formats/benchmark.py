@@ -35,6 +35,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
+from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
 from agrotools.text.answer_form import answer_form, form_lines
 
@@ -438,11 +439,12 @@ def read_header(root: Path) -> BenchmarkHeader:
     """Read the header of the benchmark in ``root``.
 
     Raises:
-        BenchmarkError: the folder or file is missing, the TOML is invalid, or fields are missing or unknown.
+        NoFileError: the folder or file is missing; both a UsageError and a BenchmarkError.
+        BenchmarkError: the TOML is invalid, or fields are missing or unknown.
     """
     path = root / HEADER_FILE
     if not path.is_file():
-        raise BenchmarkError(
+        raise NoFileError(
             f"{root} is not a benchmark folder: it has no {HEADER_FILE}",
             hint="give the folder that `agrotools build` wrote, or the name of a benchmark",
         )

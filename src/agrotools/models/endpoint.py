@@ -62,6 +62,7 @@ def make_model(endpoint: Endpoint) -> Model:
         UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
     spec = endpoint.model
+    check_model_name(spec)
     if not spec.strip():
         raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
     if spec.startswith("scripted:"):
@@ -77,6 +78,17 @@ def make_model(endpoint: Endpoint) -> Model:
         provider=provider,
         spelled=spec,
     )
+
+
+def check_model_name(spec: str) -> None:
+    """Check that ``spec`` is not a provider without a model.
+
+    Raises:
+        UsageError: it is, e.g. ``openai:``.
+    """
+    prefix, colon, name = spec.partition(":")
+    if colon and prefix in PROVIDERS and not name.strip():
+        raise UsageError(f"{spec} names no model", hint=f"give {prefix}:MODEL")
 
 
 @dataclass(frozen=True)

@@ -21,6 +21,7 @@ from agrotools.models.base import (
     TextPart,
     image_urls,
 )
+from agrotools.models.endpoint import provider_at
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
@@ -136,10 +137,11 @@ class FirstContact(ModelWrapper):
                 and not self.stats.replies
                 and not await _listens(self.base_url)
             ):
-                raise EndpointUnreachable(
-                    f"no server at {self.base_url} ({met.message})",
-                    hint="start the server, or correct the address (--base-url)",
-                )
+                vendor = provider_at(self.base_url)
+                hint = "start the server, or correct the address (--base-url)"
+                if vendor is not None and vendor.key_env:
+                    hint = "check the network of this machine: connection, firewall, proxy"
+                raise EndpointUnreachable(f"no server at {self.base_url} ({met.message})", hint=hint)
             return
         # With the run's own token limit: some endpoints reject a small one.
         plain = await ask(second, settings, frozenset())

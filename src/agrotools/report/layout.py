@@ -233,11 +233,11 @@ class Notes:
             self.lines.append(note)
         return str(self.lines.index(note) + 1).translate(_SUPERSCRIPTS)
 
-    def legend(self, metrics: Iterable[str]) -> str:
-        """Return the meanings of the metrics that no earlier legend explains."""
-        unexplained = [metric for metric in metrics if metric not in self._explained]
+    def legend(self, names: Mapping[str, str]) -> str:
+        """Return the meanings of the metrics that no earlier legend explains; ``names``: shown name of each metric."""
+        unexplained = [metric for metric in names if metric not in self._explained]
         self._explained.update(unexplained)
-        return "; ".join(f"{METRICS[metric].label} = {METRICS[metric].meaning}" for metric in unexplained)
+        return "; ".join(f"{names[metric]} = {METRICS[metric].meaning}" for metric in unexplained)
 
     def dash(self, note: str) -> "Text":
         """Return a dash with the superscript number of ``note``."""

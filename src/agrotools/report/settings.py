@@ -43,6 +43,8 @@ class Setting:
     """True if the table shows all samples of the mode."""
     by_rubrics: bool = False
     """True if the title names the rubrics of the judges."""
+    needs: Sequence[Mode] = ()
+    """Modes that at least one run must have for the table to be shown."""
     marks_differences: bool = False
     """True if a note lists the reasons why a run is not comparable with printed scores."""
 
@@ -81,6 +83,7 @@ SETTINGS = (
         _metrics_on_no_tool,
         plots_left_out=True,
         whole_mode=False,
+        needs=("no-tool", "end-to-end"),
     ),
     Setting("Step by step", "step-by-step", PROCESS, _metrics_of_mode("step-by-step")),
 )
@@ -89,6 +92,12 @@ SETTINGS = (
 def settings_for(summaries: Sequence[Summary]) -> list[Setting]:
     """Return the settings for these runs: those of the engine, then those of benchmark plug-ins."""
     return [*SETTINGS, *(setting for plugin in used_plugins(summaries) for setting in plugin.reporting.settings)]
+
+
+def has_table(setting: Setting, summaries: Sequence[Summary]) -> bool:
+    """Return True if a run has metrics in the setting, and a run has all modes that it needs."""
+    has_modes = any(all(mode in summary.modes for mode in setting.needs) for summary in summaries)
+    return has_modes and any(setting.of(summary) is not None for summary in summaries)
 
 
 def used_plugins(summaries: Sequence[Summary]) -> list[BenchmarkPlugin]:

@@ -40,6 +40,7 @@ from agrotools.report.settings import (
     OUTCOME,
     PROCESS,
     Setting,
+    has_table,
     judge_alone_scores,
     plugin_notes,
     plugin_tables,
@@ -82,7 +83,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     if remarks := scoring_lines(summaries):
         parts.append(Text("\n".join(remarks), style="yellow"))
     for setting in settings_for(summaries):
-        if any(setting.of(summary) is not None for summary in summaries):
+        if has_table(setting, summaries):
             parts += setting_table(setting, summaries, notes)
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
@@ -149,12 +150,15 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
     arrows = {metric: " ↓" if METRICS[metric].lower_is_better else "" for metric in metrics}
     headings = [stacked([f"{METRICS[metric].label}{arrows[metric]}", shared[metric]]) for metric in metrics]
-    table = new_table(_headline_title(title, summaries), headings)
+    title = _headline_title(title, summaries)
+    table = new_table(title, headings)
+    table.min_width = len(title)  # a title that is wider than its table is wrapped
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         cells = [_metric_cell(metric, setting, summary, notes, not shared[metric]) for metric in metrics]
         table.add_row(name_cell(f"{name}{_differs(setting, summary, notes)}", summary), *cells)
     below = [
-        notes.legend(metrics),
+        notes.legend({metric: METRICS[metric].label for metric in metrics}),
+        notes.legend(_variant_names(metrics, setting, summaries)),
         _chance_legend(setting, summaries),
         _apart(setting, summaries),
         _detectable(setting, summaries),
@@ -168,6 +172,8 @@ def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
     if any(_call_ratio(setting, summary) for summary in summaries):
         has.add(CALL_RATIO)
     absent = _absent(summaries) | {CALL_RATIO}
+    if setting.plots_left_out:  # plots need a tool, so their samples are excluded from no-tool
+        has, absent = has - {"agrotools.plot"}, absent | {"agrotools.plot"}
     return [metric for metric in setting.metrics if metric in has or metric not in absent]
 
 
@@ -207,6 +213,17 @@ def _headline_title(title: str, summaries: Sequence[Summary]) -> str:
     return f"{title} (synthetic)" if all(summary.synthetic for summary in summaries) else title
 
 
+def _variant_names(metrics: Sequence[str], setting: Setting, summaries: Sequence[Summary]) -> dict[str, str]:
+    """Return the names of the variants printed below metrics, by id: ``strict (ToolAcc)``."""
+    scored = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
+    return {
+        variant: f"{word} ({METRICS[metric].label})"
+        for metric in metrics
+        for word, variant in variants_of(metric)
+        if variant in scored
+    }
+
+
 def _chance(setting: Setting, summary: Summary) -> Estimate | None:
     return summary.modes[setting.mode].ots_chance if setting.whole_mode and setting.mode in summary.modes else None
 
@@ -218,7 +235,7 @@ def _chance_legend(setting: Setting, summaries: Sequence[Summary]) -> str:
 
 def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Return a line with number and scores of the open-text slots that count in no headline."""
-    if setting.metrics is not OUTCOME:
+    if not (setting.whole_mode and {*OUTCOME} <= {*setting.metrics}):
         return ""
     with_metric = [metrics for summary in summaries if (metrics := setting.of(summary)) and APART_METRIC in metrics]
     estimates = [metrics[APART_METRIC].overall for metrics in with_metric]
@@ -238,8 +255,6 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
         if setting.mode == "no-tool" and summary.privileged:
             return notes.dash("not run: without tools there is no reference call to make")
         return notes.dash("not run in this mode")
-    if setting.plots_left_out and metric == "agrotools.plot":
-        return notes.dash("plots need a tool: these samples are excluded from no-tool")
     score = metrics.get(metric)
     of_mode = summary.modes[setting.mode]
     if metric == CALL_RATIO:

@@ -21,7 +21,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
-from agrotools.models.endpoint import PricedModel, priced_model
+from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
@@ -172,6 +172,8 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     names = list(models) or (
         [model_value] if isinstance(model_value, str) else cast("list[str]", model_value) or [*first_run]
     )
+    for name in names:
+        check_model_name(str(name))
     if len(names) > 1 and values.get("out") is not None:
         raise UsageError(
             "--out names one run, but several models are asked for", hint="omit --out, or give one --model"

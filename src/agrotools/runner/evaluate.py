@@ -31,7 +31,7 @@ from agrotools.runner.config import (
     tool_model,
     work_items,
 )
-from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, Pace, RunContext, execute
+from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.policies import Accounted, AgentOptions, PolicySource, accounted, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
@@ -43,6 +43,7 @@ from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
+    from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 _SAMPLES_WITHOUT_MODEL = 8
@@ -132,7 +133,10 @@ def evaluate(
             len(todo),
             len(plan) - len(todo),
             (lambda: stats) if stats else None,
+            composition=_composition(plan),
         )
+        if config.budget and source.price and source.price.source == "local":
+            bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
         for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
             bar.note(note)
         if stats is not None:
@@ -151,6 +155,27 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _composition(plan: Plan) -> str:
+    """Return samples, modes and epochs of a plan; empty if it runs each sample once."""
+    n_modes, n_epochs = len(plan.sizes()), len({part.epoch for part in plan.parts})
+    if n_modes * n_epochs <= 1:
+        return ""
+    modes = f" in {n_modes} modes" if n_modes > 1 else ""
+    epochs = f" in {n_epochs} epochs" if n_epochs > 1 else ""
+    return f"{count_text(len(plan.sample_ids()), 'sample')}{modes}{epochs}"
+
+
+def _budget_warning(expected: "Estimate", budget_usd: float | None, spent_usd: float) -> str:
+    """Return a warning if the estimated cost exceeds what is left of the budget; empty otherwise."""
+    if budget_usd is None or expected.usd_low is None or expected.usd_high is None:
+        return ""
+    if spent_usd + expected.usd_high <= budget_usd:
+        return ""
+    verb = "exceeds" if spent_usd + expected.usd_low > budget_usd else "may exceed"
+    spent = f" ({spent_usd:.2g} USD spent so far)" if spent_usd else ""
+    return f"the estimate {verb} the budget of {budget_usd:g} USD{spent}; the run stops when the budget is reached"
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
@@ -186,6 +211,9 @@ async def _execute(
         unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
         note = "; cached replies cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{note}")
+        spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
+        if expected is not None and (warning := _budget_warning(expected, config.budget, spent_usd)):
+            bar.note(warning)
     try:
         async with ToolExecutor(
             workers=config.tool_workers,
@@ -204,7 +232,7 @@ async def _execute(
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
-                    f"stopping when {count_text(in_flight, 'sample')} in flight ended; Ctrl-C again stops at once"
+                    f"stopping after the {count_text(in_flight, 'sample')} in flight; Ctrl-C again stops at once"
                 ),
             )
     finally:
@@ -224,7 +252,7 @@ def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], Non
         if record.invalid is None or n_named >= _MOST_NAMED:
             return
         # If the endpoint has never answered, individual samples do not matter.
-        if stats is None or stats.has_worked or record.invalid.startswith(INTERNAL_ERROR):
+        if stats is None or stats.has_worked or record.invalid.startswith((INTERNAL_ERROR, POLICY_ERROR)):
             n_named += 1
             bar.note(f"{record.sample.id} ({record.mode}) is invalid: {record.invalid}")
 

@@ -18,7 +18,14 @@ from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 
-from agrotools.agents import UNPARSEABLE_LIMIT, run_end_to_end, run_no_tool, run_single_shot, run_step_by_step
+from agrotools.agents import (
+    UNPARSEABLE_LIMIT,
+    Policy,
+    run_end_to_end,
+    run_no_tool,
+    run_single_shot,
+    run_step_by_step,
+)
 from agrotools.agents.modes import with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
@@ -170,7 +177,9 @@ class RunContext:
 
 
 INTERNAL_ERROR = "internal error"
-"""Prefix of the reason of a record that was made invalid by an exception in our code or the policy's."""
+"""Prefix of the reason of a record that was made invalid by an exception in our code."""
+POLICY_ERROR = "error of the policy"
+"""Prefix of the reason of a record that was made invalid by an exception in a policy of another package."""
 
 
 async def run_item(item: WorkItem, context: RunContext) -> Record:
@@ -185,6 +194,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     trajectory: Trajectory | None = None
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
+    policy: Policy | None = None
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
@@ -209,7 +219,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             raise  # the run is ending; without a request to cancel, the policy leaked a cancellation of its own
         # An internal error on one sample must not cost the others: it counts as invalid and appears in the report.
         at = traceback.extract_tb(error.__traceback__)[-1]
-        invalid = f"{INTERNAL_ERROR}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+        origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
+        invalid = f"{origin}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:
@@ -223,6 +234,13 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
     )
+
+
+def _is_raised_by(policy: Policy, error: BaseException) -> bool:
+    """True if the policy is not part of this package, and the error does not come from a tool call."""
+    if type(policy).__module__.partition(".")[0] == "agrotools":
+        return False
+    return all(frame.name != "call_tool" for frame in traceback.extract_tb(error.__traceback__))
 
 
 def _with_history(item: WorkItem, source: PolicySource) -> Sample:

@@ -242,6 +242,7 @@ class Progress:
         total: samples to run now. If 0, a line says immediately that all are done.
         already: samples finished earlier; they count as done, but not in the rate.
         stats: current state of the wire; None for a run without a model.
+        composition: number of samples and their modes or epochs, if a sample is run more than once.
         clock: monotonic clock in seconds.
     """
 
@@ -253,6 +254,7 @@ class Progress:
         already: int,
         stats: Callable[[], WireStats] | None = None,
         *,
+        composition: str = "",
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._line = ProgressLine(stream)
@@ -270,12 +272,13 @@ class Progress:
         self._signs = -1
         self._last_sign = self._started
         self._closed = not total
+        whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
         if not total:
-            self._line.print(f"{title}: {'all ' if already != 1 else ''}{count_text(already, 'sample')} already done")
+            self._line.print(f"{title}: {'all ' if already != 1 else ''}{whole} already done")
         elif already:
-            self._line.print(f"{title}: resuming, {already} of {count_text(already + total, 'sample')} done")
+            self._line.print(f"{title}: resuming, {already} of {whole} done")
         elif not self._line.live:
-            self._line.print(f"{title}: {count_text(total, 'sample')} to run")
+            self._line.print(f"{title}: {f'{composition} ({total} to run)' if composition else f'{whole} to run'}")
 
     def finished(self, record: Record) -> None:
         """Count one record."""

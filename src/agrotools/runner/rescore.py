@@ -19,6 +19,7 @@ from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.files import copy_whole, read_lines, temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
@@ -295,7 +296,9 @@ def summary_of(
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in fields}
     update["judging"] = judges.panel()
-    summary = tally.summary(allow_invalid=allow_invalid, planned=manifest.planned).model_copy(update=update)
+    summary = tally.summary(
+        allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)
+    ).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
 
 

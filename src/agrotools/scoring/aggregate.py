@@ -88,12 +88,15 @@ class RunAggregator:
         if record.trajectory and not is_invalid(record) and chance and chance.wants_answers:
             chance.add_answer(record)
 
-    def summary(self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None) -> Summary:
+    def summary(
+        self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None, is_baseline: bool = False
+    ) -> Summary:
         """Return the metrics of all added records; the caller fills in model and benchmark.
 
         Args:
             allow_invalid: allow a headline for modes with more than 1 % invalid records.
             planned: number of records that each mode should hold, if known.
+            is_baseline: True if the policy has no settings that the warnings could advise to change.
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
@@ -104,7 +107,7 @@ class RunAggregator:
         ]
         summary = Summary(
             scoring=SCORING_VERSION,
-            warnings=(*left_out, *warnings_of(of_modes, missing)),
+            warnings=(*left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
             missing=missing,
             modes=of_modes,
             no_tool_part=self._no_tool_part(units.get("no-tool"), units.get("end-to-end")),

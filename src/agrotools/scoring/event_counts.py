@@ -269,8 +269,13 @@ def missing_of(modes: Mapping[Mode, ModeSummary], planned: Mapping[Mode, int]) -
     return {mode: n - sizes.get(mode, 0) for mode, n in planned.items() if n > sizes.get(mode, 0)}
 
 
-def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) -> tuple[str, ...]:
-    """Return a warning for each mode with missing records and each cause that ended over 5 % of a mode's records."""
+def warnings_of(
+    modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int], *, is_baseline: bool = False
+) -> tuple[str, ...]:
+    """Return a warning for each mode with missing records and each cause that ended over 5 % of a mode's records.
+
+    Baselines do not end sooner with other settings, so their endings get no advice.
+    """
     lines: list[str] = []
     for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0
@@ -286,9 +291,9 @@ def warnings_of(modes: Mapping[Mode, ModeSummary], missing: Mapping[Mode, int]) 
             what, advice = _CAUSES[cause]
             most_often = f" (most often: {max(reasons, key=lambda each: reasons[each])})" if cause == INVALID else ""
             share = 100 * n / part.n_records
-            advice = advice[0].upper() + advice[1:]
+            advice = "" if is_baseline else f" {advice[0].upper()}{advice[1:]}."
             of_records = f"{n} of {count_text(part.n_records, 'sample')}"
-            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}. {advice}.")
+            lines.append(f"{mode}: {of_records} ({share:.1f} %) {what}{most_often}.{advice}")
         failures = part.counts.form_failures
         if sum(failures.values()) > REPORTED_SHARE * part.n_records:
             listed = ", ".join(f"{ended} {n}" for ended, n in failures.items())

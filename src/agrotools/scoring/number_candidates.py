@@ -108,6 +108,7 @@ def _of_sentence(
 ) -> list[Candidate]:
     around = phrases(part, quantities)
     operands = cues.operand_starts(part, quantities)
+    shown = cues.shown_starts(part, slot.label)
     shared: Features = {
         "words in sentence": _share(part, target),
         "label in sentence": mentions(part, slot, slots),
@@ -123,8 +124,10 @@ def _of_sentence(
     chains = Counter(quantity.chain for quantity in quantities)
     candidates: list[Candidate] = []
     for at, (quantity, phrase, behind) in enumerate(zip(quantities, around, following, strict=True)):
-        if not cues.fits_unit(quantity, unit, counts=counts) or (
-            "each" not in target.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start)
+        if (
+            quantity.start in shown
+            or not cues.fits_unit(quantity, unit, counts=counts)
+            or ("each" not in target.kinds and cues.EACH_HAS.search(part, max(0, quantity.start - 60), quantity.start))
         ):
             continue
         lead = part[max(0, quantity.start - cues.LEAD_LENGTH) : quantity.start]

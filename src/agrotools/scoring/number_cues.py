@@ -164,6 +164,36 @@ def is_rate(part: str, quantity: Quantity) -> bool:
     return not quantity.bare and bool(RATE.match(part, quantity.end) or EACH_HAS.search(part, before, quantity.start))
 
 
+_PICTURE = r"(?:images?|pictures?|photos?|photographs?|shots?|frames?|scenes?)"
+_SHOWN = re.compile(
+    r"\b(?:these|those|the|both|all) (?P<number>[a-z]+|\d+) (?:(?:aerial|drone|satellite|given|attached) )?"
+    rf"{_PICTURE}\b|"
+    r"\b(?:these|those) (?P<bare>[a-z]+|\d+) (?:are|were|come)(?: taken)? (?:from|of|at) (?:one|the same) "
+    r"(?:place|site|scene|spot|location)\b"
+)
+_ONE_PLACE = re.compile(
+    rf"\b(?:{_PICTURE}|these|those|two|both) (?:are|were|come|show)(?: taken)?(?: (?:from|of|at))? "
+    r"(?P<place>one) (?:place|site|scene|spot|location)\b"
+)
+_OF_PICTURES = re.compile(rf"\b(?:{_PICTURE}|places?|sites?)\b")
+
+
+def shown_starts(part: str, label: str) -> frozenset[int]:
+    """Return the positions of the numbers that only count the pictures or their place: "these two are from one place".
+
+    The result is empty if the ``label`` of the slot asks for pictures or places.
+    """
+    if _OF_PICTURES.search(label.lower()):
+        return frozenset()
+    return frozenset(
+        match.start(name)
+        for pattern in (_SHOWN, _ONE_PLACE)
+        for match in pattern.finditer(part)
+        for name in pattern.groupindex
+        if match[name]
+    )
+
+
 def stated_quantities(text: str) -> list[Quantity]:
     return [_per_area(text, quantity) for quantity in find_quantities(text) if not quantity.denied]
 

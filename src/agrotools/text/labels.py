@@ -237,6 +237,18 @@ _CHAIN = re.compile(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
     rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
+_GLOSS = re.compile(r"[\"'*]* ?(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|- ?[^-\n]{1,80} -)")
+"""An explanation directly after a label: "small (below 70 mm)"."""
+_EITHER = re.compile(rf"(?<!{WORD})or(?!{WORD})|或")
+_VALUE = r"\d[\d.,]* ?[^\d\W]*"
+_DEFINITION = re.compile(
+    rf"[\"'*]* ?[(\[](?:(?:below|under|less than|up to|above|over|more than|at least|from|between|[<>≤≥]=?|小于|大于) ?"
+    rf"{_VALUE}|{_VALUE} ?(?:-|to|and) ?(?:{_VALUE}|up|over|above|more)|{_VALUE}以[上下])[)\]]"
+)
+"""A gloss that gives the bounds of a class: "(below 70 mm)", "(70 to 87 mm)"."""
+_THING = re.compile(r"[\d.]|\b[a-z]\b", re.IGNORECASE)
+"""Labels of single things, such as "a.png" and "plot 3", unlike those of classes."""
+_ITEM_END = re.compile(rf"[\"'*)]* ?(?:[,/、。;\n]|\.(?!\d)|$| (?:and|or)(?!{WORD})|[和或与])")
 _FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
 _TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
 _CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
@@ -301,9 +313,9 @@ def claims(
     for order in (range(1, len(asserted)), range(len(asserted) - 1, 0, -1)):
         for number in order:  # joined labels count alike: "it is A or B"
             one, other = asserted[number - 1], asserted[number]
-            between = text[one.end : min(other.start, one.end + 100)]
-            is_list = len(between) <= 24 and _CHAIN.fullmatch(between) is not None
-            if is_list and min(weights[number - 1 : number + 1]) >= 1.0:
+            joined = _joint(text, one, other)
+            least = 1.0 if joined != "or" else _OF_DATUM
+            if joined and min(weights[number - 1 : number + 1]) >= least:
                 weights[number - 1] = weights[number] = max(weights[number - 1 : number + 1])
     for number, (one, other) in enumerate(pairwise(asserted)):
         if _FROM.search(text, max(0, one.start - 20), one.start) and _TO.fullmatch(text, one.end, other.start):
@@ -321,6 +333,23 @@ def claims(
         for match, weight in zip(asserted, weights, strict=True)
         if best[match.label] > max(_IN_PASSING, most - LEAD * (1 + several / 2) + 1e-9)
     ]
+
+
+def _joint(text: str, one: LabelMatch, other: LabelMatch) -> str:
+    """Return "or" or "and" if two labels are items of a list, as in "A, B" and "A (below 70 mm) or B", else ""."""
+    gloss = _GLOSS.match(text, one.end, other.start)
+    between = text[gloss.end() if gloss else one.end : other.start]
+    if len(between) > 24 or not _CHAIN.fullmatch(between):
+        return ""
+    if _EITHER.search(between):
+        return "or"
+    if gloss is None or _ITEM_END.match(text, other.end):
+        return "and"
+    # "small (below 70 mm), medium (70 to 87 mm)" lists classes; "a.png (a gap), b.png (none)" says what each shows, and
+    # "A (below 70 mm), B begins there" says something else about B.
+    next_gloss = _GLOSS.match(text, other.end)
+    defined = next_gloss and _DEFINITION.fullmatch(gloss[0]) and _DEFINITION.fullmatch(next_gloss[0])
+    return "or" if defined and not _THING.search(f"{one.label} {other.label}") else ""
 
 
 def _chains(asserted: Sequence[LabelMatch], text: str) -> list[range]:

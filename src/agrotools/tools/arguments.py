@@ -454,8 +454,8 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
         known = list(parent.get("properties", {}))
         close = get_close_matches(str(path[-1])[:_LONGEST_NAME], known, n=3, cutoff=0.5)
         if close:
-            return f"{name} is no argument; did you mean {' or '.join(close)}?"
-        return f"{name} is no argument; there {'are' if len(known) > 1 else 'is'} {', '.join(known)}"
+            return f"unknown argument {name}; did you mean {' or '.join(close)}?"
+        return f"unknown argument {name}; arguments: {', '.join(known)}"
     if error["type"] == "finite_number":
         return f"{name} must be a finite number, is {error['input']}"
     if error["type"] in _OWN_WORDS:

@@ -71,7 +71,7 @@ def solved_blind(benchmark: Benchmark, samples: Sequence[Sample]) -> Iterator[Fi
             if is_solved:
                 chance = math.prod(chance_of(slot) for slot in sample.answer)
                 severity = "info" if name != "echo" and chance >= _EASY else "warning"
-                message = f"baseline:{name} answers it rightly (blind chance {100 * chance:.0f} %)"
+                message = f"baseline:{name} answers it correctly (blind chance {100 * chance:.0f} %)"
                 yield Finding(id=sample.id, check="solved_blind", severity=severity, message=message)
 
 

@@ -9,11 +9,12 @@ from typing import Any, NamedTuple
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
-from agrotools.build.own_photos.proposal import open_questions_of_column
+from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import Pictured, entry_of, grouped, note_of, subjects_of, templates_for
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
+from agrotools.build.templates.slot_draft import PLOT_MARGIN
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
@@ -26,11 +27,14 @@ _LEAST_PICTURES = 200
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
-    """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons."""
+    """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons;
+    ``warnings``: columns whose values are too coarse for charts.
+    """
 
     header: BenchmarkHeader
     used: Mapping[str, int]
     skipped: SkippedRows
+    warnings: tuple[str, ...] = ()
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
@@ -49,7 +53,9 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
             lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
-            skipped.add(column.column, f"is skipped because the plan does not set {lacking}", "add it to the plan")
+            skipped.add(
+                column.column, f"column is skipped because the plan does not set {lacking}", "add it to the plan"
+            )
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)
     originals = Originals()
@@ -75,7 +81,8 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, skipped)
+    warnings = tuple(warning for column in columns if (warning := rounding_warning(seen, column)))
+    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, skipped, warnings)
 
 
 def _part(
@@ -104,7 +111,7 @@ def _part(
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
-        what = "; ".join(skipped.lines()[:3]) or "no column is asked about"
+        what = "; ".join(skipped.lines()[:3]) or "the plan ignores all columns"
         raise BenchmarkError(f"no questions can be generated: {what}", hint="complete the plan or the table")
     return Part(
         name=plan.name.replace(".", "-")[:40],
@@ -191,7 +198,10 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
     """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
     by_image: dict[Path, list[Answer]] = {}
-    for row, image, text in seen.cells_of(column.column):
+    texts = seen.cells_of(column.column)
+    if all(cells.is_empty(text) for _, _, text in texts):
+        skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
+    for row, image, text in texts:
         if cells.is_empty(text):
             continue
         try:
@@ -205,6 +215,32 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
         if (value := _merge_answers(image, answers, column, skipped)) is not None:
             values[image] = value
     return values
+
+
+def rounding_warning(seen: DetectedTable, column: Column) -> str | None:
+    """Return a warning if values of a column are known less precisely than the points of a chart are scored.
+
+    The rounding is half of the last digit of the most precise value. Counts are exact, and means of several rows are
+    more precise than each of them.
+    """
+    measure = measures()[column.ask]
+    if measure.kind != "number" or measure.unit is None or column.repeated == "mean":
+        return None
+    numbers = [
+        (abs(number.value), cells.decimals(text, column.decimal))
+        for _, _, text in seen.cells_of(column.column)
+        if (number := cells.quantity_or_none(text, column.decimal))
+    ]
+    step = 10.0 ** -max((digits for _, digits in numbers), default=0)
+    least = float(f"{step / 2 / PLOT_MARGIN:.6g}")
+    coarse = sum(0 < value < least for value, _ in numbers)
+    if not coarse:
+        return None
+    return (
+        f"{column.column}: {coarse} of {len(numbers)} values are under {least:g} but rounded to {step:g}, while points"
+        f" of a chart must be right within {100 * PLOT_MARGIN:g} %: write more digits, or review the charts of these"
+        " photos"
+    )
 
 
 def _value(text: str, column: Column, measure: Measure) -> Value:

@@ -8,6 +8,7 @@ from typing import Any, Literal, NamedTuple
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.build.own_photos.table import DetectedTable
+from agrotools.core import BenchmarkError
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
@@ -69,6 +70,10 @@ _ENOUGH = 0.8
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
 
 
+EMPTY = "empty in all rows with a photo"
+"""Note on a column without any answer."""
+
+
 class Proposal(NamedTuple):
     """A plan, and notes on how each column was interpreted and why."""
 
@@ -77,7 +82,11 @@ class Proposal(NamedTuple):
 
 
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
-    """Propose a plan for the table; :func:`open_questions` lists its gaps."""
+    """Propose a plan for the table; :func:`open_questions` lists its gaps.
+
+    Raises:
+        BenchmarkError: no column of the table contains an answer.
+    """
     columns: list[Column] = []
     notes: dict[str, str] = {}
     for header in seen.table.columns:
@@ -86,6 +95,12 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         texts = [text for _, _, text in seen.cells_of(header) if not cells.is_empty(text)]
         column, notes[header] = _proposed(header, texts, seen)
         columns.append(column)
+    if all(note == EMPTY for note in notes.values()):
+        what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)
+        raise BenchmarkError(
+            f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}",
+            hint="write the answers into the table, one row for each photo",
+        )
     columns = [_with_names(column, columns) for column in columns]
     chinese = sum(bool(re.search(f"[{CJK}]", header)) for header in seen.table.columns)
     table = seen.table
@@ -103,7 +118,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
 
 def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[Column, str]:
     if not texts:
-        return Column(column=header, ask=NOTHING), "no answers for the available pictures"
+        return Column(column=header, ask=NOTHING), EMPTY
     kind = kind_of(texts, header)
     fitting = measures_for(header, kind)
     rasters = sum(matched.image.suffix.lower() in (".tif", ".tiff") for matched in seen.matched)

@@ -17,7 +17,7 @@ CHECKS: dict[CheckName, tuple[str, str]] = {
     "tool_order": ("Tool order", "the tools are called in the one order that leads to the answer"),
     "arguments": ("Arguments", "files, regions, units and constants are those that the question means"),
     "executable": ("Chain complete", "every step ran, none is missing, and the answer follows from what was observed"),
-    "plot_inputs": ("Plot inputs", "the figure shows the observed values, rightly named, with their units"),
+    "plot_inputs": ("Plot inputs", "the figure shows the observed values, correctly named, with their units"),
     "open_answer": ("Open answer", "what the open answer states is agronomically right"),
 }
 """Name and criterion of the five checks of the AgroTools paper (arXiv 2605.22366, section 4.1)."""

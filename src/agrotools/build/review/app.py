@@ -252,7 +252,7 @@ class Review:
                 if changes["edits"] is None:
                     raise ValueError("nothing is changed: edit the question or a slot, or accept it")
         except ValidationError as error:
-            message = first_error(error).replace("Value error, ", "").removeprefix("the whole: ")
+            message = first_error(error).removeprefix("the whole: ")
             raise HTTPException(422, message) from error
         except ValueError as error:
             raise HTTPException(422, str(error)) from error

@@ -13,7 +13,7 @@ from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
-from agrotools.core.base import Progress
+from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
 from agrotools.tools import AGROTOOLS
@@ -64,7 +64,8 @@ def assembled(
         for part, group in zip(parts, groups, strict=True):
             of_part = [sample for sample in samples if sample.id.rpartition("-")[0] == part.name]
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
-            shares_of_parts[part.name.replace("-", "_")] = _share(part, len(group.chosen), len(of_part))
+            key = part.name if part.name == name else part.name.replace("-", "_")
+            shares_of_parts[key] = _share(part, len(group.chosen), len(of_part))
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
         header = BenchmarkHeader(
@@ -94,8 +95,8 @@ def _share(part: Part, chosen: int, made: int) -> dict[str, JsonValue]:
     """Return the number of samples wanted of a part, the number made, and the reason for a shortfall."""
     reasons: list[str] = []
     if chosen < part.samples:
-        subjects = len(part.subjects)
-        reasons.append(f"{part.samples - chosen} could not be asked: {subjects} subjects allow no more questions")
+        pictures = count_text(len(part.files), "picture")
+        reasons.append(f"{part.samples - chosen} could not be asked: not enough different questions about {pictures}")
     if made < chosen:
         reasons.append(f"{chosen - made} broke")
     return {"wanted": part.samples, "made": made, **({"why": "; ".join(reasons)} if reasons else {})}

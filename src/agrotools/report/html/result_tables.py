@@ -20,7 +20,7 @@ from agrotools.report.comparison import (
 )
 from agrotools.report.layout import DASH, Notes, harmless, percent, points
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
-from agrotools.report.settings import OUTCOME, Setting, plugin_notes, plugin_tables, settings_for
+from agrotools.report.settings import OUTCOME, Setting, has_table, plugin_notes, plugin_tables, settings_for
 from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
 from agrotools.scoring import Estimate, Metric, Summary
 from agrotools.scoring.error_classes import CLASSES
@@ -150,7 +150,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     notes = Notes()
     main: list[HtmlTable] = []
     for setting in settings_for(summaries):
-        if any(setting.of(summary) is not None for summary in summaries):
+        if has_table(setting, summaries):
             main += html_tables(
                 setting_table(setting, summaries, notes), _intervals(_of_setting(setting, summaries), summaries)
             )

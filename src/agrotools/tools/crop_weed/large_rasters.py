@@ -203,7 +203,7 @@ def measure_by_blocks(
     if factor != 1:
         notes += (f"mask and overlay are small: one pixel for {factor} x {factor}, counts are of all pixels",)
     if separation != "none":
-        notes += (f"crop and weeds are not parted in over {WHOLE_PX // 1_000_000} million pixels: use region",)
+        notes += (f"crop and weeds are not separated in over {WHOLE_PX // 1_000_000} million pixels: use region",)
         flags += (NOT_SEPARATED,)
     return AreaInputs(
         shown=stretched_picture(segmentation.bands),

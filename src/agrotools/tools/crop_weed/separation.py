@@ -300,7 +300,7 @@ def separate_crop_in_picture(
         )
         return Separation(crop_in_rows(rows, plants.mask), "row", rows, (*notes, note), tuple(flags))
     notes.append(
-        "crop and weeds are not parted. What helps: a label raster (label_raster), a picture with several rows, or a"
+        "crop and weeds are not separated. What helps: a label raster (label_raster), a picture with several rows, or a"
         " head trained on such pictures (agrotools packs train crop-weed)"
     )
     return Separation(None, "none", rows, tuple(notes), (*flags, NOT_SEPARATED))
@@ -314,7 +314,7 @@ def _missing_row_evidence(likeliest: Rows | None) -> str:
         for what, value, least in (
             ("density on lines over between", likeliest.peak_ratio, LEAST_PEAK_RATIO),
             ("repeat after one spacing", likeliest.repeat, LEAST_REPEAT),
-            ("accord of the two halves", likeliest.accord, LEAST_ACCORD),
+            ("correlation of the two halves of the picture", likeliest.accord, LEAST_ACCORD),
         )
         if value < least
     ]

@@ -298,7 +298,8 @@ def _no_fruits(
     x0, y0, x1, y1 = box
     fruit = colour.mask[y0:y1, x0:x1] & (colour.contrast >= _NO_CONTRAST)
     if boxes is not None:
-        message = f"no round outline with a known distance in any of the {len(boxes)} boxes"
+        place = "the box" if len(boxes) == 1 else f"any of the {len(boxes)} boxes"
+        message = f"no round outline with a known distance in {place}"
         hint = "check that boxes, image and depth show the same view, and the limits of diameter"
     elif fruit.any() and measured is not None and not np.isfinite(measured.mm[y0:y1, x0:x1][fruit]).any():
         message = "pixels of fruit colour were found, but none of them has a depth"
