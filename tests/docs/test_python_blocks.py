@@ -15,6 +15,7 @@ from agrotools.sandbox.probe import available_runners
 from support.picture_files import field, planted_rows
 from support.text_benchmark import write_text_benchmark
 
+pytestmark = pytest.mark.process
 ROOT = Path(__file__).resolve().parents[2]
 BLOCKS = {
     page.name: blocks
