@@ -1,12 +1,8 @@
 """Loading of a benchmark folder (``benchmark.toml``, ``samples.jsonl`` and ``files/``): header, samples, file paths.
 
 ``samples.jsonl`` contains one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
-relative to the folder. :mod:`agrotools.benchmarks.validate` lists all faults of a folder; loading stops at the first
-one.
-
-Samples of a folder are parsed on demand, so that a long benchmark takes little memory. Only the facts that a plan needs
-about every sample (its id and the modes it can take part in) are kept with the positions of the lines; everything else
-stays on disk.
+relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all. Samples are
+parsed on demand: memory holds the position of each line, the id of its sample and the modes that it can take part in.
 """
 
 import hashlib
