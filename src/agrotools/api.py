@@ -342,8 +342,9 @@ def evaluate(
         benchmark=benchmark if isinstance(benchmark, Benchmark) else None,
     )
     if len(run) and not run.valid:
+        first = next(iter(run._index))
         raise InvalidRunError(
-            f"all {count_text(len(run), 'sample')} of {run.path} are invalid; the first: {run.samples()[0].invalid}",
+            f"all {count_text(len(run), 'sample')} of {run.path} are invalid; the first: {first.invalid}",
             run=run,
             hint="the same call runs them again",
         )

@@ -157,6 +157,7 @@ def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
     from pydantic import ValidationError
 
     from agrotools.build.own_photos.plan import NOTHING
+    from agrotools.core.base import plain_message
 
     typer.echo(f"(type {NOTHING!r} to leave this column out)")
     while True:
@@ -169,7 +170,7 @@ def _filled_in(plan: "Plan", need: "OpenQuestion") -> "Plan":
                 return _changed(plan, need.column, {"ask": NOTHING})
             return _changed(plan, need.column, {need.key: float(reply) if need.answer == "number" else reply})
         except ValidationError as error:
-            typer.echo(f"invalid value: {error.errors()[0]['msg'].removeprefix('Value error, ')}")
+            typer.echo(f"invalid value: {plain_message(error.errors()[0])}")
         except ValueError:
             typer.echo("write a number")
 
@@ -185,12 +186,14 @@ def _choice(question: str, choices: tuple[str, ...], default: str) -> str:
 def _checked(plan: "Plan", key: str, question: str) -> "Plan":
     from pydantic import ValidationError
 
+    from agrotools.core.base import plain_message
+
     while True:
         reply = typer.prompt(question, default=getattr(plan, key)).strip()
         try:
             return type(plan).model_validate({**plan.model_dump(), key: reply})
         except ValidationError as error:
-            typer.echo(f"invalid value: {error.errors()[0]['msg'].removeprefix('Value error, ')}")
+            typer.echo(f"invalid value: {plain_message(error.errors()[0])}")
 
 
 def _changed(plan: "Plan", column: str, changes: Mapping[str, Any]) -> "Plan":

@@ -18,6 +18,7 @@ from agrotools.core.base import (
     ToolErrorKind,
     UsageError,
     first_error,
+    plain_message,
 )
 from agrotools.core.record import (
     Action,

@@ -8,6 +8,7 @@ from functools import cache
 from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import ErrorDetails
 
 
 class FrozenModel(BaseModel):
@@ -16,10 +17,15 @@ class FrozenModel(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", populate_by_name=True)
 
 
+def plain_message(detail: ErrorDetails) -> str:
+    """Return the message of an error of pydantic without its prefix for errors that our validators raise."""
+    return detail["msg"].removeprefix("Value error, ")
+
+
 def first_error(error: ValidationError) -> str:
     """Return the first invalid field and its error: ``slots.0.value: Input should be a number``."""
     detail = error.errors(include_url=False, include_input=False)[0]
-    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {detail['msg'].removeprefix('Value error, ')}"
+    return f"{'.'.join(map(str, detail['loc'])) or 'the whole'}: {plain_message(detail)}"
 
 
 def spell_location(location: Iterable[str | int]) -> str:

@@ -18,7 +18,7 @@ from typing import Annotated, Any, NamedTuple, cast
 from pydantic import Field, ValidationError, field_validator
 
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError, plain_message
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
@@ -183,7 +183,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        wrong = first["msg"].removeprefix("Value error, ").replace("Input should", "should")
+        wrong = plain_message(first).replace("Input should", "should")
         wrong = wrong.replace("greater than or equal to", "at least").replace("less than or equal to", "at most")
         raise UsageError(f"{where}: {wrong} (got {first['input']!r})", hint="see agrotools eval --help") from error
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, Literal, Union, cast, get_args, get_origin
 from pydantic import GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, ValidationError, ValidationInfo
 from pydantic_core import CoreSchema, ErrorDetails, PydanticCustomError, core_schema
 
-from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError
+from agrotools.core import AgreementKind, Arguments, FileKind, SampleFile, ToolError, plain_message
 
 Resolve = Callable[[str], Path]
 """Function from the name of a file to its path; raises ToolError if the file does not exist."""
@@ -459,7 +459,7 @@ def _fault(schema: dict[str, Any], words: Mapping[str, str], path: tuple[str | i
     if error["type"] == "finite_number":
         return f"{name} must be a finite number, is {error['input']}"
     if error["type"] in _OWN_WORDS:
-        return f"{name} {error['msg'].removeprefix('Value error, ')}, is {_excerpt(error['input'])}"
+        return f"{name} {plain_message(error)}, is {_excerpt(error['input'])}"
     if allowed is None:
         return f"{name or 'the call'}: {error['msg']}"
     return f"{name} must be {allowed}, is {_excerpt(error['input'])}"
