@@ -24,6 +24,12 @@ class Manifest(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Values of ``--option``; their effect is covered by the hash of the benchmark."""
     benchmark_hash: str
+    degrade: str = ""
+    """Doses of ``--degrade``; empty if the files are as they are."""
+    clean_hash: str = ""
+    """Hash of the benchmark without the degradation; empty without one."""
+    left_out: dict[str, tuple[str, ...]] = {}
+    """Ids of the samples that cannot be degraded, by reason."""
     synthetic: bool = False
     model: str
     model_hash: str = ""
@@ -60,6 +66,7 @@ IDENTITY = (
     "scoring",
     "benchmark",
     "benchmark_hash",
+    "degrade",
     "model",
     "model_hash",
     "protocol",
@@ -81,7 +88,9 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-    identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
+    identity_fields = {*IDENTITY, "base_url", "vlm_base_url"}
+    # Fields of later versions are omitted if empty, so that folders of runs without them keep their names.
+    identity_fields -= {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return sha256_of_json(fields)
 
