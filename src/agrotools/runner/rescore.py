@@ -294,7 +294,7 @@ def summary_of(
         RunStoreError: the records of ``run`` cannot be read.
     """
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
-    update = {name: getattr(manifest, name) for name in fields}
+    update = {name: getattr(manifest, name) for name in (*fields, "tools")}
     update["judging"] = judges.panel()
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)
