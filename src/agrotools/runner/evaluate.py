@@ -44,6 +44,7 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
+from agrotools.runner.toolsets import with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -102,11 +103,15 @@ def evaluate(
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     settings = resolve_settings(config, benchmark)
+<<<<<<< HEAD
     if config.degrade and settings.recorded and "end-to-end" in settings.modes:
         raise UsageError(
             f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
             hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
         )
+=======
+    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
+>>>>>>> main
     source = policy_source(
         config.endpoint,
         benchmark.samples,
@@ -372,6 +377,7 @@ def describe_run(
             for name in benchmark.toolset
             if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
         },
+        tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
