@@ -113,7 +113,6 @@ class EvalConfig(FrozenModel):
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
-<<<<<<< HEAD
     @field_validator("degrade")
     @classmethod
     def _is_degradation(cls, doses: str) -> str:
@@ -122,12 +121,11 @@ class EvalConfig(FrozenModel):
         from agrotools.runner.degradation import Degradation
 
         return str(Degradation.parse(doses))
-=======
+
     @field_validator("tools")
     @classmethod
     def _is_a_selection(cls, tools: str) -> str:
         return checked_selection(tools)
->>>>>>> main
 
     @property
     def modes(self) -> tuple[Mode, ...]:

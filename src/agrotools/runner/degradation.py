@@ -184,10 +184,11 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
 
 
 def _notes(left_out: Mapping[str, str]) -> list[str]:
-    """Return a note for each reason to leave out samples; names of files in it are those of the first sample."""
+    """Return a note for each reason to leave out samples, and one on step-by-step."""
     reasons = dict.fromkeys(left_out.values())
     counts = {reason: sum(each == reason for each in left_out.values()) for reason in reasons}
-    return [f"{count_text(n, 'sample')} left out: {reason}" for reason, n in counts.items()]
+    by_reason = [f"{count_text(n, 'sample')} left out: {reason}" for reason, n in counts.items()]
+    return [*by_reason, "step-by-step is left out: it shows observations of the original files"]
 
 
 def _is_picture(file: SampleFile) -> bool:

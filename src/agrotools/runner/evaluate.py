@@ -103,15 +103,12 @@ def evaluate(
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     settings = resolve_settings(config, benchmark)
-<<<<<<< HEAD
     if config.degrade and settings.recorded and "end-to-end" in settings.modes:
         raise UsageError(
             f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
             hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
         )
-=======
     benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
->>>>>>> main
     source = policy_source(
         config.endpoint,
         benchmark.samples,
@@ -188,7 +185,7 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
     """
     from agrotools.runner.degradation import Degradation, degrade_benchmark
 
-    if config.mode == "step-by-step":
+    if config.modes == ("step-by-step",):
         raise UsageError(
             "--degrade: step-by-step shows observations that were recorded on the original files",
             hint="run --mode end-to-end or no-tool",

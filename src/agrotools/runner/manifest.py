@@ -91,16 +91,10 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-<<<<<<< HEAD
-    identity_fields = {*IDENTITY, "base_url", "vlm_base_url"}
-    # Fields of later versions are omitted if empty, so that folders of runs without them keep their names.
-    identity_fields -= {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
-=======
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {"vlm_base_url"} if not manifest.vlm_base_url else set[str]()
+    without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
->>>>>>> main
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return sha256_of_json(fields)
 
