@@ -26,9 +26,10 @@ class RunOptions:
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
-    mode: Annotated[str | None, typer.Option(help="no-tool, step-by-step, end-to-end or all.", show_default="all")] = (
-        None
-    )
+    mode: Annotated[
+        str | None,
+        typer.Option(help="no-tool, step-by-step, end-to-end, several joined by commas, or all.", show_default="all"),
+    ] = None
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None
 
 
@@ -43,6 +44,13 @@ class SampleOptions:
     limit: Annotated[
         int | None,
         typer.Option(help="Run a fixed random subset of this many samples in each mode."),
+    ] = None
+    degrade: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Degrade the pictures, e.g. gsd=2,blur=1.5,jpeg=30,haze=.3,noise=2 (repeatable: a run for each; none: "
+            "the original files).",
+        ),
     ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None
@@ -101,9 +109,18 @@ class CostOptions:
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """Back-ends of the tools."""
+    """Selection and back-ends of the tools."""
 
     PANEL: ClassVar = "Tools"
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|needed|+N",
+            help="Tools offered: all; needed (those of the reference calls, which hints at the solution); "
+            "+N (needed and N others, the same for every model).",
+            show_default="all",
+        ),
+    ] = None
     backends: Annotated[
         list[str] | None,
         typer.Option(
