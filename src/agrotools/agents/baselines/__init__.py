@@ -7,10 +7,11 @@ from agrotools.agents.baselines.simple import (
     GuessPolicy,
     OraclePolicy,
     RandomPolicy,
+    RefusePolicy,
     ReplayPolicy,
     RightAnswerPolicy,
     TruthTools,
 )
 
-BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo")
+BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo", "refuse")
 """Names that can follow ``baseline:``."""
