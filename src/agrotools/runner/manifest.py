@@ -50,6 +50,8 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
+    quick: bool = False
+    """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
@@ -71,6 +73,7 @@ IDENTITY = (
     "tool_data",
     "backends",
     "prompt_hash",
+    "quick",
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -81,8 +84,9 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-    identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
-    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
+    identity = IDENTITY if manifest.quick else [field for field in IDENTITY if field != "quick"]  # as in older runs
+    identity = (*identity, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
+    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity}
     return sha256_of_json(fields)
 
 

@@ -293,7 +293,16 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    fields = (
+        "benchmark",
+        "benchmark_version",
+        "benchmark_options",
+        "synthetic",
+        "quick",
+        "model",
+        "protocol",
+        "privileged",
+    )
     update = {name: getattr(manifest, name) for name in fields}
     update["judging"] = judges.panel()
     summary = tally.summary(

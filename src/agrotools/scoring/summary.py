@@ -323,6 +323,8 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
+    quick: bool = False
+    """True if only the quick part of the benchmark was run."""
     model: str = ""
     protocol: str = ""
     privileged: bool = False
