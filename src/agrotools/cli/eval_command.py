@@ -26,9 +26,10 @@ class RunOptions:
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
-    mode: Annotated[str | None, typer.Option(help="no-tool, step-by-step, end-to-end or all.", show_default="all")] = (
-        None
-    )
+    mode: Annotated[
+        str | None,
+        typer.Option(help="no-tool, step-by-step, end-to-end, several joined by commas, or all.", show_default="all"),
+    ] = None
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None
 
 
@@ -105,9 +106,18 @@ class CostOptions:
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """Back-ends of the tools."""
+    """Selection and back-ends of the tools."""
 
     PANEL: ClassVar = "Tools"
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|needed|+N",
+            help="Tools offered: all; needed (those of the reference calls, which hints at the solution); "
+            "+N (needed and N others, the same for every model).",
+            show_default="all",
+        ),
+    ] = None
     backends: Annotated[
         list[str] | None,
         typer.Option(

@@ -383,6 +383,11 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
         )
+    if any(summary.tools != "all" for summary in summaries):
+        lines.append(
+            "tools needed: only the tools of the reference calls were offered, which hints at the solution; "
+            "tools +N: these and N others."
+        )
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]

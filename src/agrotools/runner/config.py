@@ -26,6 +26,7 @@ from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
+from agrotools.runner.toolsets import checked_selection
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
@@ -85,6 +86,8 @@ class EvalConfig(FrozenModel):
     attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
+    tools: str = "all"
+    """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}
     vlm_model: str | None = None
     """Vision model of tools with the back-end ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
@@ -110,17 +113,24 @@ class EvalConfig(FrozenModel):
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
+    @field_validator("tools")
+    @classmethod
+    def _is_a_selection(cls, tools: str) -> str:
+        return checked_selection(tools)
+
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Modes selected by the option ``mode``.
+        """Modes selected by the option ``mode``: one, several joined by commas, or all.
 
         Raises:
             UsageError: unknown mode.
         """
-        selected_modes: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
-        if not selected_modes:
-            raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
-        return tuple(selected_modes)
+        if self.mode == "all":
+            return MODES
+        names = [name.strip() for name in self.mode.split(",")]
+        if unknown := [name for name in names if name not in MODES]:
+            raise UsageError(f"unknown mode {unknown[0]!r}", hint=f"one of {', '.join(MODES)}, all")
+        return tuple(mode for mode in MODES if mode in names)
 
     @property
     def settings(self) -> ModelSettings:

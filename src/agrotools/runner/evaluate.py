@@ -36,6 +36,7 @@ from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.policies import Accounted, AgentOptions, PolicySource, accounted, policy_source, run_protocol
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
+from agrotools.runner.toolsets import with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -93,6 +94,7 @@ def evaluate(
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
     settings = resolve_settings(config, benchmark)
+    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
     source = policy_source(
         config.endpoint,
         benchmark.samples,
@@ -341,6 +343,7 @@ def describe_run(
             for name in benchmark.toolset
             if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
         },
+        tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",

@@ -41,6 +41,8 @@ class Manifest(FrozenModel):
     toolset_hash: str
     tool_data: dict[str, str] = {}
     """SHA-256 of the data files that a tool's results depend on (e.g. trained heads), by tool."""
+    tools: str = "all"
+    """Tools that each sample offers (``--tools``): ``all``, ``needed`` or ``+N``."""
     backends: dict[str, str] = {}
     """Back-end by tool, if not the default; ``vlm:NAME`` for a back-end that uses the model NAME."""
     vlm_base_url: str | None = None
@@ -71,6 +73,7 @@ IDENTITY = (
     "seed",
     "toolset_hash",
     "tool_data",
+    "tools",
     "backends",
     "prompt_hash",
     "quick",
@@ -84,9 +87,12 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-    identity = IDENTITY if manifest.quick else [field for field in IDENTITY if field != "quick"]  # as in older runs
-    identity = (*identity, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
-    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity}
+    # Fields of later versions are left out if they have no effect, so that folder names stay the same.
+    without_effect = {"vlm_base_url"} if not manifest.vlm_base_url else set[str]()
+    without_effect |= {"tools"} if manifest.tools == "all" else set()
+    without_effect |= set() if manifest.quick else {"quick"}
+    identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
+    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return sha256_of_json(fields)
 
 

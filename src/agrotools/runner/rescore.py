@@ -293,17 +293,8 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    fields = (
-        "benchmark",
-        "benchmark_version",
-        "benchmark_options",
-        "synthetic",
-        "quick",
-        "model",
-        "protocol",
-        "privileged",
-    )
-    update = {name: getattr(manifest, name) for name in fields}
+    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
     update["judging"] = judges.panel()
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)

@@ -4,9 +4,9 @@ The p-values of differences that a table shows together are adjusted for their n
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
@@ -327,6 +327,8 @@ class Summary(FrozenModel):
     """True if only the quick part of the benchmark was run."""
     model: str = ""
     protocol: str = ""
+    tools: str = "all"
+    """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""
     privileged: bool = False
     """True if the policy saw the gold."""
     modes: dict[Mode, ModeSummary] = {}
@@ -339,6 +341,13 @@ class Summary(FrozenModel):
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None
     """Judges of the run's answers; None if no judge was asked."""
+
+    @model_serializer(mode="wrap")
+    def _without_default_tools(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialise(self)
+        if self.tools == "all":
+            data.pop("tools", None)
+        return data
 
 
 class Comparison(FrozenModel):

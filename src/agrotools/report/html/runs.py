@@ -395,6 +395,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "sampling": fields_text(manifest.settings) or "endpoint defaults",
         "endpoint": manifest.base_url or "none",
         "toolset": ", ".join(manifest.toolset),
+        "tools offered": "" if manifest.tools == "all" else f"{manifest.tools} (of each sample; --tools)",
         "toolset hash": manifest.toolset_hash[:_HASH_DIGITS],
         "back-ends": fields_text(dict(manifest.backends)) or "offline",
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
