@@ -55,19 +55,8 @@ def test_public_names_and_signatures():
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
         "evaluate": [
-            *(
-                "benchmark",
-                "model",
-                "mode",
-                "quick",
-                "limit",
-                "epochs",
-                "protocol",
-                "base_url",
-                "out",
-                "progress",
-                "options",
-            )
+            *("benchmark", "model", "mode", "quick", "limit", "epochs", "protocol", "base_url"),
+            *("out", "progress", "options"),
         ],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "read_run": ["path"],
