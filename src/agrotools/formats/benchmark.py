@@ -72,6 +72,8 @@ class BenchmarkHeader(FrozenModel):
     """default protocol of the benchmark; model runs use it in modes that it supports, unless configured otherwise"""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """default number of model turns per sample; used unless a run is configured otherwise"""
+    quick: tuple[str, ...] = ()
+    """ids of the samples of the quick part, a fixed selection for a first look (``eval --quick``)"""
     canary: str = ""
     """GUID included in every sample; a model that can complete it has seen the benchmark in its training data"""
     metadata: dict[str, JsonValue] = {}
@@ -219,7 +221,7 @@ class ContentDigest:
     def __init__(self, header: BenchmarkHeader) -> None:
         # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
         # a run are recorded in its manifest.
-        left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
+        left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
@@ -395,8 +397,6 @@ class LazySamples(Sequence[Sample]):
 def load_folder(root: str | Path) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    The samples are parsed again on demand; only the positions of their lines are kept.
-
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
             folder.
@@ -431,6 +431,8 @@ def load_folder(root: str | Path) -> Benchmark:
         digest.add(sample)
     if not seen:
         raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    if unknown := {*header.quick} - seen:
+        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
     content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
     lines.clusters = clusters.firsts()
     return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)

@@ -1,6 +1,7 @@
 """Baseline policies without a model: upper and lower bounds for every result."""
 
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
+from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
 from agrotools.agents.baselines.simple import (
     EchoPolicy,
@@ -13,5 +14,15 @@ from agrotools.agents.baselines.simple import (
     TruthTools,
 )
 
-BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo", "refuse")
+BASELINES = (
+    "oracle",
+    "perfect-tools",
+    "planner",
+    "planted:ABILITY[:SEED]",
+    "prior",
+    "guess",
+    "random",
+    "echo",
+    "refuse",
+)
 """Names that can follow ``baseline:``."""
