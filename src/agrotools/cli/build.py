@@ -21,7 +21,7 @@ def build(
         list[str] | None,
         typer.Option(
             help="Data set and its folder, NAME=DIR, e.g. field=data; agml:NAME=DIR for a data set of AgML."
-            " Repeat it to join public data sets. Their adapters were never run on the real files."
+            " Repeat it to join public data sets; docs/building.md lists the real files that their adapters have read."
         ),
     ] = None,
     all_sources: Annotated[
@@ -34,6 +34,12 @@ def build(
             help="Number of samples from public data sets, in the published shares of sources. Default: 539.",
         ),
     ] = None,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            "--allow-missing", help="Use the files that exist if a data set is incomplete, and count the others."
+        ),
+    ] = False,
     images: Annotated[Path | None, typer.Option(help="Folder of your own photos, used with --answers.")] = None,
     answers: Annotated[
         Path | None, typer.Option(help="Table (.csv, .xlsx) with the names of the photos and the ground truth.")
@@ -85,7 +91,7 @@ def build(
     if all_sources is not None:
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
     with helping:
-        header = build_sources(source or [], out, stage_progress(sys.stderr), queries)
+        header = build_sources(source or [], out, stage_progress(sys.stderr), queries, allow_missing)
     print_result(header, out, started)
 
 

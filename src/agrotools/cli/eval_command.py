@@ -26,9 +26,10 @@ class RunOptions:
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
-    mode: Annotated[str | None, typer.Option(help="no-tool, step-by-step, end-to-end or all.", show_default="all")] = (
-        None
-    )
+    mode: Annotated[
+        str | None,
+        typer.Option(help="no-tool, step-by-step, end-to-end, several joined by commas, or all.", show_default="all"),
+    ] = None
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None
 
 
@@ -40,9 +41,20 @@ class SampleOptions:
     options: Annotated[
         list[str] | None, typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable).")
     ] = None
+    quick: Annotated[
+        bool | None,
+        typer.Option("--quick", help="Run the quick part: a fixed selection for a first look; eval alone does."),
+    ] = None
     limit: Annotated[
         int | None,
         typer.Option(help="Run a fixed random subset of this many samples in each mode."),
+    ] = None
+    degrade: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Degrade the pictures, e.g. gsd=2,blur=1.5,jpeg=30,haze=.3,noise=2 (repeatable: a run for each; none: "
+            "the original files).",
+        ),
     ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None
@@ -101,9 +113,18 @@ class CostOptions:
 
 @dataclass(frozen=True)
 class ToolOptions:
-    """Back-ends of the tools."""
+    """Selection and back-ends of the tools."""
 
     PANEL: ClassVar = "Tools"
+    tools: Annotated[
+        str | None,
+        typer.Option(
+            metavar="all|needed|+N",
+            help="Tools offered: all; needed (those of the reference calls, which hints at the solution); "
+            "+N (needed and N others, the same for every model).",
+            show_default="all",
+        ),
+    ] = None
     backends: Annotated[
         list[str] | None,
         typer.Option(
@@ -145,6 +166,8 @@ def evaluate(
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
     models = options.pop("model", [])
+    if run.benchmark is None and not models and config is None:
+        options.setdefault("quick", True)
     if samples.options:
         options["options"] = benchmark_options(samples.options)
     if tools.backends:

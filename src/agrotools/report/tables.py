@@ -129,8 +129,11 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Return a line for each run with scores of another scoring version. ``page``: samples follow the tables."""
-    lines: list[str] = []
+    """Return a line on quick parts and one for each run with scores of another scoring version.
+
+    ``page``: samples follow the tables.
+    """
+    lines = [_QUICK] if any(summary.quick for summary in summaries) else []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.scoring != SCORING_VERSION:
             samples = f" The samples below are scored by version {SCORING_VERSION}." if page else ""
@@ -139,6 +142,12 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
                 f"by version {SCORING_VERSION}.{samples}"
             )
     return lines
+
+
+_QUICK = (
+    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models; "
+    "its runs are not compared with others"
+)
 
 
 def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
@@ -373,6 +382,11 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
     if any(summary.privileged for summary in summaries):
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
+        )
+    if any(summary.tools != "all" for summary in summaries):
+        lines.append(
+            "tools needed: only the tools of the reference calls were offered, which hints at the solution; "
+            "tools +N: these and N others."
         )
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]

@@ -26,6 +26,7 @@ from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
+from agrotools.runner.toolsets import checked_selection
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
@@ -58,8 +59,12 @@ class EvalConfig(FrozenModel):
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
     images: bool | None = None
     """True if the model sees images; None: default of the protocol (some published ones show none)."""
+    quick: bool = False
+    """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
+    degrade: str = ""
+    """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     seed: int | None = None
@@ -83,6 +88,8 @@ class EvalConfig(FrozenModel):
     attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
+    tools: str = "all"
+    """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}
     vlm_model: str | None = None
     """Vision model of tools with the back-end ``vlm``: a name on the endpoint, or PROVIDER:NAME."""
@@ -108,17 +115,33 @@ class EvalConfig(FrozenModel):
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
+    @field_validator("degrade")
+    @classmethod
+    def _is_degradation(cls, doses: str) -> str:
+        if not doses:
+            return doses
+        from agrotools.runner.degradation import Degradation
+
+        return str(Degradation.parse(doses))
+
+    @field_validator("tools")
+    @classmethod
+    def _is_a_selection(cls, tools: str) -> str:
+        return checked_selection(tools)
+
     @property
     def modes(self) -> tuple[Mode, ...]:
-        """Modes selected by the option ``mode``.
+        """Modes selected by the option ``mode``: one, several joined by commas, or all.
 
         Raises:
             UsageError: unknown mode.
         """
-        selected_modes: list[Mode] = [mode for mode in MODES if self.mode in (mode, "all")]
-        if not selected_modes:
-            raise UsageError(f"unknown mode {self.mode!r}", hint=f"one of {', '.join(MODES)}, all")
-        return tuple(selected_modes)
+        if self.mode == "all":
+            return MODES
+        names = [name.strip() for name in self.mode.split(",")]
+        if unknown := [name for name in names if name not in MODES]:
+            raise UsageError(f"unknown mode {unknown[0]!r}", hint=f"one of {', '.join(MODES)}, all")
+        return tuple(mode for mode in MODES if mode in names)
 
     @property
     def settings(self) -> ModelSettings:
@@ -143,7 +166,7 @@ class EvalConfig(FrozenModel):
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
-    """Return one configuration for each model; ``options`` override the file.
+    """Return one configuration for each model and degradation; ``options`` override the file.
 
     Raises:
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
@@ -174,12 +197,19 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     )
     for name in names:
         check_model_name(str(name))
-    if len(names) > 1 and values.get("out") is not None:
+    degrade = values.pop("degrade", "")
+    conditions = cast("list[Any]", degrade) if isinstance(degrade, list) else [degrade]
+    if len(names) * len(conditions) > 1 and values.get("out") is not None:
+        several, option = ("models", "--model") if len(names) > 1 else ("degradations", "--degrade")
         raise UsageError(
-            "--out names one run, but several models are asked for", hint="omit --out, or give one --model"
+            f"--out names one run, but several {several} are asked for", hint=f"omit --out, or give one {option}"
         )
     try:
-        return [EvalConfig.model_validate({**values, "model": model}) for model in names]
+        return [
+            EvalConfig.model_validate({**values, "model": model, "degrade": condition})
+            for condition in conditions
+            for model in names
+        ]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
@@ -407,6 +437,7 @@ def work_items(
     *,
     single_shot: bool = False,
     limit: int | None = None,
+    only: Sequence[str] = (),
 ) -> Plan:
     """Return all items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
@@ -416,13 +447,16 @@ def work_items(
     No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
     whole solution at once); step-by-step excludes samples without a reference trajectory. With a ``limit``, each mode
     runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples.
+    ``only``: ids of the samples that may run; all if empty.
     """
     requested = set(modes)
     facts = facts_of(samples)
+    allowed = set(only or facts.ids)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, array("I", _limited(facts.ids, _running_in(facts, mode, single_shot), limit)))
+        Part(mode, 0, array("I", _limited(facts.ids, positions, limit)))
         for mode in selected_modes
+        for positions in [[at for at in _running_in(facts, mode, single_shot) if facts.ids[at] in allowed]]
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]

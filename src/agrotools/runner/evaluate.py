@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -33,9 +33,18 @@ from agrotools.runner.config import (
 )
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.policies import Accounted, AgentOptions, PolicySource, accounted, policy_source, run_protocol
+from agrotools.runner.policies import (
+    Accounted,
+    AgentOptions,
+    PolicySource,
+    accounted,
+    policy_source,
+    replayed_run,
+    run_protocol,
+)
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
+from agrotools.runner.toolsets import with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -43,6 +52,7 @@ from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
+    from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
@@ -86,11 +96,21 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_benchmark(
-        config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
+        config.benchmark, config.data_root, stage_progress(progress), config.options, quick=config.quick
     )
+    if config.quick and not benchmark.header.quick:
+        raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
+    if config.degrade:
+        benchmark = _degraded(benchmark, config)
     settings = resolve_settings(config, benchmark)
+    if config.degrade and settings.recorded and "end-to-end" in settings.modes:
+        raise UsageError(
+            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
+            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
+        )
+    benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
     source = policy_source(
         config.endpoint,
         benchmark.samples,
@@ -116,7 +136,10 @@ def evaluate(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    plan = work_items(benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit)
+    only = benchmark.header.quick if config.quick else ()
+    plan = work_items(
+        benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
+    )
     manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
     folder = config.out or default_folder(manifest)
     if model is not None and config.out is None:
@@ -129,7 +152,7 @@ def evaluate(
         stats = source.stats
         bar = Progress(
             progress,
-            f"{source.name} on {benchmark.name}",
+            f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
             len(todo),
             len(plan) - len(todo),
             (lambda: stats) if stats else None,
@@ -139,6 +162,8 @@ def evaluate(
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
         for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
             bar.note(note)
+        if config.degrade:
+            cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
         if stats is not None:
             stats.worked_before = bool(store.finished)
             stats.stopping = False  # left over from an earlier run of the same object
@@ -155,6 +180,24 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
+    """Return the benchmark with the degradation that ``config`` asks for.
+
+    Raises:
+        UsageError: the mode or the model needs observations or replies that were recorded on the original files.
+    """
+    from agrotools.runner.degradation import Degradation, degrade_benchmark
+
+    if config.modes == ("step-by-step",):
+        raise UsageError(
+            "--degrade: step-by-step shows observations that were recorded on the original files",
+            hint="run --mode end-to-end or no-tool",
+        )
+    if replayed_run(config.model):
+        raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0)
 
 
 def _composition(plan: Plan) -> str:
@@ -286,10 +329,11 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """Return ``runs/BENCHMARK-MODEL-HASH``: the same for the same command, different for any other configuration."""
+    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH``: the same for the same command, else different."""
     name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
-    return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
+    part = "-quick" if manifest.quick else ""
+    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
 
 
 def _unused(folder: Path) -> Path:
@@ -318,6 +362,7 @@ def describe_run(
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
+        **_degradation_fields(benchmark, config),
         synthetic=benchmark.synthetic,
         model=source.name,
         model_hash=source.model_hash,
@@ -335,6 +380,7 @@ def describe_run(
             for name in benchmark.toolset
             if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
         },
+        tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
@@ -342,9 +388,21 @@ def describe_run(
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
-        sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
+        quick=config.quick,
+        sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
         planned=plan.sizes(),
     )
+
+
+def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, Any]:
+    """Return the fields of the manifest about degraded files; none without a degradation."""
+    if not config.degrade:
+        return {}
+    degraded = cast("DegradedBenchmark", benchmark)
+    left_out: dict[str, tuple[str, ...]] = {}
+    for sample_id, reason in degraded.left_out.items():
+        left_out[reason] = (*left_out.get(reason, ()), sample_id)
+    return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:

@@ -24,6 +24,12 @@ class Manifest(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Values of ``--option``; their effect is covered by the hash of the benchmark."""
     benchmark_hash: str
+    degrade: str = ""
+    """Doses of ``--degrade``; empty if the files are as they are."""
+    clean_hash: str = ""
+    """Hash of the benchmark without the degradation; empty without one."""
+    left_out: dict[str, tuple[str, ...]] = {}
+    """Ids of the samples that cannot be degraded, by reason."""
     synthetic: bool = False
     model: str
     model_hash: str = ""
@@ -41,6 +47,8 @@ class Manifest(FrozenModel):
     toolset_hash: str
     tool_data: dict[str, str] = {}
     """SHA-256 of the data files that a tool's results depend on (e.g. trained heads), by tool."""
+    tools: str = "all"
+    """Tools that each sample offers (``--tools``): ``all``, ``needed`` or ``+N``."""
     backends: dict[str, str] = {}
     """Back-end by tool, if not the default; ``vlm:NAME`` for a back-end that uses the model NAME."""
     vlm_base_url: str | None = None
@@ -50,6 +58,8 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
+    quick: bool = False
+    """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
@@ -60,6 +70,7 @@ IDENTITY = (
     "scoring",
     "benchmark",
     "benchmark_hash",
+    "degrade",
     "model",
     "model_hash",
     "protocol",
@@ -69,8 +80,10 @@ IDENTITY = (
     "seed",
     "toolset_hash",
     "tool_data",
+    "tools",
     "backends",
     "prompt_hash",
+    "quick",
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -81,7 +94,11 @@ def identity_hash(manifest: Manifest) -> str:
     A run in a user-chosen folder may be resumed at another address; a folder named by this hash can never be mistaken
     for a run at another one.
     """
-    identity_fields = (*IDENTITY, "base_url", *(("vlm_base_url",) if manifest.vlm_base_url else ()))
+    # Fields of later versions are left out if they have no effect, so that folder names stay the same.
+    without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
+    without_effect |= {"tools"} if manifest.tools == "all" else set()
+    without_effect |= set() if manifest.quick else {"quick"}
+    identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return sha256_of_json(fields)
 

@@ -4,9 +4,9 @@ The p-values of differences that a table shows together are adjusted for their n
 """
 
 from collections.abc import Iterator, Sequence
-from typing import Literal, TypeVar
+from typing import Any, Literal, TypeVar
 
-from pydantic import ConfigDict
+from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
@@ -323,8 +323,12 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
+    quick: bool = False
+    """True if only the quick part of the benchmark was run."""
     model: str = ""
     protocol: str = ""
+    tools: str = "all"
+    """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""
     privileged: bool = False
     """True if the policy saw the gold."""
     modes: dict[Mode, ModeSummary] = {}
@@ -337,6 +341,14 @@ class Summary(FrozenModel):
     """Differences between all pairs of runs that were scored together; the same for each of these runs."""
     judging: Panel | None = None
     """Judges of the run's answers; None if no judge was asked."""
+
+    @model_serializer(mode="wrap")
+    def _without_later_defaults(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        data = serialise(self)
+        for name, default in (("tools", "all"), ("quick", False)):
+            if data.get(name) == default:
+                del data[name]
+        return data
 
 
 class Comparison(FrozenModel):

@@ -155,10 +155,10 @@ FAULTS: dict[str, list[tuple[Damage, str]]] = {
         (first(LATER, blank((80, 60))), r"00002\.png has 80 x 60 pixels, its mask 160 x 160"),
     ],
     "deepnir": [
-        (remove, "has no apple/test/images"),
-        (first("cherry", remove), "has no apple/test/images"),
-        (first("cherry/test/labels", remove), "has no apple/test/images"),
-        (lambda folder: _files(folder, "cherry/test/images/*")[1].unlink(), "lacks the pictures of labels"),
+        (remove, "has FRUIT/test/images of no fruit"),
+        (each("*/test/images", remove), "has FRUIT/test/images of no fruit"),
+        (first("cherry/test/labels", remove), "has no labels"),
+        (lambda folder: _files(folder, "cherry/test/images/*")[1].unlink(), r"lacks cherry1_jpg\.rf\.\d+\.jpg"),
         (each("*/test/*/*", remove), "has no picture in its test part"),
         (first("cherry/test/images/*", cut(900)), "cannot be used"),
         *(

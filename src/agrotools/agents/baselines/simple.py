@@ -17,6 +17,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from agrotools.core import (
+    AbstainSlot,
     Action,
     Answer,
     Arguments,
@@ -40,9 +41,11 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
+from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_values
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_values
 from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import tool_specs
 
 
@@ -67,7 +70,10 @@ class OraclePolicy:
             arguments = live_arguments(step, results)
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
-        return Answer(text=answer_from(self._slots, results, knows_texts=self._knows_texts))
+        for slot in self._slots:
+            if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
+                return Answer(text=refusal_of(slot))
+        return Answer(text=answer_from(asked_slots(self._slots), results, knows_texts=self._knows_texts))
 
 
 class RightAnswerPolicy:
@@ -94,7 +100,12 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
 
 
 def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> str:
-    """Return the answer that ``results`` imply, in the answer form. A slot without a derivable value stays unanswered.
+    """Return the answer that ``results`` imply, in the answer form. Slots without a derivable value are left out."""
+    return format_answer(slots, derived_values(slots, results, knows_texts=knows_texts))
+
+
+def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> dict[str, JsonValue]:
+    """Return the values that ``results`` imply, by slot; slots without a derivable value are left out.
 
     Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
     """
@@ -108,7 +119,7 @@ def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = 
             values[slot.name] = evaluate_from(slot.from_, results)
         except (UnresolvedRef, ExpressionError):
             continue
-    return format_answer(slots, values)
+    return values
 
 
 def _last_text(results: Results) -> JsonValue:
@@ -156,6 +167,13 @@ def _with_made_files(
     used = [(ref.removeprefix(start), name) for step in steps for _, ref, name in iter_refs(step.arguments)
             if ref.startswith(start)]  # fmt: skip
     return {**{field: name or field for field, name in used if field.isidentifier()}, **truth}
+
+
+class RefusePolicy:
+    """Policy that refuses every answer immediately, at every step."""
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        return Answer(text=REFUSAL_LINE)
 
 
 class EchoPolicy:
@@ -214,7 +232,7 @@ class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
-        self._slots = sample.answer
+        self._slots = asked_slots(sample.answer)
         self._seed = f"{seed}/{sample.id}/{epoch}"
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:

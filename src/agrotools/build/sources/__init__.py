@@ -30,7 +30,9 @@ for _name in DATASETS:
     SOURCES.add(_name, build_public(_name))
 
 
-def build_source(source: str, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
+def build_source(
+    source: str, out: Path, progress: Progress = no_progress, allow_missing: bool = False
+) -> BenchmarkHeader:
     """Build the benchmark from ``source`` (``NAME=DIR`` or ``agml:NAME=DIR``) into ``out``, completely or not at all.
 
     Raises:
@@ -39,13 +41,24 @@ def build_source(source: str, out: Path, progress: Progress = no_progress) -> Be
     """
     name, folder = _parse_source(source)
     _require(folder)
-    build = build_agml(name) if name.startswith(PREFIX) else SOURCES.get(name)
+    if name.startswith(PREFIX):
+        build = build_agml(name, allow_missing)
+    elif name in DATASETS:
+        build = build_public(name, allow_missing)
+    elif allow_missing:
+        raise UsageError(f"--allow-missing does not apply to {name!r}", hint=f"it applies to: {_public()}, agml:NAME")
+    else:
+        build = SOURCES.get(name)
     with report_plugin_faults(f"source {name!r} failed"):
         return build(folder, out.expanduser(), progress)
 
 
 def build_sources(
-    sources: Sequence[str], out: Path, progress: Progress = no_progress, queries: int | None = None
+    sources: Sequence[str],
+    out: Path,
+    progress: Progress = no_progress,
+    queries: int | None = None,
+    allow_missing: bool = False,
 ) -> BenchmarkHeader:
     """Build one benchmark from several public data sets, each given as ``NAME=DIR``.
 
@@ -57,15 +70,19 @@ def build_sources(
         BenchmarkError: as :func:`build_source`.
     """
     if len(sources) == 1 and queries is None:
-        return build_source(sources[0], out, progress)
+        return build_source(sources[0], out, progress, allow_missing)
     folders = [_parse_source(source) for source in sources]
     alone = [name for name, _ in folders if name not in DATASETS]
     if alone or len({name for name, _ in folders}) < len(folders):
         what = f"{alone[0]!r} cannot be joined with others" if alone else "a source is named twice"
-        raise UsageError(what, hint=f"several --source may be given of: {', '.join(sorted(DATASETS))}")
+        raise UsageError(what, hint=f"several --source may be given of: {_public()}")
     for _, folder in folders:
         _require(folder)
-    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES)
+    return build_all(dict(folders), out.expanduser(), progress, queries or QUERIES, allow_missing)
+
+
+def _public() -> str:
+    return ", ".join(sorted(DATASETS))
 
 
 def _parse_source(source: str) -> tuple[str, Path]:

@@ -29,12 +29,12 @@ from agrotools.build.sources.public.plants import Disease, DiseasedPlant, diseas
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
+    existing_files,
     files_in,
     find_root,
     photo_file,
     read_json,
     read_photo,
-    require_files,
     spread,
 )
 from agrotools.build.templates.field import FieldPicture, field_picture, field_templates
@@ -141,7 +141,7 @@ _PLURAL = {
 _SEED = 21
 
 
-def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
+def build_agml(source: str, allow_missing: bool = False) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
     """Return the builder of a benchmark from ``agml:NAME``.
 
     Raises:
@@ -161,7 +161,7 @@ def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
     def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
         check_replaceable(out)
         with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
-            part = read_agml(name, folder, Path(scratch), SAMPLES)
+            part = read_agml(name, folder, Path(scratch), SAMPLES, allow_missing)
             return assembled(
                 [part],
                 out,
@@ -174,7 +174,7 @@ def build_agml(source: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]
     return build
 
 
-def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
+def read_agml(name: str, folder: Path, scratch: Path, samples: int, allow_missing: bool = False) -> Part:
     """Read the data set in ``folder`` as a part of at most ``samples`` samples.
 
     Raises:
@@ -185,7 +185,7 @@ def read_agml(name: str, folder: Path, scratch: Path, samples: int) -> Part:
     if reader is None:
         raise BenchmarkError(f"there are no questions about {of.about}")
     with hint_on_error(of.listing.get_it):
-        part = reader(of, DataSet(folder, of.listing, samples, scratch))
+        part = reader(of, DataSet(folder, of.listing, samples, scratch, allow_missing))
         if not part.subjects:
             raise BenchmarkError(f"{folder} has no picture of {name} that can be asked about")
     return part
@@ -210,7 +210,8 @@ def _reader(of: AgmlDataSet) -> Callable[[AgmlDataSet, DataSet], Part] | None:
 def _counted(of: AgmlDataSet, data: DataSet) -> Part:
     root = find_root(data.folder, ("images", "annotations.json"))
     by_picture = _boxes(root / "annotations.json", of, data.dropped)
-    require_files(root / "images", by_picture)
+    there = existing_files(data, root / "images", by_picture)
+    by_picture = {name: boxes for name, boxes in by_picture.items() if name in there}
     nouns = sorted({*of.nouns} - {""})
     some = spread(by_picture, lambda name: min(sum(by_picture[name].values()), 30), data.wanted, _SEED)
     subjects: list[Subject] = []
@@ -297,9 +298,11 @@ def _weed_areas(of: AgmlDataSet, data: DataSet) -> Part:
     for number, name in enumerate(of.classes, start=1):
         meaning[number] = 2 if "weed" in name.lower() else 1
     masks, pictures = by_stem(root / "annotations", SUFFIXES), files_in(root / "images", SUFFIXES)
-    lacking = [path.name for path in pictures if path.stem not in masks]
-    if lacking or not pictures:
-        raise BenchmarkError(f"{root} lacks {f'masks of {first_few(lacking)}' if lacking else 'pictures'}")
+    if not pictures:
+        raise BenchmarkError(f"{root} lacks pictures")
+    listed = (masks[path.stem].name if path.stem in masks else f"{path.stem}.png" for path in pictures)
+    existing_files(data, root / "annotations", listed)
+    pictures = [path for path in pictures if path.stem in masks]
     class_maps: list[tuple[SampleFile, NDArray[np.uint8]]] = []
     for path in spread(pictures, lambda _: 0, data.wanted, _SEED):
         picture = read_photo(path)

@@ -42,6 +42,8 @@ class Listing(FrozenModel):
     get_it: str = "fetch the data set again, with all its folders"
     part: str
     samples: int = 0
+    seen: str = ""
+    """Real files on which the adapter has been run."""
 
 
 @cache
@@ -183,11 +185,19 @@ def photo_pairs(
 class DataSet:
     """A data set while it is read. ``originals`` holds the files to show, ``dropped`` counts the items left out.
 
-    ``wanted`` is the number of pictures that gives a sufficient choice of questions.
+    ``wanted`` is the number of pictures that gives a sufficient choice of questions. With ``allow_missing``, listed
+    files that do not exist are counted as left out instead of being an error.
     """
 
-    def __init__(self, folder: Path, listing: Listing, samples: int, scratch: Path | None = None) -> None:
-        self.folder, self.listing, self.samples = folder, listing, samples
+    def __init__(
+        self,
+        folder: Path,
+        listing: Listing,
+        samples: int,
+        scratch: Path | None = None,
+        allow_missing: bool = False,
+    ) -> None:
+        self.folder, self.listing, self.samples, self.allow_missing = folder, listing, samples, allow_missing
         self.originals = Originals(scratch)
         self.dropped: Counter[str] = Counter()
         self.wanted = 2 * samples
@@ -212,18 +222,22 @@ class Adapter:
     name: str
     read: Callable[[DataSet], Part]
 
-    def __call__(self, folder: Path, scratch: Path | None = None, samples: int | None = None) -> Part:
+    def __call__(
+        self, folder: Path, scratch: Path | None = None, samples: int | None = None, allow_missing: bool = False
+    ) -> Part:
         """Read the data set in ``folder`` as a part of at most ``samples`` samples.
 
         Args:
             scratch: folder for derived files.
+            allow_missing: use the files that exist if some of the listed ones do not.
 
         Raises:
             BenchmarkError: the data set is missing, incomplete, or not in the layout of its authors.
         """
         listing = listing_of(self.name)
         with hint_on_error(listing.get_it):
-            return self.read(DataSet(folder, listing, listing.samples if samples is None else samples, scratch))
+            wanted = listing.samples if samples is None else samples
+            return self.read(DataSet(folder, listing, wanted, scratch, allow_missing))
 
 
 def adapter(name: str) -> Callable[[Callable[[DataSet], Part]], Adapter]:

@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
+from agrotools.core.base import count_text
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
 from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import RgbImage, read_image, read_labels
@@ -96,6 +97,26 @@ def require_files(root: Path, names: Iterable[str]) -> None:
     missing = [name for name in names if not (root / name).is_file()]
     if missing:
         raise BenchmarkError(f"{root} lacks {first_few(missing)}")
+
+
+NOT_THERE = "listed files that are missing"
+
+
+def existing_files(data: DataSet, root: Path, names: Iterable[str]) -> set[str]:
+    """Return those of the listed files that exist; the others are counted as left out if the user allows it.
+
+    Raises:
+        BenchmarkError: some are missing and that is not allowed, or all are.
+    """
+    listed = dict.fromkeys(names)
+    there = {name for name in listed if (root / name).is_file()}
+    missing = [name for name in listed if name not in there]
+    if missing and not (data.allow_missing and there):
+        hint = f"{data.listing.get_it}; to use the {count_text(len(there), 'file')} that exist: --allow-missing"
+        raise BenchmarkError(f"{root} lacks {first_few(missing)}", hint=hint if there else None)
+    if missing:
+        data.dropped[NOT_THERE] += len(missing)
+    return there
 
 
 def _visible(place: Path) -> list[Path]:

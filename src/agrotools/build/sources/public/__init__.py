@@ -2,8 +2,7 @@
 
 An adapter reads a data set as its authors distribute it, uses only their test split (if there is one), and drops items
 with incomplete annotation. Nothing is downloaded: ``sources.toml`` describes how to get each data set and how to lay it
-out. The adapters have never been run on the complete real data sets, only on synthetic sets of the same form and a few
-real files.
+out and which real files its adapter has read; none has read a complete data set.
 """
 
 import tempfile
@@ -41,11 +40,11 @@ def adapter_of(name: str) -> Adapter:
     return getattr(import_module(f"{__name__}.{_MODULES.get(name, name)}"), name)
 
 
-def build_public(name: str) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
+def build_public(name: str, allow_missing: bool = False) -> Callable[[Path, Path, Progress], BenchmarkHeader]:
     """Return the builder of one data set's benchmark, in the form of :data:`agrotools.build.sources.SOURCES`."""
 
     def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-        return _built({name: folder}, out, name, progress)
+        return _built({name: folder}, out, name, progress, allow_missing=allow_missing)
 
     return build
 
@@ -65,7 +64,11 @@ def folders_in(folder: Path) -> dict[str, Path]:
 
 
 def build_all(
-    folders: Mapping[str, Path], out: Path, progress: Progress = no_progress, queries: int = QUERIES
+    folders: Mapping[str, Path],
+    out: Path,
+    progress: Progress = no_progress,
+    queries: int = QUERIES,
+    allow_missing: bool = False,
 ) -> BenchmarkHeader:
     """Build one benchmark from these data sets, each with its share of ``queries``; shares of absent ones stay unused.
 
@@ -74,16 +77,21 @@ def build_all(
     Raises:
         BenchmarkError: a data set is incomplete, or ``out`` holds something other than a benchmark.
     """
-    return _built(folders, out, "public-sources", progress, queries)
+    return _built(folders, out, "public-sources", progress, queries, allow_missing)
 
 
 def _built(
-    folders: Mapping[str, Path], out: Path, name: str, progress: Progress, queries: int = QUERIES
+    folders: Mapping[str, Path],
+    out: Path,
+    name: str,
+    progress: Progress,
+    queries: int = QUERIES,
+    allow_missing: bool = False,
 ) -> BenchmarkHeader:
     check_replaceable(out)
     with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
         shares = apportioned(DATASETS, queries)
-        parts = [adapter_of(one)(folder, Path(scratch), shares[one]) for one, folder in folders.items()]
+        parts = [adapter_of(one)(folder, Path(scratch), shares[one], allow_missing) for one, folder in folders.items()]
         absent = sorted(DATASETS.keys() - folders.keys()) if name not in DATASETS else []
         missing: dict[str, JsonValue] = {
             one: {"wanted": shares[one], "made": 0, "why": "its data set is not there"} for one in absent

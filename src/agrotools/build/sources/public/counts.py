@@ -16,16 +16,17 @@ from pathlib import Path
 from typing import Any, cast
 
 from agrotools.build.sources.field.photos import fruit_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, first_few, pairs_of, photo_subject, photo_thing
+from agrotools.build.sources.part import DataSet, Part, adapter, pairs_of, photo_subject, photo_thing
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
+    existing_files,
     find_root,
+    first_of,
     is_outside,
     photo_file,
     read_json,
     read_lines,
-    require_files,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -75,7 +76,8 @@ def agromind(data: DataSet) -> Part:
     counted = _counted_answers(root, _items(questions), data)
     if not counted:
         raise BenchmarkError(f"{questions} has no question that counts: {', '.join(_TARGETS)}")
-    require_files(root, (str(one.path.relative_to(root)) for one in counted))
+    there = existing_files(data, root, (str(one.path.relative_to(root)) for one in counted))
+    counted = [one for one in counted if str(one.path.relative_to(root)) in there]
     palms = [one for one in counted if one.target == PALM]
     others = [one for one in counted if one.target != PALM]
     some = spread(others, lambda one: one.target, data.wanted - min(len(palms), data.wanted // 2), _AGROMIND_SEED)
@@ -172,10 +174,17 @@ _DEEPNIR_SEED = 11
 @adapter("deepnir")
 def deepnir(data: DataSet) -> Part:
     """Numbers of fruits in pictures, evenly spread over the kinds of fruit."""
-    root = find_root(data.folder, [f"{fruit}/test/{kind}" for fruit in DEEPNIR_PLURAL for kind in ("images", "labels")])
-    pictures = [(fruit, *picture) for fruit in DEEPNIR_PLURAL for picture in _boxed_pictures(root / fruit / "test")]
+    places: dict[str, Path] = {}
+    for fruit in DEEPNIR_PLURAL:
+        with suppress(BenchmarkError):
+            places[fruit] = find_root(data.folder, (f"{fruit}/test/images",)) / fruit / "test"
+    if not places:
+        raise BenchmarkError(f"{data.folder} has FRUIT/test/images of no fruit")
+    if absent := len(DEEPNIR_PLURAL) - len(places):
+        data.dropped["kinds of fruit whose folder is missing"] += absent
+    pictures = [(fruit, *picture) for fruit, place in places.items() for picture in _boxed_pictures(place, data)]
     if not pictures:
-        raise BenchmarkError(f"{root} has no picture in its test part")
+        raise BenchmarkError(f"{data.folder} has no picture in its test part")
     some = spread(pictures, lambda picture: picture[0], data.wanted, _DEEPNIR_SEED)
     subjects = [
         subject
@@ -192,12 +201,11 @@ def deepnir(data: DataSet) -> Part:
     return data.part(subjects, ["fruit_photo"], {"deepnir_test_pictures": {**counts}})
 
 
-def _boxed_pictures(place: Path) -> list[tuple[Path, int]]:
+def _boxed_pictures(place: Path, data: DataSet) -> list[tuple[Path, int]]:
     """Return every picture of one fruit's test part with its number of boxes, which is 0 without a label file."""
-    images, labels = by_stem(place / "images", SUFFIXES), by_stem(place / "labels", (".txt",))
-    astray = sorted(labels.keys() - images.keys())
-    if astray:
-        raise BenchmarkError(f"{place / 'images'} lacks the pictures of labels {first_few(astray)}")
+    images, labels = by_stem(place / "images", SUFFIXES), by_stem(first_of(place, ("labels",)), (".txt",))
+    listed = (images[stem].name if stem in images else f"{stem}.jpg" for stem in labels)
+    existing_files(data, place / "images", listed)
     return [(path, count_yolo_boxes(labels[stem]) if stem in labels else 0) for stem, path in images.items()]
 
 

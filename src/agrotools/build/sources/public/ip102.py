@@ -40,7 +40,7 @@ from agrotools.build.sources.public.ip102_pests import (
     trait_of,
     words_of,
 )
-from agrotools.build.sources.reading import SUFFIXES, find_root, png_of, read_lines, require_files, spread
+from agrotools.build.sources.reading import SUFFIXES, by_stem, existing_files, find_root, png_of, read_lines, spread
 from agrotools.build.templates import Thing
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import Subject
@@ -76,7 +76,8 @@ def ip102(data: DataSet) -> Part:
     dropped["of a class that cannot be told"] += len(listed) - len(known)
     fresh = [(name, label) for name, label in known if name not in REPEATED]
     dropped["also in the train split"] += len(known) - len(fresh)
-    require_files(root / "images", (name for name, _ in fresh))
+    there = existing_files(data, root / "images", (name for name, _ in fresh))
+    fresh = [one for one in fresh if one[0] in there]
     photos: dict[str, PestPhoto] = {}
     for name, label in spread(fresh, lambda one: one[1], len(fresh), _SEED):
         if len(photos) >= data.wanted:
@@ -86,7 +87,7 @@ def ip102(data: DataSet) -> Part:
             photos.setdefault(str(file.sha256), (file, pests()[label]))
     if not photos:
         raise BenchmarkError(f"no test picture of {root} can be used")
-    boxed = read_boxed(data.folder, dropped)
+    boxed = read_boxed(data)
     most_boxed = max(24, math.ceil(1.5 * data.samples))
     some = spread(boxed, lambda one: (len(one.boxes) > 1, one.pest.label), most_boxed, _SEED)
     subjects = [*photo_subjects([*photos.values()], data.samples), *boxed_subjects(some, data)]
@@ -228,7 +229,7 @@ class Boxed:
     size: tuple[int, int]
 
 
-def read_boxed(folder: Path, dropped: Counter[str]) -> list[Boxed]:
+def read_boxed(data: DataSet) -> list[Boxed]:
     """Return the test pictures with boxes; empty if the detection part is missing.
 
     The class of a picture is taken from its file name, because the numbering in the annotations is not documented.
@@ -238,15 +239,18 @@ def read_boxed(folder: Path, dropped: Counter[str]) -> list[Boxed]:
     """
     root = None
     with suppress(BenchmarkError):
-        root = find_root(folder, _MARKERS)
+        root = find_root(data.folder, _MARKERS)
     if root is None:
         return []
     stems = list(dict.fromkeys(PurePath(line.split()[0]).name for _, line in read_lines(root / _MARKERS[2])))
-    boxed = [one for stem in stems if (one := _boxed(root, stem)) is not None]
+    # The archive of annotations contains a folder of the same name.
+    pictures = by_stem(root / "JPEGImages", SUFFIXES, deep=True)
+    annotations = by_stem(root / "Annotations", (".xml",), deep=True)
+    boxed = [_boxed(pictures.get(stem), annotations.get(stem)) for stem in stems]
     reasons = Counter(one for one in boxed if isinstance(one, str))
-    dropped.update(reasons)
+    data.dropped.update(reasons)
     unusable = reasons[_NO_FILES] + reasons[_UNREADABLE] + reasons[_NO_BOXES]
-    if 2 * unusable > len(stems):
+    if 2 * unusable > len(stems) and not data.allow_missing:
         usable = len(stems) - unusable
         raise BenchmarkError(f"of {len(stems)} test pictures of {root} only {usable} have a picture and an annotation")
     return [one for one in boxed if isinstance(one, Boxed)]
@@ -257,11 +261,9 @@ _UNREADABLE = "boxed, with an annotation that cannot be read"
 _NO_BOXES = "boxed, without boxes or with some outside the picture"
 
 
-def _boxed(root: Path, stem: str) -> Boxed | str:
+def _boxed(picture: Path | None, xml: Path | None) -> Boxed | str:
     """Return a picture with boxes, or the reason why it cannot be used."""
-    picture = next((path for suffix in SUFFIXES if (path := root / "JPEGImages" / f"{stem}{suffix}").is_file()), None)
-    xml = root / "Annotations" / f"{stem}.xml"
-    if picture is None or not xml.is_file():
+    if picture is None or xml is None:
         return _NO_FILES
     try:
         size, objects = read_voc(xml)
@@ -272,7 +274,7 @@ def _boxed(root: Path, stem: str) -> Boxed | str:
         return _NO_BOXES
     if len({name for name, _ in objects}) > 1:
         return "boxed, with insects of several classes"
-    pest = pests().get(_label_of_name(stem))
+    pest = pests().get(_label_of_name(picture.stem))
     return "of a class that cannot be told" if pest is None else Boxed(picture, pest, tuple(boxes), size)
 
 

@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 from agrotools.build.sources.field.photos import TOGETHER, apple_subject
 from agrotools.build.sources.part import DataSet, Part, adapter, reasons
 from agrotools.build.sources.reading import (
+    existing_files,
     find_root,
     first_of,
     read_json,
     read_lines,
     read_photo,
-    require_files,
     spread,
 )
 from agrotools.build.templates.thing import Subject
@@ -73,6 +73,10 @@ class _Picture:
     year: int
     apples: Sequence[_Apple]
 
+    @property
+    def files(self) -> tuple[Path, Path]:
+        return self.path, self.depth
+
 
 @adapter("papple")
 def papple(data: DataSet) -> Part:
@@ -81,7 +85,8 @@ def papple(data: DataSet) -> Part:
     depths = first_of(root, _DEPTH_FOLDERS)
     diameters, focals = _diameters(first_of(root, _DIAMETER_FILES)), _focals(root / _FOCAL_FILE)
     pictures = list(_pictures(root, depths, diameters, data.dropped))
-    require_files(root, (str(path.relative_to(root)) for one in pictures for path in (one.path, one.depth)))
+    there = existing_files(data, root, (str(path.relative_to(root)) for one in pictures for path in one.files))
+    pictures = [one for one in pictures if all(str(path.relative_to(root)) in there for path in one.files)]
     in_turn = spread(pictures, lambda one: (one.year, min(len(one.apples), TOGETHER)), len(pictures), _SEED)
     subjects: list[Subject] = []
     shown_keys: set[tuple[int, int]] = set()

@@ -14,15 +14,15 @@ from typing import NamedTuple
 import numpy as np
 
 from agrotools.build.sources.field.photos import diagnosis_of, weed_subjects
-from agrotools.build.sources.part import DataSet, Part, adapter, first_few, photo_subject, photo_thing
+from agrotools.build.sources.part import DataSet, Part, adapter, photo_subject, photo_thing
 from agrotools.build.sources.reading import (
     SUFFIXES,
     by_stem,
+    existing_files,
     find_root,
     first_of,
     read_photo,
     read_table,
-    require_files,
     spread,
 )
 from agrotools.build.templates import Thing
@@ -236,7 +236,7 @@ def plantseg(data: DataSet) -> Part:
     known = [row for row in tested if folded(row["Disease"]) in diseases]
     if not known:
         raise BenchmarkError(f"{table} names no disease of a test picture that the knowledge base has")
-    pictures = _pictures(root / "images" / "test", known, diseases)
+    pictures = _pictures(root / "images" / "test", known, diseases, data)
     data.dropped["with a disease that the knowledge base has not"] += len(tested) - len(known)
     return data.part(disease_subjects("plantseg", pictures, diseases, data), ["plant_disease"])
 
@@ -252,18 +252,24 @@ def known_diseases() -> dict[str, Disease]:
     return diseases
 
 
-def _pictures(place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease]) -> list[DiseasedPlant]:
-    """Return the picture of every row, matched without suffix because the rows' suffixes are unreliable."""
+def _pictures(
+    place: Path, rows: Sequence[Mapping[str, str]], diseases: Mapping[str, Disease], data: DataSet
+) -> list[DiseasedPlant]:
+    """Return the picture of every row, matched without suffix because the rows' suffixes are unreliable.
+
+    The disease is that of the column ``Disease``: ``Index`` and the values of masks contradict it in some rows.
+    """
     files = by_stem(place, SUFFIXES)
     names = [_stem(row["Name"]) for row in rows]
-    missing = [name or "a picture without a name" for name in names if name not in files]
-    if missing:
-        raise BenchmarkError(f"{place} lacks {first_few(missing)}")
+    there = existing_files(
+        data, place, (files[name].name if name in files else name or "a picture without a name" for name in names)
+    )
     named_in = {name: folded(row["Disease"]) for name, row in zip(names, rows, strict=True)}
     for name, row in zip(names, rows, strict=True):
         if named_in[name] != folded(row["Disease"]):
             raise BenchmarkError(f"{name} has two diseases in the metadata, and each picture shows one")
-    return [DiseasedPlant(files[name], diseases[label]) for name, label in named_in.items()]
+    some = ((files[name], diseases[label]) for name, label in named_in.items() if name in files)
+    return [DiseasedPlant(path, disease) for path, disease in some if path.name in there]
 
 
 def _stem(name: str) -> str:
@@ -289,6 +295,7 @@ def deepweeds(data: DataSet) -> Part:
     if strange:
         raise BenchmarkError(f"{root / _WEED_TABLE} has labels that are not 0 to 8: {', '.join(strange[:5])}")
     pictures = [(root / "images" / PurePath(row["Filename"]).name, WEED_CLASSES[int(row["Label"])]) for row in rows]
-    require_files(root / "images", (path.name for path, _ in pictures))
+    there = existing_files(data, root / "images", (path.name for path, _ in pictures))
+    pictures = [picture for picture in pictures if picture[0].name in there]
     some = spread(pictures, lambda picture: picture[1], data.wanted, _WEED_SEED)
     return data.part(weed_subjects("deepweeds", some, data), ["weed"])

@@ -84,7 +84,7 @@ _Shown = tuple[SampleFile, _Truth]
 def weedsense(data: DataSet) -> Part:
     """Covers and forms of plants, over weeks."""
     root = find_root(data.folder, ("test_data.csv",))
-    some = _chosen(_frames(root, data.dropped), data.wanted)
+    some = _chosen(_frames(root, data), data.wanted)
     masks = [_values(frame) for frame in some]
     numbers = _numbers(some, masks)
     by_species: defaultdict[str, list[_Shown]] = defaultdict(list)
@@ -101,14 +101,14 @@ def weedsense(data: DataSet) -> Part:
     return data.part(subjects, ["pot_weed"], {"weedsense": {"pictures": used, "species": len(by_species)}})
 
 
-def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
+def _frames(root: Path, data: DataSet) -> list[Frame]:
     """Return the table's frames, sorted by name; no picture is opened."""
     table = root / "test_data.csv"
     listed: dict[str, tuple[str, int]] = {}
     for number, row in enumerate(read_table(table, ("img", "species", "week")), start=2):
         stem, species, week = Path(row["img"].strip()).stem, row["species"].strip().upper(), row["week"].strip()
         if not (stem and species and week):
-            dropped["without a name, species or week in the table"] += 1
+            data.dropped["without a name, species or week in the table"] += 1
             continue
         if species not in SPECIES or not _is_week(week):
             what = f"{species[:20]!r} is none of the 16 species, or {week[:20]!r} no week from 1 to 11"
@@ -120,14 +120,14 @@ def _frames(root: Path, dropped: Counter[str]) -> list[Frame]:
     images = by_stem(find_root(root, ("images",)) / "images", SUFFIXES, deep=True)
     masks = by_stem(find_root(root, ("mmseg_masks",)) / "mmseg_masks", (".png",), deep=True)
     lacking = sorted(listed.keys() - (images.keys() & masks.keys()))
-    if not listed or len(lacking) > _MOST_LACKING * len(listed):
+    if len(lacking) >= len(listed) or (len(lacking) > _MOST_LACKING * len(listed) and not data.allow_missing):
         names = ", ".join(lacking[:3]) or "all"
         raise BenchmarkError(
             f"{root}: of {len(listed)} frames in test_data.csv, {len(lacking)} have no picture in images or no mask in"
             f" mmseg_masks ({names})"
         )
     if lacking:
-        dropped["without a picture or a mask"] += len(lacking)
+        data.dropped["without a picture or a mask"] += len(lacking)
     return [Frame(images[stem], masks[stem], *listed[stem]) for stem in sorted(listed.keys() - set(lacking))]
 
 

@@ -1,0 +1,72 @@
+"""Selection of the tools that each sample of a run offers (``--tools``), to measure what long lists of tools cost.
+
+``needed`` offers the tools of the reference calls, which is *privileged* information: the list hints at the solution.
+``+N`` adds N of the sample's other tools. They depend only on the sample's id, so that every model is offered the same
+ones, and those of ``+2`` are among those of ``+4``.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from hashlib import sha256
+
+from agrotools.agents.llm import PROTOCOLS
+from agrotools.benchmarks import Benchmark
+from agrotools.core import Protocol, Sample, UsageError
+from agrotools.formats.benchmark import LazySamples, facts_of
+
+ALL_TOOLS, NEEDED_TOOLS = "all", "needed"
+_SELECTION = re.compile(rf"{ALL_TOOLS}|{NEEDED_TOOLS}|\+(?:0|[1-9]\d{{0,3}})")
+
+
+def checked_selection(selection: str) -> str:
+    """Return ``selection`` if it is ``all``, ``needed`` or ``+N``.
+
+    Raises:
+        ValueError: it is something else.
+    """
+    if not _SELECTION.fullmatch(selection):
+        raise ValueError(f"should be {ALL_TOOLS}, {NEEDED_TOOLS} or +N, e.g. +4")
+    return NEEDED_TOOLS if selection == "+0" else selection
+
+
+def offered_tools(sample: Sample, selection: str) -> tuple[str, ...]:
+    """Return the tools of ``sample`` that a run with this selection offers, in the order of its toolset."""
+    if selection == ALL_TOOLS or sample.reference is None:
+        return sample.toolset
+    needed = set(sample.reference.tools)
+    others = [tool for tool in sample.toolset if tool not in needed]
+    others.sort(key=lambda tool: sha256(f"{sample.id}/{tool}".encode()).digest())
+    n_others = 0 if selection == NEEDED_TOOLS else int(selection)
+    offered = needed.union(others[:n_others])
+    return tuple(tool for tool in sample.toolset if tool in offered)
+
+
+def with_offered_tools(benchmark: Benchmark, selection: str, protocol: Protocol) -> Benchmark:
+    """Return ``benchmark`` with the selected tools in each of its samples.
+
+    Raises:
+        UsageError: not all samples have reference calls, or the protocol is a published one.
+    """
+    if selection == ALL_TOOLS:
+        return benchmark
+    if protocol not in PROTOCOLS:
+        raise UsageError(
+            f"--tools {selection} would change the published protocol {protocol}",
+            hint=f"add --protocol {next(iter(PROTOCOLS))}, whose scores are not compared with published ones",
+        )
+    samples: Sequence[Sample] = benchmark.samples
+    facts = facts_of(samples)
+    without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
+    if without:
+        raise UsageError(
+            f"--tools {selection} needs reference calls, and not all samples of {benchmark.name} have any, "
+            f"e.g. {without}",
+            hint="run it without --tools, or choose another benchmark",
+        )
+
+    def offered(at: int) -> Sample:
+        sample = samples[at]
+        return sample.model_copy(update={"toolset": offered_tools(sample, selection)})
+
+    return replace(benchmark, samples=LazySamples(facts, offered))
