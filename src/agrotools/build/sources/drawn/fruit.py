@@ -87,20 +87,17 @@ def _apple_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def marked_in_its_row(index: int, place: int) -> Thing:
         return _marked_apple(with_marks[index], with_marks[index]["marks"][0], place, place)
 
-    def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, variant=str(drawn.record["skin"]))
-
     subjects: list[Subject] = []
     if drawn.record["skin"] in _COLOURFUL and all(_measured(picture["fruits"]) for picture in pictures):
-        subjects.append(subject("rows", len(pictures), row, "apple_row"))
+        subjects.append(drawn.subject("rows", len(pictures), row, "apple_row"))
     for number, picture in enumerate(pictures):
         whole = [fruit for fruit in picture["fruits"] if fruit["visibility"] >= _MARKED_SEEN]
         subjects += [
-            subject(f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"),
-            subject(f"marks-{number}", len(picture["marks"]), partial(marked, picture), "marked_apple"),
+            drawn.subject(f"boxes-{number}", len(whole), partial(boxed, picture, whole), "boxed_apple"),
+            drawn.subject(f"marks-{number}", len(picture["marks"]), partial(marked, picture), "marked_apple"),
         ]
     if with_marks:
-        subjects.append(subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row"))
+        subjects.append(drawn.subject("marked-rows", len(with_marks), marked_in_its_row, "marked_apple_row"))
     return subjects
 
 
@@ -268,8 +265,8 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def first_mark(index: int, place: int) -> Thing:
         return in_mark(index, place, pictures[index]["marks"][0])
 
-    def subject(name: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(name, things, shown, of, variant=f"{kind} raster" if raster else kind)
+    def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
+        return drawn.subject(suffix, things, shown, of, variant=kind)
 
     subjects = [subject("pictures", len(pictures), whole, "fruit_picture")]
     if kind == "wheat head":

@@ -76,7 +76,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
                 arguments |= {"region": INSIDE, "before": (find_outline(file.name, item["box"]),)}
             return photo_thing(file, "measure_weed_phenotype", truth, thought, words, **arguments)
 
-        return drawn.subject(suffix, len(items), shown, of, variant=str(record["species"]))
+        return drawn.subject(suffix, len(items), shown, of)
 
     return [
         subject("growth", "growth", "pot_growth"),
