@@ -13,6 +13,7 @@ from agrotools.build.quality.order import order_faults
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
 from agrotools.build.scenes.scene import save_picture
+from agrotools.build.sources.drawn import every_file
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
@@ -37,11 +38,16 @@ STEP_WORDS = (
 
 @pytest.mark.parametrize("name", SCENE_KINDS)
 def test_drawing_again_gives_the_same_files_and_record(name, tmp_path):
+    alone = tmp_path / "alone"
+    alone.mkdir()
     first = drawn_scene(name, SEEDS[name][0])
-    record = SCENE_KINDS[name].draw(first.seed, first.difficulty, tmp_path)
+    record = SCENE_KINDS[name].draw(first.seed, first.difficulty, tmp_path, every_file)
     assert json.loads(json.dumps(record)) == first.record
-    again = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    again = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
     assert again == {path.name: path.read_bytes() for path in first.folder.iterdir()}
+    for last in (min(again), max(again)):
+        SCENE_KINDS[name].draw(first.seed, first.difficulty, alone, lambda file, last=last: file == last)
+        assert (alone / last).read_bytes() == again[last]
 
 
 @pytest.mark.slow

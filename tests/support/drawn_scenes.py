@@ -8,7 +8,7 @@ from pathlib import Path
 import orjson
 
 from agrotools.build.choosing import Chosen, ask_subject
-from agrotools.build.sources.drawn import DrawnScene
+from agrotools.build.sources.drawn import DrawnScene, every_file
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
@@ -24,14 +24,14 @@ def drawn_scene(name: str, seed: int) -> DrawnScene:
     with place.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not record.is_file():
-            record.write_bytes(orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place)))
+            record.write_bytes(orjson.dumps(SCENE_KINDS[name].draw(seed, seed % 4, place, every_file)))
     return DrawnScene(name, seed, seed % 4, place, orjson.loads(record.read_bytes()))
 
 
 SEEDS = {
     "blocks": (2, 1, 8),
     "tracts": (5, 0),
-    "farmland_aerial": (0, 1, 3, 6),
+    "farmland_aerial": (0, 1, 3, 8),
     "farmland_satellite": (0, 1, 15),
     "pond_pairs": (0, 1, 2, 3, 6),
     "apples": (0,),

@@ -45,6 +45,13 @@ class SampleOptions:
         int | None,
         typer.Option(help="Run a fixed random subset of this many samples in each mode."),
     ] = None
+    degrade: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Degrade the pictures, e.g. gsd=2,blur=1.5,jpeg=30,haze=.3,noise=2 (repeatable: a run for each; none: "
+            "the original files).",
+        ),
+    ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")] = None

@@ -61,6 +61,8 @@ class EvalConfig(FrozenModel):
     """True if the model sees images; None: default of the protocol (some published ones show none)."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
+    degrade: str = ""
+    """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     seed: int | None = None
@@ -111,6 +113,15 @@ class EvalConfig(FrozenModel):
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
+    @field_validator("degrade")
+    @classmethod
+    def _is_degradation(cls, doses: str) -> str:
+        if not doses:
+            return doses
+        from agrotools.runner.degradation import Degradation
+
+        return str(Degradation.parse(doses))
+
     @field_validator("tools")
     @classmethod
     def _is_a_selection(cls, tools: str) -> str:
@@ -153,7 +164,7 @@ class EvalConfig(FrozenModel):
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
-    """Return one configuration for each model; ``options`` override the file.
+    """Return one configuration for each model and degradation; ``options`` override the file.
 
     Raises:
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
@@ -184,12 +195,19 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     )
     for name in names:
         check_model_name(str(name))
-    if len(names) > 1 and values.get("out") is not None:
+    degrade = values.pop("degrade", "")
+    conditions = cast("list[Any]", degrade) if isinstance(degrade, list) else [degrade]
+    if len(names) * len(conditions) > 1 and values.get("out") is not None:
+        several, option = ("models", "--model") if len(names) > 1 else ("degradations", "--degrade")
         raise UsageError(
-            "--out names one run, but several models are asked for", hint="omit --out, or give one --model"
+            f"--out names one run, but several {several} are asked for", hint=f"omit --out, or give one {option}"
         )
     try:
-        return [EvalConfig.model_validate({**values, "model": model}) for model in names]
+        return [
+            EvalConfig.model_validate({**values, "model": model, "degrade": condition})
+            for condition in conditions
+            for model in names
+        ]
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])

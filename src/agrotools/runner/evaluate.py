@@ -11,7 +11,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple, TextIO
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -33,7 +33,15 @@ from agrotools.runner.config import (
 )
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
 from agrotools.runner.manifest import Manifest, identity_hash
-from agrotools.runner.policies import Accounted, AgentOptions, PolicySource, accounted, policy_source, run_protocol
+from agrotools.runner.policies import (
+    Accounted,
+    AgentOptions,
+    PolicySource,
+    accounted,
+    policy_source,
+    replayed_run,
+    run_protocol,
+)
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.runner.toolsets import with_offered_tools
@@ -44,6 +52,7 @@ from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
+    from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
@@ -91,7 +100,14 @@ def evaluate(
     )
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
+    if config.degrade:
+        benchmark = _degraded(benchmark, config)
     settings = resolve_settings(config, benchmark)
+    if config.degrade and settings.recorded and "end-to-end" in settings.modes:
+        raise UsageError(
+            f"--degrade: results of {sorted(settings.recorded)[0]} were recorded on the original files",
+            hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
+        )
     benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
     source = policy_source(
         config.endpoint,
@@ -141,6 +157,8 @@ def evaluate(
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
         for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
             bar.note(note)
+        if config.degrade:
+            cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
         if stats is not None:
             stats.worked_before = bool(store.finished)
             stats.stopping = False  # left over from an earlier run of the same object
@@ -157,6 +175,24 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
+    """Return the benchmark with the degradation that ``config`` asks for.
+
+    Raises:
+        UsageError: the mode or the model needs observations or replies that were recorded on the original files.
+    """
+    from agrotools.runner.degradation import Degradation, degrade_benchmark
+
+    if config.modes == ("step-by-step",):
+        raise UsageError(
+            "--degrade: step-by-step shows observations that were recorded on the original files",
+            hint="run --mode end-to-end or no-tool",
+        )
+    if replayed_run(config.model):
+        raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0)
 
 
 def _composition(plan: Plan) -> str:
@@ -320,6 +356,7 @@ def describe_run(
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
+        **_degradation_fields(benchmark, config),
         synthetic=benchmark.synthetic,
         model=source.name,
         model_hash=source.model_hash,
@@ -348,6 +385,17 @@ def describe_run(
         sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
         planned=plan.sizes(),
     )
+
+
+def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, Any]:
+    """Return the fields of the manifest about degraded files; none without a degradation."""
+    if not config.degrade:
+        return {}
+    degraded = cast("DegradedBenchmark", benchmark)
+    left_out: dict[str, tuple[str, ...]] = {}
+    for sample_id, reason in degraded.left_out.items():
+        left_out[reason] = (*left_out.get(reason, ()), sample_id)
+    return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:

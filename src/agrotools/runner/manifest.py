@@ -24,6 +24,12 @@ class Manifest(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Values of ``--option``; their effect is covered by the hash of the benchmark."""
     benchmark_hash: str
+    degrade: str = ""
+    """Doses of ``--degrade``; empty if the files are as they are."""
+    clean_hash: str = ""
+    """Hash of the benchmark without the degradation; empty without one."""
+    left_out: dict[str, tuple[str, ...]] = {}
+    """Ids of the samples that cannot be degraded, by reason."""
     synthetic: bool = False
     model: str
     model_hash: str = ""
@@ -62,6 +68,7 @@ IDENTITY = (
     "scoring",
     "benchmark",
     "benchmark_hash",
+    "degrade",
     "model",
     "model_hash",
     "protocol",
@@ -85,7 +92,7 @@ def identity_hash(manifest: Manifest) -> str:
     for a run at another one.
     """
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {"vlm_base_url"} if not manifest.vlm_base_url else set[str]()
+    without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}

@@ -187,7 +187,8 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
     from agrotools.agents import baselines
 
     spelled = f"baseline:{name}"
-    if name in ("oracle", "perfect-tools"):
+    kind, _, parameters = name.partition(":")
+    if name in ("oracle", "perfect-tools") or kind == "planted":
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(
@@ -199,10 +200,19 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
                 f"{spelled} makes the reference calls, but not all samples have any, e.g. {without}",
                 hint="add reference trajectories to the benchmark, or choose another model",
             )
+        with_calls: tuple[Mode, ...] = ("step-by-step", "end-to-end")
+        if kind == "planted":
+            agent = baselines.Planted.parse(parameters, seed)
+            return PolicySource(
+                spelled,
+                True,
+                with_calls,
+                lambda sample, mode, epoch: baselines.PlantedPolicy(sample, agent, mode, epoch),
+            )
         return PolicySource(
             spelled,
             True,
-            ("step-by-step", "end-to-end"),
+            with_calls,
             lambda sample, _mode, _epoch: baselines.OraclePolicy(sample, knows_texts=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )

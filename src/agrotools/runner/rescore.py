@@ -295,6 +295,8 @@ def summary_of(
     """
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in (*fields, "tools")}
+    if manifest.degrade:
+        update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
     update["judging"] = judges.panel()
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)

@@ -1,6 +1,7 @@
 """Baseline policies without a model: upper and lower bounds for every result."""
 
 from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
+from agrotools.agents.baselines.planted import Planted, PlantedPolicy
 from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
 from agrotools.agents.baselines.simple import (
     EchoPolicy,
@@ -12,5 +13,5 @@ from agrotools.agents.baselines.simple import (
     TruthTools,
 )
 
-BASELINES = ("oracle", "perfect-tools", "planner", "prior", "guess", "random", "echo")
+BASELINES = ("oracle", "perfect-tools", "planner", "planted:ABILITY[:SEED]", "prior", "guess", "random", "echo")
 """Names that can follow ``baseline:``."""

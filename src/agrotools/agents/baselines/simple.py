@@ -94,7 +94,12 @@ def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
 
 
 def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> str:
-    """Return the answer that ``results`` imply, in the answer form. A slot without a derivable value stays unanswered.
+    """Return the answer that ``results`` imply, in the answer form. Slots without a derivable value are left out."""
+    return format_answer(slots, derived_values(slots, results, knows_texts=knows_texts))
+
+
+def derived_values(slots: Sequence[Slot], results: Results, *, knows_texts: bool = False) -> dict[str, JsonValue]:
+    """Return the values that ``results`` imply, by slot; slots without a derivable value are left out.
 
     Keywords and texts without an expression take the last text that a call returned, or the gold if ``knows_texts``.
     """
@@ -108,7 +113,7 @@ def answer_from(slots: Sequence[Slot], results: Results, *, knows_texts: bool = 
             values[slot.name] = evaluate_from(slot.from_, results)
         except (UnresolvedRef, ExpressionError):
             continue
-    return format_answer(slots, values)
+    return values
 
 
 def _last_text(results: Results) -> JsonValue:

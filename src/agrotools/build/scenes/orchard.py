@@ -203,8 +203,7 @@ def make_orchard(
     """
     rng = np.random.default_rng([seed, zlib.crc32(b"orchard"), zlib.crc32(kind.encode()), difficulty])
     level, fruit_kind = _LEVELS[difficulty], KINDS[kind]
-    varieties = level.skins if kind == "apple" else tuple(fruit_kind.skins)
-    variety = str(rng.choice(varieties)) if skin is None else skin
+    variety = str(rng.choice(varieties_of(kind, difficulty))) if skin is None else skin
     # Small fruit is photographed from nearer, to cover enough pixels.
     near = float(rng.uniform(760, 1150)) * (fruit_kind.diameter_mm[0] / 74.0) ** 0.75
     camera = Camera(float(rng.uniform(760, 1000)), near)
@@ -222,6 +221,11 @@ def make_orchard(
     depth = depth_frame(rng, view.distance_mm, level.depth_noise, level.holes, level.flying)
     images = {"rgb": photo, "nir": infrared, "depth": depth}
     return Scene(images, {"fx_px": camera.focal_px}, {"fruits": truth, "skin": variety}, {"ids": view.ids})
+
+
+def varieties_of(kind: str, difficulty: Difficulty) -> tuple[str, ...]:
+    """Return the varieties of a fruit that are drawn at a difficulty."""
+    return _LEVELS[difficulty].skins if kind == "apple" else tuple(KINDS[kind].skins)
 
 
 def _empty(rng: Rng, level: _Level) -> View:

@@ -389,6 +389,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "shown" if manifest.images else "not shown",
+        "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
         "epochs": str(manifest.epochs),
         "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),

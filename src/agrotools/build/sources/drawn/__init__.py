@@ -12,6 +12,13 @@ from agrotools.build.sources.part import Originals
 from agrotools.build.templates.thing import Subject, Thing
 
 T = TypeVar("T")
+Only = Callable[[str], bool]
+"""Choice of the files of a scene that are needed, by name; pictures without such a file need not be drawn."""
+
+
+def every_file(_: str) -> bool:
+    """Return True: all files of the scene are needed."""
+    return True
 
 
 @dataclass(frozen=True)
@@ -38,9 +45,10 @@ class SceneKind:
         number: offset that separates its seeds from those of other kinds.
         stands_for: public data set whose share of the questions it fills.
         templates: files of its templates.
-        draw: ``draw(seed, difficulty, folder)`` draws one subject (a pair of dates, four plots...), writes its files
-            into the empty ``folder`` and returns all truth that is needed later as plain JSON. It depends on its
-            arguments only and may run in another process.
+        draw: ``draw(seed, difficulty, folder, only)`` draws one subject (a pair of dates, four plots...), writes its
+            files into the empty ``folder`` and returns all truth that is needed later as plain JSON, unless some files
+            are left out. A file is the same whatever else is drawn: every picture has a generator of its own. It
+            depends on its arguments only and may run in another process.
         subjects: turns a drawn scene into subjects of questions.
         backends: back-ends of its reference calls, if not the default.
     """
@@ -48,7 +56,7 @@ class SceneKind:
     number: int
     stands_for: str
     templates: tuple[str, ...]
-    draw: Callable[[int, Difficulty, Path], dict[str, JsonValue]]
+    draw: Callable[[int, Difficulty, Path, Only], dict[str, JsonValue]]
     subjects: Callable[[DrawnScene, Originals], list[Subject]]
     backends: Mapping[str, str] = field(default_factory=dict)
 

@@ -16,7 +16,17 @@ import orjson
 
 import agrotools.build
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, SceneKind, fruit, leaf_lesions, pairs, pots, rows, trees
+from agrotools.build.sources.drawn import (
+    DrawnScene,
+    SceneKind,
+    every_file,
+    fruit,
+    leaf_lesions,
+    pairs,
+    pots,
+    rows,
+    trees,
+)
 from agrotools.core import InfrastructureError
 from agrotools.core.base import Progress
 
@@ -123,7 +133,7 @@ def _draw(order: Order, place: Path) -> None:
     """Draw an order. The record is written last and atomically, so a folder that has one is complete."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    record = SCENE_KINDS[order.name].draw(order.seed, order.difficulty, place)
+    record = SCENE_KINDS[order.name].draw(order.seed, order.difficulty, place, every_file)
     unfinished = place / f".{_RECORD}"
     unfinished.write_bytes(orjson.dumps(record))
     unfinished.replace(place / _RECORD)

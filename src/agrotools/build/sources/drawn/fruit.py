@@ -15,11 +15,11 @@ from pydantic import JsonValue
 from agrotools.build.area_truth import Region, halves
 from agrotools.build.references import ref
 from agrotools.build.scenes.marks import Box, grown, mark_each
-from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
+from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard, varieties_of
 from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
-from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
@@ -36,16 +36,18 @@ _EDGES_MM = (50, 60, 70, 80, 90)
 _DIGITS = 6
 
 
-def _draw_apples(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_apples(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four rows of one variety with different fruit sizes, each with depth, plain and with marks."""
     rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty])
     sizes = float(rng.uniform(56, 74)) + np.cumsum([0.0, *rng.uniform(2.0, 8.5, PICTURES - 1)])
     sizes = rng.permutation(sizes)
-    skin: str | None = None
+    skin = str(rng.choice(varieties_of("apple", difficulty)))
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
+        if not any(only(name) for name in (f"photo_{number}.jpg", f"depth_{number}.png", f"marked_{number}.jpg")):
+            continue
+        rng = np.random.default_rng([seed, zlib.crc32(b"apples"), difficulty, 1 + number])
         scene = make_orchard(int(rng.integers(2**31)), difficulty, skin=skin, mean_mm=float(sizes[number]))
-        skin = str(scene.truth["skin"])
         photo = np.array(scene.images["rgb"])
         save_jpeg(folder / f"photo_{number}.jpg", photo)
         save_png(folder / f"depth_{number}.png", scene.images["depth"])
@@ -184,7 +186,7 @@ _RASTER_OF = 5
 """Every fifth subject is made of rasters with near infrared instead of photographs."""
 
 
-def _draw_counts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_counts(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four pictures of one kind of plant with different yields, plain and with two marked parts."""
     rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty])
     kind, is_raster = list(COUNTED)[seed % len(COUNTED)], seed % _RASTER_OF == 2
@@ -192,15 +194,18 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
     # The total of all four pictures must not be the same for every plant.
     bears = np.linspace(least, least + (most - least) * rng.uniform(0.7, 1.15), PICTURES)
     counts = rng.permutation(bears + rng.uniform(-1.5, 1.5, PICTURES)).round().astype(int)
-    skin: str | None = None
+    skin = None if kind == "wheat head" else str(rng.choice(varieties_of(kind, difficulty)))
+    suffix = ".tif" if is_raster else ".jpg"
     pictures: list[JsonValue] = []
     for number in range(PICTURES):
+        if not (only(f"photo_{number}{suffix}") or only(f"marked_{number}.jpg")):
+            continue
+        rng = np.random.default_rng([seed, zlib.crc32(b"fruit_counts"), difficulty, 1 + number])
         scene_seed = int(rng.integers(2**31))
         if kind == "wheat head":
             scene = make_wheat(scene_seed, difficulty, int(counts[number]))
         else:
             scene = make_orchard(scene_seed, difficulty, kind, fruits=int(counts[number]), skin=skin)
-            skin = str(scene.truth["skin"])
         photo = np.array(scene.images["rgb"])
         if is_raster:
             bands = np.concatenate([photo.transpose(2, 0, 1), scene.images["nir"][None]])
@@ -212,7 +217,7 @@ def _draw_counts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, J
         save_jpeg(folder / f"marked_{number}.jpg", photo)
         facts = {"centres": _centres(scene), "marks": marks, "area_m2": scene.truth.get("area_m2")}
         pictures.append(cast(JsonValue, facts))
-    return {"kind": kind, "suffix": ".tif" if is_raster else ".jpg", "pictures": pictures}
+    return {"kind": kind, "suffix": suffix, "pictures": pictures}
 
 
 def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:

@@ -14,7 +14,7 @@ from agrotools.build.references import ref
 from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
@@ -62,7 +62,7 @@ DISEASES: tuple[Disease, ...] = (
 )
 
 
-def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves."""
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
@@ -72,11 +72,17 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValu
     shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
     pictures: list[JsonValue] = []
     for number, share in enumerate(shares):
+        if not only(f"leaf_{number}.jpg"):
+            continue
+        rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty, 1 + number])
         scene = make_leaf_photo(int(rng.integers(2**31)), difficulty, crop, lesion, severity_pct=float(share))
         save_jpeg(folder / f"leaf_{number}.jpg", scene.images["rgb"])
         pictures.append({"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"]})
     boards: list[JsonValue] = []
     for number, count in enumerate((MOST_LEAVES, 2)):
+        if not only(f"board_{number}.jpg"):
+            continue
+        rng = np.random.default_rng([seed, zlib.crc32(b"leaf_boards"), difficulty, 1 + number])
         scene = make_leaf_photo(int(rng.integers(2**31)), difficulty, crop, lesion, leaves=count)
         photo, leaves = np.array(scene.images["rgb"]), scene.truth["leaves"]
         boxes = [grown(leaf["box"], 5) for leaf in leaves]

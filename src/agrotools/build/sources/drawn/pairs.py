@@ -16,7 +16,7 @@ from agrotools.build.scenes.farmland import BECOMES, Becomes, Look, make_farmlan
 from agrotools.build.scenes.marks import Box, MarkShape, draw_colour, marked, random_box
 from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.build.scenes.scene import Difficulty, Scene, bounds, save_picture
-from agrotools.build.sources.drawn import DrawnScene, SceneKind, turn_of
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import measured_in_mark
 from agrotools.build.sources.field.land import change_truth
 from agrotools.build.sources.part import Originals, named
@@ -93,12 +93,14 @@ class _Compared:
         return measured_in_mark(thing, before, self.pairs[index]["mark"], f"what is marked in {before}", thought)
 
 
-def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_farmland(look: Look, seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
-    rng = np.random.default_rng([seed, difficulty, 73])
     mode = turn_of(seed, _FARMLAND_MODES)
     pairs: list[JsonValue] = []
     for number in range(_PAIRS[mode]):
+        if not (only(f"before_{number}.jpg") or only(f"after_{number}.jpg")):
+            continue
+        rng = np.random.default_rng([seed, difficulty, 73, 1 + number])
         becomes = _ALONE[int(rng.integers(len(_ALONE)))] if mode == "one" else None
         scene = make_farmland_pair(16 * seed + number, difficulty, look, becomes)
         lost, gsd_m = scene.masks["lost"], float(scene.sidecar["gsd_m"])
@@ -197,12 +199,14 @@ def _parcel(rng: np.random.Generator, lost: NDArray[np.uint8]) -> Box:
     return random_box(rng, lost.shape, (0.25, 0.45), suits, tries=60)
 
 
-def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_ponds(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw pairs of pictures. ``record["pairs"]``: files, mark and perfect result of each."""
-    rng = np.random.default_rng([seed, difficulty, 74])
     mode = turn_of(seed, _POND_MODES)
     pairs: list[JsonValue] = []
     for number in range(_PAIRS[mode]):
+        if not (only(f"before_{number}.jpg") or only(f"after_{number}.jpg")):
+            continue
+        rng = np.random.default_rng([seed, difficulty, 74, 1 + number])
         scene = make_pond_pair(16 * seed + number, difficulty)
         gsd_m = float(scene.sidecar["gsd_m"])
         before, mark, region = scene.images["before"], None, None

@@ -8,7 +8,7 @@ from pydantic import JsonValue
 
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
@@ -20,7 +20,7 @@ _QUALITY = (95, 92, 85, 75)
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
-def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw one plant in four weeks, four plants in one week, and two pictures of a pair with one plant outlined."""
     rng = np.random.default_rng([seed, difficulty])
     species = list(FORMS)[int(rng.integers(len(FORMS)))]
@@ -32,6 +32,8 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValu
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
 
     def pot(number: int, height: float, beside: float | None = None) -> dict[str, JsonValue]:
+        if not only(f"pot_{number}.jpg"):
+            return {}
         scene = make_pot(16 * seed + number, difficulty, species, height, beside)
         save_jpeg(folder / f"pot_{number}.jpg", scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
         return {"file": f"pot_{number}.jpg", **scene.truth}

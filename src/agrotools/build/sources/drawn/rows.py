@@ -15,7 +15,7 @@ from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.marks import outlined
 from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, SceneKind
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
 from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_png, save_raster
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
@@ -46,25 +46,32 @@ _REMARKS = (
 View = Literal["photo", "bands", "map"]
 
 
-def _draw(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw two fields, each as photo, photo with a red box, raster with ranked bands, and class map."""
     rng = np.random.default_rng([seed, difficulty])
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
         # From clean to overgrown fields, so that no cover is typical.
         weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
+        width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
+        x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
+        photo, with_box, labels, raster = names = (
+            f"photo_{number}.jpg", f"marked_{number}.jpg", f"labels_{number}.png", f"bands_{number}.tif",
+        )  # fmt: skip
+        if not any(map(only, names)):
+            continue
         scene = make_scene(_FIELDS * seed + number, difficulty, weed_pct=weed_pct)
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
         gsd_m = float(scene.sidecar["gsd_m"])
-        save_jpeg(folder / f"photo_{number}.jpg", scene.images["rgb"], 93, full_colour=True)
-        width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
-        x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
         marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
-        save_jpeg(folder / f"marked_{number}.jpg", marked, 93, full_colour=True)
-        save_png(folder / f"labels_{number}.png", classes)
-        save_raster(folder / f"bands_{number}.tif", scene.images["bands"], BANDS, gsd_m, number)
-        fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
-    composites = _shown_composites(cast("Any", fields[0])["bands"], rng)
+        save_jpeg(folder / photo, scene.images["rgb"], 93, full_colour=True)
+        save_jpeg(folder / with_box, marked, 93, full_colour=True)
+        save_png(folder / labels, classes)
+        if only(raster):
+            save_raster(folder / raster, scene.images["bands"], BANDS, gsd_m, number)
+        if all(map(only, names)):
+            fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
+    composites = _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
     return {"fields": fields, "composites": [[*bands] for bands in composites]}
 
 

@@ -12,7 +12,7 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.scenes.marks import Box, draw_colour, marked, random_box
 from agrotools.build.scenes.scene import Difficulty, save_picture
 from agrotools.build.scenes.stands import BlockKind, make_block, make_tract
-from agrotools.build.sources.drawn import DrawnScene, SceneKind, turn_of
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import measured_in_mark, save_heights
 from agrotools.build.sources.field.land import BREAK_M, height_truth
 from agrotools.build.sources.part import Originals, named
@@ -27,13 +27,16 @@ _MODES_OF_TRACTS = ("whole", "marked", "whole", "whole", "marked")
 _DIGITS = 6
 
 
-def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_blocks(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw blocks of one kind. ``record["blocks"]``: files, trees (as in a scene's truth) and mark of each."""
     rng = np.random.default_rng([seed, difficulty, 71])
     mode = turn_of(seed, list(_MODES_OF_BLOCKS))
     kind: BlockKind = "orchard" if rng.uniform() < 0.5 else "forest"
     blocks: list[JsonValue] = []
     for number in range(_MODES_OF_BLOCKS[mode]):
+        if not (only(f"picture_{number}.jpg") or only(f"heights_{number}.tif")):
+            continue
+        rng = np.random.default_rng([seed, difficulty, 71, 1 + number])
         scene = make_block(16 * seed + number, difficulty, kind)
         picture, mark = scene.images["rgb"], None
         rows, columns = picture.shape[:2]
@@ -122,12 +125,14 @@ def _counted(facts: dict[str, Any], region: Region | None, taller_than_m: float 
     }
 
 
-def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path) -> dict[str, JsonValue]:
+def _draw_tracts(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
     """Draw tracts, whole or with a mark. ``record["tracts"]``: files, mark and perfect result of each."""
-    rng = np.random.default_rng([seed, difficulty, 72])
     mode = turn_of(seed, _MODES_OF_TRACTS)
     tracts: list[JsonValue] = []
     for number in range(2 if mode == "marked" else 4):
+        if not (only(f"picture_{number}.jpg") or only(f"heights_{number}.tif")):
+            continue
+        rng = np.random.default_rng([seed, difficulty, 72, 1 + number])
         scene = make_tract(16 * seed + number, difficulty)
         picture, mark, region = scene.images["rgb"], None, None
         known, gsd_m = scene.masks["heights"], float(scene.sidecar["gsd_m"])

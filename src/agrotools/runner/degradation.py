@@ -1,0 +1,391 @@
+"""Degradation of the pictures of a benchmark: coarser pixels, blur, haze, noise and compression, at given doses.
+
+The steps follow a photograph from the scene to the file: haze, optics, sampling, sensor noise, compression. Policies
+and tools get the same degraded files. The pixel grid stays, so that boxes, marks and ground sampling distances of
+questions, reference calls and metadata keep their meaning: ``gsd=2`` averages blocks of 2 x 2 pixels and interpolates
+them back.
+
+The truth is that of the scene and does not change. A sample is left out where this fails: its truth is a statistic of
+the pixel values, or its pictures cannot be degraded alike. Depth images, masks, tables and height models come from
+other instruments and stay as they are. Degraded files are cached by the content of the original, the doses and the
+seed.
+"""
+
+# rasterio ships no type stubs.
+# pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
+
+import io
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import Field, ValidationError
+
+from agrotools.core import FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
+from agrotools.core.base import Progress, count_text, no_progress
+from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
+from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from agrotools.vision.rasters import RasterSource
+
+    FloatArray = NDArray[np.float32]
+
+NO_DEGRADATION = "none"
+"""Name of the files as they are, beside degraded ones."""
+_VERSION = 1
+"""Version of the cached files; to be raised when the same doses yield other pixels."""
+_AIRLIGHT = 230.0
+"""Colour of haze on each channel, 0 to 255: the neutral grey of an overcast sky."""
+_PIXEL_STATISTICS = frozenset({"band_selection"})
+"""Task types whose truth is a statistic of the pixel values rather than a property of the scene."""
+_OTHER_INSTRUMENTS = frozenset({"depth", "mask", "table", "document", "audio"})
+
+
+class Degradation(FrozenModel):
+    """Doses of a degradation; the defaults change nothing.
+
+    ``gsd``: pixels are this many times coarser. ``blur``: standard deviation of a Gaussian, in pixels. ``haze``: share
+    of airlight. ``noise``: standard deviation of Gaussian noise in 8-bit levels (in other rasters: of 255 parts of the
+    range from the 2nd to the 98th percentile of a band). ``jpeg``: quality; None for no compression.
+    """
+
+    gsd: Annotated[float, Field(ge=1, le=64)] = 1.0
+    blur: Annotated[float, Field(ge=0, le=100)] = 0.0
+    haze: Annotated[float, Field(ge=0, lt=1)] = 0.0
+    noise: Annotated[float, Field(ge=0, le=128)] = 0.0
+    jpeg: Annotated[int | None, Field(ge=1, le=100)] = None
+
+    @property
+    def doses(self) -> dict[str, float]:
+        """Doses that change files, by name."""
+        changed = ((name, getattr(self, name), info.default) for name, info in type(self).model_fields.items())
+        return {name: value for name, value, default in changed if value != default}
+
+    def __str__(self) -> str:
+        return ",".join(f"{name}={value:g}" for name, value in self.doses.items())
+
+    @classmethod
+    def parse(cls, text: str) -> "Degradation":
+        """Parse ``NAME=DOSE,...``, such as ``gsd=2,blur=1.5``; empty or ``none`` for no degradation.
+
+        Raises:
+            UsageError: unknown or repeated name, or a dose that is no number or out of range.
+        """
+        values: dict[str, str] = {}
+        for part in text.split(",") if text.strip() not in ("", NO_DEGRADATION) else ():
+            name, _, value = (piece.strip() for piece in part.partition("="))
+            if name not in cls.model_fields:
+                close = get_close_matches(name, cls.model_fields, n=1)
+                suggestion = f"did you mean {close[0]}? " if close else ""
+                raise UsageError(f"--degrade: unknown dose {name!r}", hint=f"{suggestion}known: {_known()}")
+            if name in values:
+                raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
+            values[name] = value
+        try:
+            return cls.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            name, wrong = str(first["loc"][0]), plain_message(first).removeprefix("Input ")
+            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint="e.g. gsd=2,blur=1.5,jpeg=30") from error
+
+
+def _known() -> str:
+    return ", ".join(Degradation.model_fields)
+
+
+@dataclass(frozen=True, eq=False)
+class DegradedBenchmark(Benchmark):
+    """Benchmark whose pictures are degraded when they are first needed. ``seed`` determines the noise."""
+
+    degradation: Degradation = field(default_factory=Degradation)
+    seed: int = 0
+    clean_hash: str = ""
+    """Content hash of the benchmark as it is."""
+    left_out: Mapping[str, str] = field(default_factory=dict[str, str])
+    """Reason why a sample is left out, by its id."""
+
+    def file_path(self, file: SampleFile) -> Path:
+        """Return the path of the degraded file; of the original if it stays as it is."""
+        path = super().file_path(file)
+        return self._degraded(file, path) if _is_picture(file) else path
+
+    def prepare(self, sample_ids: "list[str]", progress: Progress = no_progress) -> None:
+        """Degrade the files of these samples in threads, so that the run does not wait for each of them."""
+        chosen = [self.sample(sample_id) for sample_id in sample_ids]
+        files = {file.path: file for sample in chosen for file in sample.files if _is_picture(file)}
+        with ThreadPoolExecutor() as pool:
+            for done, _ in enumerate(pool.map(self.file_path, files.values()), start=1):
+                progress("degrading files", done, len(files))
+
+    def _degraded(self, file: SampleFile, path: Path) -> Path:
+        sha256 = file.sha256 or sha256_of_file(path)
+        key = sha256_of_json([_VERSION, sha256, self.degradation.doses, self.seed])
+        target = cache_dir("degraded", key[:2]) / key
+        if not target.is_file():
+            # Doses are not part of the seed: a curve of noise then differs by the dose, not by another draw.
+            noise_seed = int(sha256_of_json([sha256, self.seed])[:16], 16)
+            try:
+                content = degrade_file(path, file, self.degradation, noise_seed)
+            except ToolError:
+                return path  # damaged beyond its header: no tool and no model can read it at any dose
+            target.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(target, content)
+            self._sweeper.record_write(len(content))
+        return target
+
+    @cached_property
+    def _sweeper(self) -> Any:
+        from agrotools.tools.cache import Sweeper, limit_from_environment
+
+        return Sweeper(cache_dir("degraded"), limit_from_environment())
+
+
+def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int = 0) -> DegradedBenchmark:
+    """Return ``benchmark`` with degraded pictures, without step-by-step and without samples that cannot be degraded.
+
+    Step-by-step shows recorded observations, which are those of the original files.
+
+    Raises:
+        UsageError: no sample can be degraded, or the benchmark has step-by-step alone.
+    """
+    ids = facts_of(benchmark.samples).ids
+    faults: dict[str, str] = {}
+    left_out = {
+        ids[at]: reason
+        for at, sample in enumerate(benchmark.samples)
+        if (reason := _reason_to_leave_out(sample, benchmark, degradation, faults))
+    }
+    left = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
+    modes = tuple(mode for mode in benchmark.modes if mode != "step-by-step")
+    if not left or not modes:
+        reason = next(iter(left_out.values()), "it has step-by-step alone")
+        raise UsageError(f"no sample of {benchmark.name} can be degraded ({reason})", hint="omit --degrade")
+    notes = benchmark.header.metadata.get("notes")
+    metadata = {**benchmark.header.metadata, "notes": [*(notes if isinstance(notes, list) else ()), *_notes(left_out)]}
+    return DegradedBenchmark(
+        benchmark.header.model_copy(update={"modes": modes, "metadata": metadata}),
+        benchmark.root,
+        select_samples(benchmark.samples, left),
+        sha256_of_json([_VERSION, benchmark.content_hash, degradation.doses, seed]),
+        benchmark.external_folders,
+        degradation,
+        seed,
+        benchmark.content_hash,
+        left_out,
+    )
+
+
+def _notes(left_out: Mapping[str, str]) -> list[str]:
+    """Return a note for each reason to leave out samples, and one on step-by-step."""
+    reasons = dict.fromkeys(left_out.values())
+    counts = {reason: sum(each == reason for each in left_out.values()) for reason in reasons}
+    by_reason = [f"{count_text(n, 'sample')} left out: {reason}" for reason, n in counts.items()]
+    return [*by_reason, "step-by-step is left out: it shows observations of the original files"]
+
+
+def _is_picture(file: SampleFile) -> bool:
+    """True for photographs and rasters of several bands; a raster of a single band is a height model."""
+    return file.kind == "image" or (file.kind == "raster" and (file.bands is None or len(file.bands) > 1))
+
+
+def _reason_to_leave_out(
+    sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str]
+) -> str | None:
+    if sample.task_type in _PIXEL_STATISTICS:
+        return f"the truth of {sample.task_type} is a statistic of the pixel values, which the doses change"
+    if not any(map(_is_picture, sample.files)):
+        return "no photograph or multispectral raster among the files"
+    for file in sample.files:
+        if not _is_picture(file):
+            if file.kind not in _OTHER_INSTRUMENTS and file.kind != "raster":
+                return f"files of the kind {file.kind} cannot be degraded"
+            continue
+        if file.path not in faults:
+            faults[file.path] = _fault(benchmark.file_path(file), degradation)
+        if faults[file.path]:
+            return faults[file.path]
+    return None
+
+
+def _fault(path: Path, degradation: Degradation) -> str:
+    """Return the reason why a picture cannot be degraded, by its header; empty if there is none."""
+    from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
+    from agrotools.vision.rasters import open_raster
+
+    try:
+        if file_format(path) in PHOTO_FORMATS:
+            from PIL import Image
+
+            with Image.open(path) as image:
+                pixels = image.width * image.height
+        else:
+            with open_raster(path) as source:
+                pixels = source.width * source.height
+                for dose in ("haze", "jpeg"):
+                    if dose in degradation.doses and not _is_rgb(source):
+                        return f"{dose} is defined for 8-bit colour pictures, not for multispectral rasters"
+    except (ToolError, OSError, ValueError):
+        return "a picture among the files cannot be read"
+    return "a picture among the files is too large to decode" if pixels > MAX_PIXELS else ""
+
+
+def _is_rgb(source: "RasterSource") -> bool:
+    return source.dtype == "uint8" and source.count - (source.alpha_band is not None) == 3
+
+
+def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_seed: int) -> bytes:
+    """Return the content of the degraded copy of a picture.
+
+    A photograph becomes a PNG, or a JPEG at the dose ``jpeg``, upright, with the EXIF data of its camera. A raster
+    becomes a GeoTIFF with the type, georeference, names and missing data of the original.
+
+    Raises:
+        ToolError: the file cannot be read.
+    """
+    import numpy as np
+
+    from agrotools.vision.formats import PHOTO_FORMATS, file_format
+
+    generator = np.random.default_rng(noise_seed)
+    if file_format(path, shown_as=file.name) not in PHOTO_FORMATS:
+        return _degrade_raster(path, degradation, generator)
+    from PIL import Image
+
+    from agrotools.vision.reading import read_image
+
+    picture = read_image(path, shown_as=file.name)
+    bands = picture.pixels.transpose(2, 0, 1).astype(np.float32)
+    bands = degrade_bands(bands, degradation, generator, np.ones(3, np.float32), is_grey=picture.is_grey)
+    image = Image.fromarray(_as_bytes(bands))
+    exif = _camera_data(path)
+    buffer = io.BytesIO()
+    if picture.valid is None and degradation.jpeg is not None:
+        image.save(buffer, "JPEG", quality=degradation.jpeg, exif=exif)
+        return buffer.getvalue()
+    image = _compressed(image, degradation.jpeg)
+    if picture.valid is not None:
+        image.putalpha(Image.fromarray(picture.valid.astype(np.uint8) * 255))
+    image.save(buffer, "PNG", compress_level=2, exif=exif)
+    return buffer.getvalue()
+
+
+def degrade_bands(
+    bands: "FloatArray",
+    degradation: Degradation,
+    generator: "np.random.Generator",
+    levels: "FloatArray",
+    *,
+    is_grey: bool = False,
+) -> "FloatArray":
+    """Return bands (bands, rows, columns) with haze, blur, coarser sampling and noise; NaN (missing data) stays.
+
+    Args:
+        levels: size of one level of the noise, for each band.
+        is_grey: add the same noise to all bands, so that a grey picture stays grey.
+    """
+    import cv2
+    import numpy as np
+
+    rows, columns = bands.shape[1:]
+    coarse = (max(1, round(columns / degradation.gsd)), max(1, round(rows / degradation.gsd)))
+    noise = generator.normal(0, degradation.noise, (1 if is_grey else len(bands), rows, columns)).astype(np.float32)
+
+    def smooth(values: "FloatArray") -> "FloatArray":
+        if degradation.blur:
+            values = np.asarray(cv2.GaussianBlur(values, (0, 0), degradation.blur), np.float32)
+        if degradation.gsd > 1:
+            values = np.asarray(cv2.resize(values, coarse, interpolation=cv2.INTER_AREA), np.float32)
+            values = np.asarray(cv2.resize(values, (columns, rows), interpolation=cv2.INTER_LINEAR), np.float32)
+        return values
+
+    degraded = np.empty_like(bands)
+    for at, values in enumerate(bands):
+        valid = np.isfinite(values)
+        hazy = values * np.float32(1 - degradation.haze) + np.float32(_AIRLIGHT * degradation.haze)
+        if valid.all():
+            result = smooth(hazy)
+        else:  # only pixels with data are averaged
+            share = np.maximum(smooth(valid.astype(np.float32)), 1e-6)
+            result = np.where(valid, smooth(np.where(valid, hazy, 0).astype(np.float32)) / share, np.nan)
+        degraded[at] = result + noise[0 if is_grey else at] * levels[at]
+    return degraded
+
+
+def _as_bytes(bands: "FloatArray") -> "NDArray[np.uint8]":
+    import numpy as np
+
+    return np.ascontiguousarray(np.clip(np.rint(np.nan_to_num(bands)), 0, 255).astype(np.uint8).transpose(1, 2, 0))
+
+
+def _compressed(image: Any, quality: int | None) -> Any:
+    """Return a picture after a round trip through JPEG."""
+    from PIL import Image
+
+    if quality is None:
+        return image
+    buffer = io.BytesIO()
+    image.save(buffer, "JPEG", quality=quality)
+    return Image.open(io.BytesIO(buffer.getvalue())).convert("RGB")
+
+
+def _camera_data(path: Path) -> bytes:
+    """Return the EXIF data without the orientation, because decoded pixels are upright; empty if damaged."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            exif = image.getexif()
+            exif.pop(0x0112, None)
+            return exif.tobytes() if len(exif) else b""
+    except Exception:
+        return b""
+
+
+def _degrade_raster(path: Path, degradation: Degradation, generator: "np.random.Generator") -> bytes:
+    import numpy as np
+    import rasterio
+    from PIL import Image
+    from rasterio.io import MemoryFile
+
+    from agrotools.vision.rasters import open_raster
+
+    with open_raster(path) as source:
+        dataset = source.dataset
+        numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]
+        values, raw = source.read(numbers), dataset.read()
+        is_rgb = _is_rgb(source)
+        levels = np.ones(len(numbers), np.float32)
+        if not is_rgb:
+            low, high = np.nanpercentile(values, (2, 98), axis=(1, 2))
+            levels = np.asarray((high - low) / 255, np.float32)
+        changed = degrade_bands(values, degradation, generator, levels)
+        if is_rgb:
+            compressed = np.asarray(_compressed(Image.fromarray(_as_bytes(changed)), degradation.jpeg))
+            changed = np.where(np.isfinite(changed), compressed.transpose(2, 0, 1), np.nan)
+        for at, number in enumerate(numbers):
+            stored = (changed[at] - dataset.offsets[number - 1]) / dataset.scales[number - 1]
+            if raw.dtype.kind != "f":
+                stored = np.clip(np.rint(stored), np.iinfo(raw.dtype).min, np.iinfo(raw.dtype).max)
+            valid = np.isfinite(stored)
+            raw[number - 1][valid] = stored[valid].astype(raw.dtype)
+        profile = {
+            **{name: dataset.profile[name] for name in ("dtype", "nodata", "width", "height", "count", "crs")},
+            "transform": dataset.transform,
+        }
+        with MemoryFile() as memory:
+            with rasterio.Env(GDAL_PAM_ENABLED="NO"), memory.open(driver="GTiff", compress="deflate", **profile) as out:
+                out.write(raw)
+                out.descriptions, out.colorinterp = dataset.descriptions, dataset.colorinterp
+                out.scales, out.offsets = dataset.scales, dataset.offsets
+                for number in dataset.indexes:
+                    out.update_tags(number, **dataset.tags(number))
+            content: bytes = memory.read()
+            return content

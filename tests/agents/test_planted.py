@@ -1,0 +1,93 @@
+"""Scripted agents of planted ability."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+import agrotools as at
+from agrotools.agents.baselines.planted import Planted, PlantedPolicy, difficulty_level
+from agrotools.agents.modes import run_step_by_step, with_shown_observations
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.core import Action, Answer, CallTools, UsageError
+from agrotools.scoring.steps import agrees
+
+
+@pytest.fixture(scope="module")
+def benchmark(small_benchmark: Path) -> Benchmark:
+    return load_benchmark(small_benchmark)
+
+
+def actions(benchmark: Benchmark, agent: Planted) -> list[Action]:
+    """All actions of an agent in step-by-step."""
+    done: list[Action] = []
+    for sample in map(with_shown_observations, benchmark.samples):
+        assert sample.reference is not None
+        policy = PlantedPolicy(sample, agent, "step-by-step", 0)
+        done += asyncio.run(run_step_by_step(policy, benchmark.view(sample, "step-by-step"), sample.reference))
+    return done
+
+
+def test_success_falls_with_difficulty_and_rises_with_ability():
+    levels = [0.0, 0.25, 0.5, 0.75, 1.0]
+    for weaker, stronger in ((0.1, 0.4), (0.4, 0.9)):
+        weak, strong = ([Planted(ability, 0).success(level) for level in levels] for ability in (weaker, stronger))
+        assert weak == sorted(weak, reverse=True)
+        assert all(one < other for one, other in zip(weak, strong, strict=True))
+    assert Planted(0.4, 0).success(0.5) == 0.4
+    assert [Planted(1, 0).success(level) for level in levels] == [1] * 5
+    assert [Planted(0, 0).success(level) for level in levels] == [0] * 5
+
+
+def test_the_measured_level_is_used_and_otherwise_estimated_from_the_calls(benchmark: Benchmark):
+    sample = benchmark.samples[0]
+    assert difficulty_level(sample.model_copy(update={"difficulty": {"level": 0.7, "calls": 6.0}})) == 0.7
+    assert sample.reference is not None
+    longer = sample.reference.model_copy(update={"steps": sample.reference.steps * 3})
+    assert difficulty_level(sample) < difficulty_level(sample.model_copy(update={"reference": longer})) <= 1
+
+
+def test_draws_depend_on_ability_and_seed_alone(benchmark: Benchmark):
+    agent = actions(benchmark, Planted(0.4, 1))
+    assert agent == actions(benchmark, Planted(0.4, 1))
+    assert agent != actions(benchmark, Planted(0.4, 2))
+    assert agent != actions(benchmark, Planted(0.41, 1))
+
+
+def test_mistakes_are_those_of_models(benchmark: Benchmark):
+    calls = early = wrong_tool = wrong_argument = 0
+    for seed in range(5):
+        done = actions(benchmark, Planted(0.05, seed))
+        for sample in benchmark.samples:
+            assert sample.reference is not None
+            for step in sample.reference.steps:
+                action = done.pop(0)
+                if isinstance(action, Answer):
+                    early += 1
+                    continue
+                assert isinstance(action, CallTools)
+                (call,) = action.calls
+                calls += 1
+                wrong_tool += call.tool != step.tool
+                wrong_argument += call.tool == step.tool and not agrees(sample, call, step)
+            assert isinstance(done.pop(0), Answer)
+    assert min(early, wrong_tool, wrong_argument) >= 3
+
+
+@pytest.mark.parametrize("wrong", ["", "2", "-0.5", "nan", "0.5:", "0.5:x", "1.5:2"])
+def test_other_abilities_are_refused(wrong: str):
+    with pytest.raises(UsageError, match="baseline:planted:ABILITY"):
+        Planted.parse(wrong, 0)
+    assert (Planted.parse("0.5", 7), Planted.parse("0.5:3", 7)) == (Planted(0.5, 7), Planted(0.5, 3))
+
+
+def test_an_agent_of_full_ability_is_the_oracle_and_one_of_none_is_not(small_benchmark: Path, tmp_path: Path):
+    scores = {
+        name: at.evaluate(small_benchmark, f"baseline:{name}", mode="end-to-end", out=tmp_path / name.replace(":", "-"))
+        for name in ("oracle", "planted:1", "planted:0")
+    }
+    assert all(run.manifest.privileged for run in scores.values())
+    fas = {name: run.scores["agrotools.fas"].value for name, run in scores.items()}
+    assert fas["planted:1"] == fas["oracle"] > fas["planted:0"] + 0.2
+    assert all(step.observation for record in scores["planted:0"].samples() if record.trajectory
+               for step in record.trajectory.steps if step.kind == "call")  # fmt: skip
