@@ -98,6 +98,11 @@ def evaluate(
     benchmark = benchmark or load_benchmark(
         config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
     )
+    if "proposed" in benchmark.header.metadata:
+        raise UsageError(
+            f"{benchmark.name} holds questions that a model proposed and nobody reviewed",
+            hint="agrotools review DIR, then agrotools review DIR --apply --out NEW, and evaluate NEW",
+        )
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
     if config.degrade:
