@@ -119,7 +119,12 @@ def propose_folder(
                 "dropped": {**result.dropped},
             }
             name = f"{benchmark.name}-{PROPOSED}"
-            changes = {"name": name, "canary": canary_of(name, benchmark.version), "metadata": {PROPOSED: facts}}
+            changes = {
+                "name": name,
+                "quick": (),
+                "canary": canary_of(name, benchmark.version),
+                "metadata": {PROPOSED: facts},
+            }
             copy_benchmark(Path(scratch), benchmark.header.model_copy(update=changes), result.samples, result.out)
     return result
 
