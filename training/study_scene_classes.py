@@ -275,8 +275,8 @@ def decide(out: Path) -> None:
         rows.append(f"    {orjson.dumps(row).decode().replace(',', ', ')},")
     text = "\n".join(
         [
-            "# Classes of questions about drawn scenes. Written by training/study_scene_classes.py, which states the rule.",
-            "# Kind, things, template, variant, difficulty, questions on seeds A, oracle's score, decision, reason.",
+            "# Classes of questions about drawn scenes; training/study_scene_classes.py states the rule.",
+            "# Kind, things, template, variant, difficulty, questions on seeds A, oracle, decision, reason.",
             "classes = [",
             *rows,
             "]",
