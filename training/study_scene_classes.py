@@ -8,8 +8,8 @@
 
 ``ask`` draws ``--scenes`` scenes of each kind at each difficulty (seeds A: 30,000,000 and up; B: 60,000,000 and up),
 asks each template once about each kind of things, runs the measuring calls with the real tools and scores the answer
-of the oracle. The results of a scene are a line of DIR/SEEDS.jsonl; scenes in that file are not drawn again, so the command
-resumes, and a larger ``--scenes`` adds to it.
+of the oracle. The results of a scene are a line of DIR/SEEDS.jsonl; scenes in that file are not drawn again, so the
+command resumes, and a larger ``--scenes`` adds to it.
 
 A class is a template about things of one kind and variant at one difficulty. Its rate is the mean score of the oracle,
 drawn towards the mean of all questions about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
