@@ -29,6 +29,7 @@ NOT_RUN = {
     r"explain .* --prompt": "needs the run of a model: tests/runner/test_stored_prompts.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",
+    r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
