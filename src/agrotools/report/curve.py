@@ -83,12 +83,12 @@ def degradation_curve(runs: Sequence[Path], *, mode: Mode | None = None, metric:
     common = [each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)]
     if not common:
         raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
-    mode = common[0]
+    shown = common[0]
     keys = Counter((_name(each), each.degrade) for each in manifests)
     (name, degrade), n = keys.most_common(1)[0]
     if n > 1:
         raise UsageError(f"{n} runs of {name} at {degrade or NO_DEGRADATION}", hint="give one run of each")
-    parts = [_read(run, manifest, mode, metric) for run, manifest in zip(runs, manifests, strict=True)]
+    parts = [_read(run, manifest, shown, metric) for run, manifest in zip(runs, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
     if not shared:
@@ -102,7 +102,7 @@ def degradation_curve(runs: Sequence[Path], *, mode: Mode | None = None, metric:
     benchmark = f"{first.benchmark} {first.benchmark_version}"
     return Curve(
         benchmark=benchmark,
-        mode=mode,
+        mode=shown,
         metric=metric,
         n=len(shared),
         n_dropped=len(known) - len(shared),
@@ -177,8 +177,8 @@ def curve_tables(curve: Curve) -> list["RenderableType"]:
     notes = [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "lost: against the same model on the original pictures; for the oracle, the loss of the tools",
-        "below oracle: distance to the oracle at the same dose; own loss: its growth from the original pictures, which",
-        "is the part of the model's loss that is not the tools'",
+        "below oracle: distance to the oracle at the same dose",
+        "own loss: growth of that distance from the original pictures, the part of the loss that is not the tools'",
     ]
     return [table, Text("\n" + "\n".join(notes), style="dim")]
 
