@@ -80,10 +80,12 @@ def degradation_curve(runs: Sequence[Path], *, mode: Mode | None = None, metric:
     if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
         raise UsageError("a curve needs runs on one benchmark", hint="their benchmarks differ by more than --degrade")
     scored: tuple[Mode, ...] = ("end-to-end", "no-tool")
-    common = [each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)]
+    common: list[Mode] = [
+        each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)
+    ]
     if not common:
         raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
-    shown = common[0]
+    shown: Mode = common[0]
     keys = Counter((_name(each), each.degrade) for each in manifests)
     (name, degrade), n = keys.most_common(1)[0]
     if n > 1:
