@@ -202,6 +202,8 @@ def evaluate(
         as_json=as_json,
         evaluated=Evaluated(first, benchmark, [each.stopped for each in runs if each.stopped]),
     )
+    if len({each.degrade for each in configs}) > 1:
+        typer.echo(f"score against dose: agrotools curve {' '.join(str(each.path) for each in runs)}", err=as_json)
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))
