@@ -13,9 +13,9 @@ command resumes, and a larger ``--scenes`` adds to it.
 
 A class is a template about things of one kind and variant at one difficulty. Its rate is the mean score of the oracle,
 drawn towards the mean of all questions about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
-and that mean likewise towards the one of all difficulties. ``decide`` applies this rule, which was fixed before seeds B
-were drawn: **embedded** from :data:`KEPT_FROM` on with at least :data:`FEWEST` scenes; **frontier** up to
-:data:`FAILED_TO`; **dropped** otherwise. Templates whose label is nearly always the same are dropped, too.
+and that mean likewise towards the one of all difficulties; charts, whose points must be right within 5 %, apart from
+the rest. ``decide`` applies this rule, which was fixed before seeds B were drawn: **embedded** from :data:`KEPT_FROM` on
+with at least :data:`FEWEST` scenes; **frontier** up to :data:`FAILED_TO`; **dropped** otherwise. Templates whose label is nearly always the same are dropped, too.
 """
 
 import argparse
@@ -78,8 +78,8 @@ _CHUNK = 40
 _EXACT = ("calculate", "plot", "lookup_agronomy")
 
 Line = dict[str, Any]
-Group = tuple[str, str, str]
-"""Kind of scene, kind of things, variant."""
+Group = tuple[str, str, str, bool]
+"""Kind of scene, kind of things, variant, and True for charts."""
 ClassKey = tuple[str, str, str, str, int]
 """Kind of scene, kind of things, template, variant, difficulty."""
 MEMBERSHIP = Path(agrotools.build.sources.drawn.__path__[0]) / "membership.toml"
@@ -233,13 +233,19 @@ def _mean(questions: Sequence[Line]) -> float:
     return sum(question["score"] for question in questions) / len(questions)
 
 
+def group_of(key: ClassKey, questions: Sequence[Line]) -> Group:
+    """Return the group towards whose mean the rate of a class is drawn."""
+    kind, of, _, variant, _ = key
+    return kind, of, variant, questions[0]["answer"] == "plot"
+
+
 def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, float]:
     """Return the rate of each class, drawn towards that of its things as the module docstring says."""
     things: dict[Group, list[Line]] = defaultdict(list)
     at_difficulty: dict[tuple[Group, int], list[Line]] = defaultdict(list)
-    for (kind, of, _, variant, difficulty), questions in classes.items():
-        things[kind, of, variant] += questions
-        at_difficulty[(kind, of, variant), difficulty] += questions
+    for key, questions in classes.items():
+        things[group_of(key, questions)] += questions
+        at_difficulty[group_of(key, questions), key[4]] += questions
 
     def drawn(questions: Sequence[Line], towards: float) -> float:
         scenes = len({question["scene"] for question in questions})
@@ -247,9 +253,8 @@ def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, f
 
     rates: dict[ClassKey, float] = {}
     for key, questions in classes.items():
-        kind, of, _, variant, difficulty = key
-        group = (kind, of, variant)
-        rates[key] = drawn(questions, drawn(at_difficulty[group, difficulty], _mean(things[group])))
+        group = group_of(key, questions)
+        rates[key] = drawn(questions, drawn(at_difficulty[group, key[4]], _mean(things[group])))
     return rates
 
 
