@@ -14,8 +14,9 @@ command resumes, and a larger ``--scenes`` adds to it.
 A class is a template about things of one kind and variant at one difficulty. Its rate is the mean score of the oracle,
 drawn towards the mean of all questions about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
 and that mean likewise towards the one of all difficulties; charts, whose points must be right within 5 %, apart from
-the rest. ``decide`` applies this rule, which was fixed before seeds B were drawn: **embedded** from :data:`KEPT_FROM` on
-with at least :data:`FEWEST` scenes; **frontier** up to :data:`FAILED_TO`; **dropped** otherwise. Templates whose label is nearly always the same are dropped, too.
+the rest. ``decide`` applies this rule, which was fixed before seeds B were drawn: **embedded** from :data:`KEPT_FROM`
+on with at least :data:`FEWEST` scenes; **frontier** up to :data:`FAILED_TO`; **dropped** otherwise. Templates whose
+label is nearly always the same are dropped, too.
 """
 
 import argparse
