@@ -11,14 +11,13 @@ from itertools import combinations
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
-from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks import Benchmark
 from agrotools.core import AgrotoolsError, InfrastructureError, UsageError
 from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
 from agrotools.runner.config import EvalConfig, Plan, check_keys, read_config, read_toml, remaining
 from agrotools.runner.estimate import Estimate, estimate
-from agrotools.runner.evaluate import PreparedRun, evaluate, prepare_run
+from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepare_run
 from agrotools.runner.policies import SPEND_FILE, read_spend
-from agrotools.runner.progress import stage_progress
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import Summary
@@ -168,12 +167,7 @@ class _Benchmarks:
         self._loaded: dict[str, Benchmark] = {}
         for config in (run.config for run in study.runs):
             if self._key(config) not in self._loaded:
-                self._loaded[self._key(config)] = load_benchmark(
-                    config.benchmark,
-                    data_root=config.data_root,
-                    progress=stage_progress(progress),
-                    options=config.options,
-                )
+                self._loaded[self._key(config)] = load_for_run(config, progress)
 
     def of(self, run: StudyRun) -> Benchmark:
         """Return the benchmark of a run."""
@@ -181,7 +175,7 @@ class _Benchmarks:
 
     @staticmethod
     def _key(config: EvalConfig) -> str:
-        return repr((config.benchmark, config.data_root, sorted(config.options.items())))
+        return repr((config.benchmark, config.data_root, sorted(config.options.items()), config.quick))
 
 
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:

@@ -10,19 +10,39 @@ from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.files import cache_dir
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
-from agrotools.plugin import benchmark_id
+from agrotools.plugin import BenchmarkPlugin, benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
+RECORDS = ".agrotools"
+"""Folder below a data root that holds the records of downloads."""
 
 
 class Loading(NamedTuple):
-    """Arguments of a loader: folder of the benchmark files, options of the user, and progress callback."""
+    """Arguments of a loader: folder of the benchmark files, options of the user, and progress callback.
+
+    ``quick``: only the files of the quick part will be used, so a loader may prepare those alone. The samples and the
+    content hash are those of the whole benchmark.
+    """
 
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
+    quick: bool = False
+
+
+def data_folder() -> Path:
+    """Return the folder where ``agrotools data get`` puts files; loaders look there if no data root is given."""
+    return cache_dir("data")
+
+
+def default_data_root(plugin: BenchmarkPlugin, data_root: Path | None) -> Path | None:
+    """Return the data root of a benchmark: the given one, or the folder of downloads if its files are there."""
+    if data_root is not None or plugin.find is None or not (data_folder() / RECORDS / f"{plugin.name}.json").is_file():
+        return data_root
+    return data_folder()
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
@@ -63,12 +83,15 @@ def load_benchmark(
     data_root: Path | None = None,
     progress: Progress = no_progress,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
+    *,
+    quick: bool = False,
 ) -> Benchmark:
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
     ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
-    called. ``options`` apply to benchmarks that are known by name; a folder has none.
+    called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
+    quick part are needed (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -80,7 +103,7 @@ def load_benchmark(
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
-        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress))
+        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress, quick))
     reject_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path
@@ -99,7 +122,8 @@ def load_benchmark(
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
-    plugin = BENCHMARKS.get(name)
+    plugin: BenchmarkPlugin = BENCHMARKS.get(name)
+    loading = loading._replace(data_root=default_data_root(plugin, loading.data_root))
     if not plugin.takes_options:
         reject_options(name, loading)
     with report_plugin_faults(f"benchmark {name!r}: its plug-in failed to load it"):

@@ -72,6 +72,8 @@ class BenchmarkHeader(FrozenModel):
     """default protocol of the benchmark; model runs use it in modes that it supports, unless configured otherwise"""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """default number of model turns per sample; used unless a run is configured otherwise"""
+    quick: tuple[str, ...] = ()
+    """ids of the samples of the quick part, a fixed selection for a first look (``eval --quick``)"""
     canary: str = ""
     """GUID included in every sample; a model that can complete it has seen the benchmark in its training data"""
     metadata: dict[str, JsonValue] = {}
@@ -144,7 +146,11 @@ class Benchmark:
         return folder / rest if folder else self.root / file.path
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
-        """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``."""
+        """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``.
+
+        Without tools the best estimate is asked for, so that ``no-tool`` offers no refusal.
+        """
+        may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
@@ -152,8 +158,9 @@ class Benchmark:
             files=files,
             toolset=() if mode == "no-tool" else sample.toolset,
             paths=sample.published_paths,
-            answer_form="" if self.header.bare else answer_form(sample.answer),
+            answer_form="" if self.header.bare else answer_form(sample.answer, may_abstain=may_abstain),
             form_lines=() if self.header.bare else form_lines(sample.answer),
+            may_abstain=may_abstain,
             bare=self.header.bare,
         )
 
@@ -214,7 +221,7 @@ class ContentDigest:
     def __init__(self, header: BenchmarkHeader) -> None:
         # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
         # a run are recorded in its manifest.
-        left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
+        left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
@@ -390,8 +397,6 @@ class LazySamples(Sequence[Sample]):
 def load_folder(root: str | Path) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    The samples are parsed again on demand; only the positions of their lines are kept.
-
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
             folder.
@@ -426,6 +431,8 @@ def load_folder(root: str | Path) -> Benchmark:
         digest.add(sample)
     if not seen:
         raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    if unknown := {*header.quick} - seen:
+        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
     content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
     lines.clusters = clusters.firsts()
     return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)

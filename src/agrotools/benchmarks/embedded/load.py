@@ -20,8 +20,10 @@ from agrotools.core import BenchmarkError
 from agrotools.core.files import cache_dir, sha256_of_file
 from agrotools.formats.benchmark import Benchmark, load_folder
 
-VERSION = "5"
+VERSION = "6"
 SAMPLES = 78
+QUICK = 24
+"""Number of samples in the quick part."""
 _MANIFEST = "manifest.json"
 
 
@@ -46,7 +48,7 @@ def load_embedded(loading: Loading) -> Benchmark:
 
                     def write(folder: Path) -> None:
                         questions = drawn_questions(work, SAMPLES, progress=progress, recorded=embedded_counts())
-                        write_scenes(folder, questions, "embedded", version=VERSION, progress=progress)
+                        write_scenes(folder, questions, "embedded", version=VERSION, quick=QUICK, progress=progress)
 
                     _draw(target, write)
                     shutil.rmtree(work, ignore_errors=True)

@@ -3,7 +3,7 @@
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
-from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles
+from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles
 
 PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 486})
 
@@ -13,6 +13,7 @@ def has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
+EASY = count_in_group("difficulty", "easy")
 OPTICAL = tuple(
     ExpectedCount(name, number, decides, count_in_group("sensor", "optical", measure))
     for name, number, decides, measure in (
@@ -20,14 +21,23 @@ OPTICAL = tuple(
         ("optical tool steps", 1534, True, count_calls),
         ("optical text answers", 368, True, count_answers("exact", "open_text")),
         ("optical image answers", 68, True, count_answers("image")),
-        ("easy optical questions", 281, False, count_in_group("difficulty", "easy")),
-        ("disaster and change", 148, False, count_in_group("use_case", "disaster_and_change")),
-        ("urban planning", 71, False, count_in_group("use_case", "urban_planning")),
-        ("transportation", 90, False, count_in_group("use_case", "transportation")),
-        ("aviation", 40, False, count_in_group("use_case", "aviation")),
-        ("industrial sites", 15, False, count_in_group("use_case", "industrial_sites")),
-        ("recreation", 41, False, count_in_group("use_case", "recreation")),
-        ("environment", 31, False, count_in_group("use_case", "environment")),
+        ("easy optical questions", 281, False, EASY),
+        *(
+            row
+            for name, easy, number in (
+                ("disaster_and_change", 95, 148),
+                ("urban_planning", 48, 71),
+                ("transportation", 54, 90),
+                ("aviation", 24, 40),
+                ("industrial_sites", 12, 15),
+                ("recreation", 28, 41),
+                ("environment", 20, 31),
+            )
+            for row in (
+                (name.replace("_", " "), number, False, count_in_group("use_case", name)),
+                (f"{name.replace('_', ' ')}, easy", easy, False, count_in_group("use_case", name, EASY)),
+            )
+        ),
     )
 )
 _SAR = tuple(
@@ -65,6 +75,11 @@ PLUGIN = BenchmarkPlugin(
     title="ThinkGeo",
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
+    download=Download(
+        "https://huggingface.co/datasets/MBZUAI/ThinkGeo",
+        "Apache-2.0 (its repository), CC BY 4.0 (its page at Hugging Face)",
+        "ThinkGeo_dataset",
+    ),
     **files_of("agrotools.benchmarks.thinkgeo.load", "THINKGEO", check="check_thinkgeo"),
     tools=TOOLS,
     tool_categories=CATEGORIES,
