@@ -41,7 +41,8 @@ def offered_tools(sample: Sample, selection: str) -> tuple[str, ...]:
         return sample.toolset
     needed = set(sample.reference.tools)
     others = [tool for tool in sample.toolset if tool not in needed]
-    others.sort(key=lambda tool: sha256(f"{sample.id}/{tool}".encode()).digest())
+    name = min(sample.id, sample.twin or sample.id)  # the same for twins, so that the list does not tell them apart
+    others.sort(key=lambda tool: sha256(f"{name}/{tool}".encode()).digest())
     n_others = 0 if selection == NEEDED_TOOLS else int(selection)
     offered = needed.union(others[:n_others])
     return tuple(tool for tool in sample.toolset if tool in offered)
