@@ -15,8 +15,8 @@ With ``--kept``, only classes of ``embedded`` are asked, and only kinds and diff
 some of them are drawn.
 
 A class is a template about things of one kind and variant at one difficulty. Its rate is the mean score of the oracle,
-drawn towards the mean of all questions about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
-and that mean towards the one of all difficulties with :data:`WEIGHT_OF_ALL`; charts, whose points must be right within
+drawn towards the median of all templates about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
+and that towards the median of all difficulties with :data:`WEIGHT_OF_ALL`; charts, whose points must be right within
 5 %, apart from the rest. ``decide`` applies this rule, which was fixed before seeds B were drawn: **embedded** from
 :data:`KEPT_FROM` on with at least :data:`FEWEST` questions; **frontier** up to :data:`FAILED_TO`; **dropped**
 otherwise. Templates whose label is nearly always the same are dropped, too.
@@ -32,6 +32,7 @@ from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any, cast
 
 import orjson
@@ -278,21 +279,22 @@ def group_of(key: ClassKey, questions: Sequence[Line]) -> Group:
 
 def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, float]:
     """Return the rate of each class, drawn towards that of its things as the module docstring says."""
-    things: dict[Group, list[Line]] = defaultdict(list)
-    at_difficulty: dict[tuple[Group, int], list[Line]] = defaultdict(list)
+    things: dict[Group, list[ClassKey]] = defaultdict(list)
+    at_difficulty: dict[tuple[Group, int], list[ClassKey]] = defaultdict(list)
     for key, questions in classes.items():
-        things[group_of(key, questions)] += questions
-        at_difficulty[group_of(key, questions), key[4]] += questions
+        things[group_of(key, questions)].append(key)
+        at_difficulty[group_of(key, questions), key[4]].append(key)
 
-    def drawn(questions: Sequence[Line], towards: float, weight: float) -> float:
-        scenes = len({question["scene"] for question in questions})
-        return (scenes * _mean(questions) + weight * towards) / (scenes + weight)
+    def middle(keys: Sequence[ClassKey]) -> float:
+        return median(_mean(classes[key]) for key in keys)
 
     rates: dict[ClassKey, float] = {}
     for key, questions in classes.items():
         group = group_of(key, questions)
-        prior = drawn(at_difficulty[group, key[4]], _mean(things[group]), WEIGHT_OF_ALL)
-        rates[key] = drawn(questions, prior, WEIGHT)
+        peers = at_difficulty[group, key[4]]
+        scenes = len({question["scene"] for peer in peers for question in classes[peer]})
+        prior = (scenes * middle(peers) + WEIGHT_OF_ALL * middle(things[group])) / (scenes + WEIGHT_OF_ALL)
+        rates[key] = (len(questions) * _mean(questions) + WEIGHT * prior) / (len(questions) + WEIGHT)
     return rates
 
 
@@ -341,7 +343,7 @@ def _alike(classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey])
     return {
         template
         for template, counts in labels.items()
-        if counts.total() >= 2 * FEWEST and max(counts.values()) > MOST_ALIKE * counts.total()
+        if counts.total() >= 5 and max(counts.values()) > MOST_ALIKE * counts.total()
     }
 
 
