@@ -72,7 +72,7 @@ from agrotools.tools.workspace import Workspace
 
 WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0
 KEPT_FROM, FAILED_TO = 0.96, 0.75
-FEWEST = 3
+FEWEST = 4
 MOST_ALIKE = 0.8
 """Largest share of the questions of a template that may have the same label as the answer."""
 SEEDS = {"A": 30_000_000, "B": 60_000_000, "C": 90_000_000}
@@ -397,16 +397,18 @@ def tables(out: Path) -> None:
         at_times = sum(reasons[key] == "the tools fail at times" for key in of_task)
         rest = counts["dropped"] - at_times
         print(f"| {task} | {len(of_task)} | {counts['embedded']} | {counts['frontier']} | {at_times} | {rest} |")
-    print("\n| tool | things of frontier | questions | oracle | points won by a perfect tool |")
-    print("|---|---|---:|---:|---:|")
+    print("\n| tool | task type | classes in frontier | questions | oracle | points won by a perfect tool |")
+    print("|---|---|---:|---:|---:|---:|")
     failed: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    classes_failed: Counter[tuple[str, str]] = Counter()
     for key, questions in classes.items():
         if members[key] == "frontier":
-            failed[_TOOLS[key[0]], f"{key[0]}: {key[1]}"] += questions
+            failed[_TOOLS[key[0]], questions[0]["task"]] += questions
+            classes_failed[_TOOLS[key[0]], questions[0]["task"]] += 1
     won = {group: 100 * (1 - _mean(questions)) * len(questions) / everything for group, questions in failed.items()}
-    for tool, things in sorted(won, key=lambda group: -won[group]):
-        questions, points = failed[tool, things], won[tool, things]
-        print(f"| `{tool}` | {things} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |")
+    for tool, task in sorted(won, key=lambda group: -won[group]):
+        questions, count, points = failed[tool, task], classes_failed[tool, task], won[tool, task]
+        print(f"| `{tool}` | {task} | {count} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |")
 
 
 _TOOLS = {
