@@ -10,7 +10,7 @@ import os
 import tomllib
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
@@ -206,6 +206,8 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
 class ContentDigest:
     """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
 
+    The content of a drawn file is its pixels.
+
     The location of the files, the order of the samples, clusters (which follow from the files) and the build metadata
     of the header are excluded. Samples are added one by one; they are needed a second time only if their ids are not
     ascending.
@@ -247,10 +249,14 @@ class ContentDigest:
 
 def _content(sample: Sample) -> bytes:
     for file in sample.files:
-        if file.sha256 is None:
+        if file.sha256 is None and file.pixels is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
-    return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
+    if any(file.pixels for file in sample.files):
+        files = tuple(file.model_copy(update={"sha256": file.pixels or file.sha256}) for file in sample.files)
+        sample = sample.model_copy(update={"files": files})
+    left_out = {name: True for name in ("groups", "difficulty", "canary") if not getattr(sample, name)}
+    without = {"cluster": True, "files": {"__all__": {"pixels"}}, **left_out}
+    return b"\n" + sample.model_dump_json(by_alias=True, exclude=without).encode()
 
 
 _CACHED_SAMPLES = 256
@@ -353,10 +359,10 @@ class SampleLines:
         return sample
 
     def with_hashes(self, sample: Sample) -> Sample:
-        """Return ``sample`` with the hashes of files that its line does not record."""
+        """Return ``sample`` with the hashes of files that its line does not record, if they are known."""
         if all(file.sha256 is not None for file in sample.files):
             return sample
-        known = (file.sha256 or self.hashes[file.path] for file in sample.files)
+        known = (file.sha256 or self.hashes.get(file.path) for file in sample.files)
         files = [file.model_copy(update={"sha256": digest}) for file, digest in zip(sample.files, known, strict=True)]
         return sample.model_copy(update={"files": tuple(files)})
 
@@ -387,10 +393,11 @@ class LazySamples(Sequence[Sample]):
         return map(self._parsed, range(len(self)))
 
 
-def load_folder(root: str | Path) -> Benchmark:
+def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    The samples are parsed again on demand; only the positions of their lines are kept.
+    The samples are parsed again on demand; only the positions of their lines are kept. ``with_files``: ids of the
+    samples whose files are expected in the folder; None: all.
 
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
@@ -416,7 +423,7 @@ def load_folder(root: str | Path) -> Benchmark:
         if sample.id in seen:
             raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
-        for file in sample.files:
+        for file in sample.files if with_files is None or sample.id in with_files else ():
             actual = _checked_hash(folder, sample, file, hashes)
             if file.sha256 is None:
                 lines.hashes[file.path] = actual
