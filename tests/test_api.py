@@ -55,9 +55,10 @@ def test_public_names_and_signatures():
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
         "evaluate": [
-            *("benchmark", "model", "mode", "limit", "epochs", "protocol", "base_url", "out", "progress", "options")
+            *("benchmark", "model", "mode", "quick", "limit", "epochs", "protocol", "base_url"),
+            *("out", "progress", "options"),
         ],
-        "load_benchmark": ["name_or_path", "data_root", "progress", "options"],
+        "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],
         "tool": [
@@ -138,6 +139,28 @@ def test_a_named_model_resumes_its_run(farm: Path):
     first = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=2)
     assert at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=4).path == first.path
     assert len(at.read_run(first.path)) == 4
+
+
+def test_a_quick_part_is_a_run_of_its_own_that_is_compared_with_none(farm: Path):
+    header = farm / "benchmark.toml"
+    before = at.load_benchmark(farm).content_hash
+    with pytest.raises(UsageError, match="no quick part"):
+        at.evaluate(farm, "baseline:echo", quick=True)
+    header.write_text(f'quick = ["q1", "q4"]\n{header.read_text()}')
+    assert at.load_benchmark(farm).content_hash != before
+    quick = at.evaluate(farm, "baseline:echo", quick=True)
+    assert {record.sample.id for record in quick.samples()} == {"q1", "q4"} == {*quick.manifest.sample_ids}
+    assert quick.manifest.quick
+    assert quick.summary.quick
+    whole = at.evaluate(farm, "baseline:echo")
+    assert (whole.path != quick.path, len(whole), whole.summary.quick) == (True, 6 * len(quick) // 2, False)
+    assert at.evaluate(farm, "baseline:echo", quick=True).path == quick.path
+    assert not at.compare(quick, whole)
+    with pytest.raises(AgrotoolsError, match="quick"):
+        at.evaluate(farm, "baseline:echo", out=quick.path)
+    header.write_text(header.read_text().replace("q4", "q9"))
+    with pytest.raises(AgrotoolsError, match="'q9', which is not a sample"):
+        at.load_benchmark(farm)
 
 
 def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):

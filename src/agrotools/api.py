@@ -296,6 +296,7 @@ def evaluate(
     model: str | Model | Policy = "baseline:planner",
     *,
     mode: Mode | str = "all",
+    quick: bool = False,
     limit: int | None = None,
     epochs: int = 1,
     protocol: Protocol | None = None,
@@ -312,6 +313,7 @@ def evaluate(
             policy). The run of an object is resumed only if ``out`` is its folder, because its code may have changed
             under the same name.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
+        quick: run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own.
         limit: run a fixed random subset of this many samples in each mode; all by default.
         epochs: number of repeats of every sample.
         protocol: ``react``, ``tool-calling`` or a protocol of a benchmark plug-in; the benchmark's own by default.
@@ -331,8 +333,8 @@ def evaluate(
     if not isinstance(model, str):
         _check_object(model)
     name = model if isinstance(model, str) else _name_of(model)
-    given = {"mode": mode, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url, "out": out}
-    given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
+    given = {"mode": mode, "quick": quick, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url}
+    given |= {"out": out, "benchmark": str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)}
     values = {key: value for key, value in {**given, **options}.items() if value is not None}
     config = read_config(None, values, [name])[0]
     run = evaluate_config(

@@ -18,11 +18,16 @@ Settings = TypeVar("Settings", bound=FrozenModel)
 
 
 class Loading(NamedTuple):
-    """Arguments of a loader: folder of the benchmark files, options of the user, and progress callback."""
+    """Arguments of a loader: folder of the benchmark files, options of the user, and progress callback.
+
+    ``quick``: only the files of the quick part will be used, so a loader may prepare those alone. The samples and the
+    content hash are those of the whole benchmark.
+    """
 
     data_root: Path | None = None
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
+    quick: bool = False
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
@@ -63,12 +68,15 @@ def load_benchmark(
     data_root: Path | None = None,
     progress: Progress = no_progress,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
+    *,
+    quick: bool = False,
 ) -> Benchmark:
     """Load a benchmark by its name or from its folder.
 
     A plain name is looked up among the built-in benchmarks and those of installed plug-ins, then as a folder below
     ``data_root`` or the working directory. ``embedded`` is drawn on first use, while ``progress(what, done, total)`` is
-    called. ``options`` apply to benchmarks that are known by name; a folder has none.
+    called. ``options`` apply to benchmarks that are known by name; a folder has none. ``quick``: only the files of the
+    quick part are needed (``header.quick``); the benchmark returned has all samples.
 
     Raises:
         UsageError: there is no such benchmark (the message suggests the closest names) or no such option.
@@ -80,7 +88,7 @@ def load_benchmark(
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:
-        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress))
+        return _loaded_by_plugin(benchmark, Loading(data_root, options, progress, quick))
     reject_options(text, Loading(options=options))
     path = Path(text).expanduser()
     beside = data_root / path if data_root is not None else path

@@ -12,7 +12,7 @@ from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, o
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject
 from agrotools.build.templates.wording import sentences
-from agrotools.core import BenchmarkError, Slot, ToleranceSlot
+from agrotools.core import BenchmarkError, Sample, Slot, ToleranceSlot
 
 _MOST_TRIED = 40
 """Maximum number of combinations of a subject's things that are tried for a question."""
@@ -265,3 +265,15 @@ def _in_turn(counts: Mapping[Offer, int]) -> list[Offer]:
     """Return one of each offer in turn, so that the first offers do not use up subjects that others need."""
     rounds = max(counts.values(), default=0)
     return [offer for turn in range(rounds) for offer, count in counts.items() if turn < count]
+
+
+def stratified_ids(samples: Sequence[Sample], count: int) -> tuple[str, ...]:
+    """Return the ids of about ``count`` samples, at least one and else a fixed share of each task and answer type."""
+    strata: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for sample in samples:
+        strata[sample.task_type, sample.answer_type].append(sample.id)
+    places: list[tuple[bool, float, str]] = []
+    for ids in strata.values():
+        ids.sort(key=lambda each: zlib.crc32(each.encode()))
+        places += [(at > 0, (at + 0.5) / len(ids), each) for at, each in enumerate(ids)]
+    return tuple(sorted(each for _, _, each in sorted(places)[: max(count, len(strata))]))

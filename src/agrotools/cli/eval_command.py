@@ -41,6 +41,10 @@ class SampleOptions:
     options: Annotated[
         list[str] | None, typer.Option("--option", "-o", help="Benchmark option, NAME=VALUE (repeatable).")
     ] = None
+    quick: Annotated[
+        bool | None,
+        typer.Option("--quick", help="Run the quick part: a fixed selection for a first look; eval alone does."),
+    ] = None
     limit: Annotated[
         int | None,
         typer.Option(help="Run a fixed random subset of this many samples in each mode."),
@@ -162,6 +166,8 @@ def evaluate(
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
     models = options.pop("model", [])
+    if run.benchmark is None and not models and config is None:
+        options.setdefault("quick", True)
     if samples.options:
         options["options"] = benchmark_options(samples.options)
     if tools.backends:

@@ -33,6 +33,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
+from agrotools.formats.clusters import Clusters
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -72,6 +73,8 @@ class BenchmarkHeader(FrozenModel):
     """default protocol of the benchmark; model runs use it in modes that it supports, unless configured otherwise"""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """default number of model turns per sample; used unless a run is configured otherwise"""
+    quick: tuple[str, ...] = ()
+    """ids of the samples of the quick part, a fixed selection for a first look (``eval --quick``)"""
     canary: str = ""
     """GUID included in every sample; a model that can complete it has seen the benchmark in its training data"""
     metadata: dict[str, JsonValue] = {}
@@ -158,51 +161,6 @@ class Benchmark:
         )
 
 
-class Clusters:
-    """Connected components of samples that share a file (by content or by path), by position of the samples."""
-
-    def __init__(self) -> None:
-        self._parent = array("Q")
-        self._owner: dict[str, int] = {}
-
-    def add(self, files: Iterable[SampleFile]) -> None:
-        """Add the files of the next sample."""
-        number = len(self._parent)
-        self._parent.append(number)
-        for file in files:
-            for key in (f"path:{file.path}", f"sha256:{file.sha256}" if file.sha256 else None):
-                if key is None:
-                    continue
-                first, second = self._root(self._owner.setdefault(key, number)), self._root(number)
-                self._parent[max(first, second)] = min(first, second)
-
-    def firsts(self) -> "array[int]":
-        """Return the position of the first sample of each sample's cluster."""
-        return array("Q", map(self._root, range(len(self._parent))))
-
-    def _root(self, position: int) -> int:
-        parent = self._parent
-        while parent[position] != position:
-            parent[position] = parent[parent[position]]
-            position = parent[position]
-        return position
-
-
-def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Return the samples with ``cluster`` set: connected components of samples that share a file (content or path).
-
-    A cluster is named after its first sample. Stored clusters are replaced.
-    """
-    ordered = tuple(samples)
-    clusters = Clusters()
-    for sample in ordered:
-        clusters.add(sample.files)
-    firsts = clusters.firsts()
-    return tuple(
-        sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in zip(ordered, firsts, strict=True)
-    )
-
-
 class ContentDigest:
     """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
 
@@ -216,7 +174,7 @@ class ContentDigest:
     def __init__(self, header: BenchmarkHeader) -> None:
         # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
         # a run are recorded in its manifest.
-        left_out = {name for name in ("backends", "bare", "canary") if not getattr(header, name)}
+        left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
         left_out |= {"metadata", "protocol", "max_steps"}
         self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
         self._digest = hashlib.sha256(self._header)
@@ -396,8 +354,7 @@ class LazySamples(Sequence[Sample]):
 def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
 
-    The samples are parsed again on demand; only the positions of their lines are kept. ``with_files``: ids of the
-    samples whose files are expected in the folder; None: all.
+    ``with_files``: ids of the samples whose files are expected in the folder; None: all.
 
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
@@ -433,6 +390,8 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         digest.add(sample)
     if not seen:
         raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+    if unknown := {*header.quick} - seen:
+        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
     content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
     lines.clusters = clusters.firsts()
     return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)

@@ -39,7 +39,7 @@ def header_toml(header: BenchmarkHeader) -> str:
     """Return the header as TOML."""
     import tomli_w
 
-    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True))
+    return tomli_w.dumps(header.model_dump(mode="json", exclude_none=True, exclude=None if header.quick else {"quick"}))
 
 
 def write_samples(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:

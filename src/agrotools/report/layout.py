@@ -315,10 +315,13 @@ def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
 def run_names(summaries: Sequence[Summary]) -> list[str]:
     """Return a distinct name for each run: its model, and the tools that it was offered if these were not all.
 
-    Runs of the same model also have the benchmark options in their names if these differ, else the protocol; names that
-    are still the same are numbered."""
+    A quick part is named as such beside a whole benchmark. Runs of the same model also have the benchmark options in
+    their names if these differ, else the protocol; names that are still the same are numbered."""
+    mixed = len({summary.quick for summary in summaries}) > 1
     models = [
-        (harmless(summary.model) or "run") + (f", tools {summary.tools}" if summary.tools != "all" else "")
+        (harmless(summary.model) or "run")
+        + (f", tools {summary.tools}" if summary.tools != "all" else "")
+        + (" (quick part)" if mixed and summary.quick else "")
         for summary in summaries
     ]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1

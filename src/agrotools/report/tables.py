@@ -129,8 +129,11 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Return a line for each run with scores of another scoring version. ``page``: samples follow the tables."""
-    lines: list[str] = []
+    """Return a line on quick parts and one for each run with scores of another scoring version.
+
+    ``page``: samples follow the tables.
+    """
+    lines = [_QUICK] if any(summary.quick for summary in summaries) else []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.scoring != SCORING_VERSION:
             samples = f" The samples below are scored by version {SCORING_VERSION}." if page else ""
@@ -139,6 +142,12 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
                 f"by version {SCORING_VERSION}.{samples}"
             )
     return lines
+
+
+_QUICK = (
+    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models; "
+    "its runs are not compared with others"
+)
 
 
 def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:

@@ -59,6 +59,8 @@ class EvalConfig(FrozenModel):
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
     images: bool | None = None
     """True if the model sees images; None: default of the protocol (some published ones show none)."""
+    quick: bool = False
+    """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     degrade: str = ""
@@ -435,6 +437,7 @@ def work_items(
     *,
     single_shot: bool = False,
     limit: int | None = None,
+    only: Sequence[str] = (),
 ) -> Plan:
     """Return all items of a run, epoch by epoch, so that a run stopped early is complete in its first epochs.
 
@@ -444,13 +447,16 @@ def work_items(
     No-tool excludes samples that need raster processing or a figure, unless the policy is ``single_shot`` (writes the
     whole solution at once); step-by-step excludes samples without a reference trajectory. With a ``limit``, each mode
     runs that many of its samples: those whose ids have the lowest hashes, so that a larger limit adds samples.
+    ``only``: ids of the samples that may run; all if empty.
     """
     requested = set(modes)
     facts = facts_of(samples)
+    allowed = set(only or facts.ids)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, array("I", _limited(facts.ids, _running_in(facts, mode, single_shot), limit)))
+        Part(mode, 0, array("I", _limited(facts.ids, positions, limit)))
         for mode in selected_modes
+        for positions in [[at for at in _running_in(facts, mode, single_shot) if facts.ids[at] in allowed]]
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]

@@ -96,8 +96,10 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_benchmark(
-        config.benchmark, data_root=config.data_root, progress=stage_progress(progress), options=config.options
+        config.benchmark, config.data_root, stage_progress(progress), config.options, quick=config.quick
     )
+    if config.quick and not benchmark.header.quick:
+        raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if model is not None and not isinstance(model, Model) and config.protocol is None:
         config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
     if config.degrade:
@@ -134,7 +136,10 @@ def evaluate(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
-    plan = work_items(benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit)
+    only = benchmark.header.quick if config.quick else ()
+    plan = work_items(
+        benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
+    )
     manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
     folder = config.out or default_folder(manifest)
     if model is not None and config.out is None:
@@ -147,7 +152,7 @@ def evaluate(
         stats = source.stats
         bar = Progress(
             progress,
-            f"{source.name} on {benchmark.name}",
+            f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
             len(todo),
             len(plan) - len(todo),
             (lambda: stats) if stats else None,
@@ -324,10 +329,11 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """Return ``runs/BENCHMARK-MODEL-HASH``: the same for the same command, different for any other configuration."""
+    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH``: the same for the same command, else different."""
     name = manifest.model.removeprefix("baseline:")
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
-    return Path("runs") / f"{manifest.benchmark}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
+    part = "-quick" if manifest.quick else ""
+    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
 
 
 def _unused(folder: Path) -> Path:
@@ -382,7 +388,8 @@ def describe_run(
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
-        sample_ids=tuple(plan.ids if config.limit is None else plan.sample_ids()),
+        quick=config.quick,
+        sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
         planned=plan.sizes(),
     )
 

@@ -58,6 +58,8 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
+    quick: bool = False
+    """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
@@ -81,6 +83,7 @@ IDENTITY = (
     "tools",
     "backends",
     "prompt_hash",
+    "quick",
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -94,6 +97,7 @@ def identity_hash(manifest: Manifest) -> str:
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
     without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
     without_effect |= {"tools"} if manifest.tools == "all" else set()
+    without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
     return sha256_of_json(fields)

@@ -294,7 +294,7 @@ def summary_of(
         RunStoreError: the records of ``run`` cannot be read.
     """
     fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
-    update = {name: getattr(manifest, name) for name in (*fields, "tools")}
+    update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
     if manifest.degrade:
         update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
     update["judging"] = judges.panel()

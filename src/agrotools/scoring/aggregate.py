@@ -351,7 +351,7 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
 def differences_between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[RunDifference]:
     """Return the differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
 
-    Runs whose policy saw the gold and modes without a headline are left out.
+    Runs whose policy saw the gold, runs of a quick part and modes without a headline are left out.
     """
     pairs = list(_between(summaries, aggregators))
     estimates = adjusted([each.difference for each in pairs])
@@ -376,11 +376,13 @@ def _between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator])
 
 
 def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """Return the units of each metric that is compared between runs; none if the policy saw the gold."""
+    """Return the units of each metric that is compared between runs; none for a quick part or if it saw the gold."""
+    if summary.quick or summary.privileged:
+        return {}
     return {
         (mode, metric): units
         for mode in MODES
-        if mode in tally.modes and summary.modes[mode].headline and not summary.privileged
+        if mode in tally.modes and summary.modes[mode].headline
         for metric in tally.modes[mode].metrics
         if mode in METRICS[metric].compared_in
         if (units := tally.modes[mode].headline_units(metric)) is not None

@@ -323,6 +323,8 @@ class Summary(FrozenModel):
     benchmark_options: dict[str, str | int | bool] = {}
     """Options of the benchmark that differ from its defaults."""
     synthetic: bool = False
+    quick: bool = False
+    """True if only the quick part of the benchmark was run."""
     model: str = ""
     protocol: str = ""
     tools: str = "all"
@@ -341,10 +343,11 @@ class Summary(FrozenModel):
     """Judges of the run's answers; None if no judge was asked."""
 
     @model_serializer(mode="wrap")
-    def _without_default_tools(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _without_later_defaults(self, serialise: SerializerFunctionWrapHandler) -> dict[str, Any]:
         data = serialise(self)
-        if self.tools == "all":
-            data.pop("tools", None)
+        for name, default in (("tools", "all"), ("quick", False)):
+            if data.get(name) == default:
+                del data[name]
         return data
 
 

@@ -183,7 +183,7 @@ def question_benchmark(
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)
-    digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata"}).encode())
+    digest = hashlib.sha256(prompts_hash().encode() + header.model_dump_json(exclude={"metadata", "quick"}).encode())
     digest.update(settings.model_dump_json(exclude={"examples", "retrieval", "files"}).encode())
     for item in pool if settings.examples else ():
         digest.update(_content(item))

@@ -11,7 +11,15 @@ from pathlib import Path
 from agrotools import __version__
 from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen, RecordedCounts, Stock, ask_subject, choose_allocated, choose_recorded
+from agrotools.build.choosing import (
+    Chosen,
+    RecordedCounts,
+    Stock,
+    ask_subject,
+    choose_allocated,
+    choose_recorded,
+    stratified_ids,
+)
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.scenes.scene import Difficulty
@@ -135,10 +143,13 @@ def write_scenes(
     name: str,
     *,
     version: str = "1",
+    quick: int = 0,
     progress: Progress = no_progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
     """Run the reference calls of these questions and write the benchmark into the empty ``folder``.
+
+    ``quick``: number of samples in its quick part; 0 for none.
 
     Raises:
         BenchmarkError: more than half of the chains of calls break.
@@ -167,6 +178,7 @@ def write_scenes(
         synthetic=True,
         canary=canary_of(name, version),
         toolset=AGROTOOLS,
+        quick=stratified_ids(samples, quick) if quick else (),
         backends=backends,
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
         metadata={
