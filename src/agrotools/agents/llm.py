@@ -26,8 +26,9 @@ from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleVi
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, RequestedCall, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.plugin import PromptTemplates, WithPlugins
-from agrotools.text.answer_form import lacks_form, with_form
+from agrotools.text.answer_form import REFUSAL_LINE, lacks_form, with_form
 from agrotools.text.loose_json import dumps
+from agrotools.text.refusal import ends_in_refusal
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -327,7 +328,7 @@ class LLMAgent:
         if view.bare:
             return _bare_action(completion)
         action = await parse_in_thread(lambda: self._action(completion), output_length(completion))
-        if isinstance(action, Answer) and self._form_is_due(view) and lacks_form(action.text, view.form_lines):
+        if isinstance(action, Answer) and self._form_is_due(view) and _lacks_form(view, action.text):
             action = await self._with_form(action, view, messages, tools)
         if isinstance(action, Answer | Halt) and self.mode != "step-by-step":
             self._conversations.pop(id(view), None)
@@ -371,10 +372,11 @@ class LLMAgent:
 
         The tools are offered again, because endpoints reject calls in a conversation without them; a call is ignored.
         """
+        refusal = ("or only", REFUSAL_LINE) if view.may_abstain else ()
         form_messages = [
             *messages,
             Message.of("assistant", excerpt(answer.text, _LONGEST_ANSWER_TOLD)),
-            Message.of("user", render("form", lines="\n".join(view.form_lines))),
+            Message.of("user", render("form", lines="\n".join((*view.form_lines, *refusal)))),
         ]
         completion = await self.model.generate(form_messages, tools, self.settings)
         reply = _reply(completion)
@@ -412,6 +414,12 @@ class LLMAgent:
             answer_only=self.mode == "no-tool",
             reply=reply,
         )
+
+
+def _lacks_form(view: SampleView, answer: str) -> bool:
+    if view.may_abstain and ends_in_refusal(answer):
+        return False
+    return lacks_form(answer, view.form_lines)
 
 
 def _bare_action(completion: Completion) -> Action:

@@ -11,6 +11,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import (
     FAMILIES,
     FAMILY_OF_TASK_TYPE,
+    AbstainSlot,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -29,10 +30,11 @@ from agrotools.core import (
 )
 from agrotools.core.base import spell_location
 from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
-from agrotools.core.slot import ENGINE_TYPES
+from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import canonical_unit
+from agrotools.text.refusal import shows_no_answer
 
 Remark = tuple[str, str, str, str]
 """Fault of a sample: its code, field, message and hint."""
@@ -197,7 +199,7 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
 
     Codes: duplicate_slot, no_from, from_unresolved, from_differs, unknown_unit, no_tolerance, not_a_choice,
     value_is_distractor, no_keywords, bad_plot, unknown_task_type, unknown_family, family_mismatch,
-    answer_type_mismatch, not_no_tool.
+    answer_type_mismatch, not_no_tool, shows_answer, offers_no_refusal.
     """
     yield from _check_task(at.sample)
     names: set[str] = set()
@@ -208,6 +210,7 @@ def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:
         names.add(slot.name)
         yield from _check_value(at, where, slot)
         yield from _check_from(at, where, slot)
+    yield from _check_abstaining(at)
     if at.sample.no_tool_eligible:
         needs = [slot.name for slot in at.sample.answer if slot.made_by_tools]
         needs += [file.name for file in at.sample.files if file.kind in ("raster", "mask", "depth", "table")]
@@ -226,16 +229,17 @@ def _check_task(sample: Sample) -> Iterator[Remark]:
     elif family is not None and family != sample.family:
         message = f"{sample.task_type} belongs to {family}, not {sample.family}"
         yield "family_mismatch", "family", message, f"write {family}"
-    types = {slot.type for slot in sample.answer}
+    slots = asked_slots(sample.answer)
+    types = {slot.type for slot in slots}
     plots = sample.reference is not None and any(step.tool == "plot" for step in sample.reference.steps)
     fits = {
         # A question with a chart in its reference may ask for the content of the chart in words.
         "plot": "plot" in types or plots,
-        "open_text": any(slot.free_text or slot.judged for slot in sample.answer),
+        "open_text": any(slot.free_text or slot.judged for slot in slots),
         "tolerance": "tolerance" in types,
         "exact": bool(types & {"exact", "boolean", "choice_set", "file", "keywords"})
-        or any(slot.letters for slot in sample.answer),
-        "image": any(slot.made_by_tools and slot.type not in ENGINE_TYPES for slot in sample.answer),
+        or any(slot.letters for slot in slots),
+        "image": any(slot.made_by_tools and slot.type not in ENGINE_TYPES for slot in slots),
     }
     if not fits[sample.answer_type]:
         message = f"answer type {sample.answer_type}, but the slots are of type {', '.join(sorted(types))}"
@@ -297,7 +301,27 @@ def _check_plot(where: str, slot: PlotSlot) -> Iterator[Remark]:
             yield "bad_plot", f"{where}.value.series[{index}]", message, "give as many x as y, at least one"
 
 
+def _check_abstaining(at: SampleUnderCheck) -> Iterator[Remark]:
+    sample = at.sample
+    if sample.answerable:
+        return
+    if len(sample.answer) > 1:
+        yield "shows_answer", "answer", "an unanswerable question has other slots", "move them to `asks`"
+    if not sample.may_abstain:
+        message, hint = "the answer form does not offer to refuse", "set may_abstain to true in every sample"
+        yield "offers_no_refusal", "may_abstain", message, hint
+    if sample.no_tool_eligible:
+        hint = "set no_tool_eligible to false"
+        yield "not_no_tool", "no_tool_eligible", "without tools an estimate is asked for, never a refusal", hint
+    abstaining = [slot for slot in sample.answer if isinstance(slot, AbstainSlot)]
+    if at.steps and not all(shows_no_answer(slot, at.recorded) for slot in abstaining):
+        message, hint = "the recorded results give an answer", "ask for what the files do not show"
+        yield "shows_answer", "answer[0]", message, hint
+
+
 def _check_from(at: SampleUnderCheck, where: str, slot: Slot) -> Iterator[Remark]:
+    if isinstance(slot, AbstainSlot):
+        return
     if slot.from_ is None or at.sample.reference is None:
         if slot.from_ is None and slot.type in ENGINE_TYPES and not slot.free_text:
             hint = "say how the value follows from the observations, e.g. steps[0].observation.weed_pct"

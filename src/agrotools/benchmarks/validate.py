@@ -18,6 +18,7 @@ from agrotools.core.base import spell_location
 from agrotools.core.files import sha256_of_file
 from agrotools.core.taxonomy import PlotSpec
 from agrotools.formats.benchmark import CROISSANT_FILE, HEADER_FILE, SAMPLES_FILE, BenchmarkHeader, resolve_file
+from agrotools.text.answer_form import form_lines
 from agrotools.tools import get_tool
 
 _IMAGE_SUFFIXES = {".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp", ".bmp"}
@@ -68,7 +69,7 @@ def validate_folder(path: str | Path) -> list[Fault]:
                 _in_samples(code, message, hint, line, sample=sample.id, field=field)
                 for code, field, message, hint in check(at)
             ]
-    faults += _repeats(samples)
+    faults += [*_repeats(samples), *_twin_faults(samples)]
     faults += files.check_croissant()
     return sorted(faults, key=lambda fault: (fault.file != HEADER_FILE, fault.line or 0))
 
@@ -171,12 +172,32 @@ def _repeats(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
             yield _in_samples("duplicate_id", message, hint, line, sample=sample.id, field="id")
         ids.setdefault(sample.id, line)
         key = (" ".join(sample.query.casefold().split()), *sorted(file.sha256 or file.path for file in sample.files))
-        if key in questions:
+        if key in questions and sample.twin != questions[key][1]:
             message = f"line {questions[key][0]} ({questions[key][1]}) asks the same about the same files"
             yield _in_samples(
                 "duplicate_question", message, "remove one of them", line, sample=sample.id, field="query"
             )
         questions.setdefault(key, (line, sample.id))
+
+
+def _twin_faults(samples: Sequence[tuple[int, Sample]]) -> Iterator[Fault]:
+    """Yield faults of twins: each names the other, one alone is answerable, and their answer forms are equal."""
+    by_id = {sample.id: sample for _, sample in samples}
+    may_abstain = any(sample.may_abstain for _, sample in samples)
+    for line, sample in samples:
+        if sample.may_abstain != may_abstain:
+            message, hint = "other samples offer to refuse, this one does not", "set may_abstain alike in every sample"
+            yield _in_samples("offers_no_refusal", message, hint, line, sample=sample.id, field="may_abstain")
+        twin = by_id.get(sample.twin or "")
+        if sample.answerable and sample.twin is None:
+            continue
+        fits = twin is not None and twin.twin == sample.id and twin.answerable != sample.answerable
+        if not fits or twin is None:
+            message, hint = "it has no twin that is answerable and names it", "name the other sample in `twin`"
+            yield _in_samples("no_twin", message, hint, line, sample=sample.id, field="twin")
+        elif form_lines(sample.answer) != form_lines(twin.answer):
+            message, hint = f"its answer form differs from that of {twin.id}", "ask both for the same"
+            yield _in_samples("twin_differs", message, hint, line, sample=sample.id, field="answer")
 
 
 class _Files:

@@ -47,6 +47,7 @@ from agrotools.core.record import (
 )
 from agrotools.core.registry import BENCHMARKS, PluginWarning, Registry, imported
 from agrotools.core.slot import (
+    AbstainSlot,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,

@@ -4,6 +4,7 @@ A reference to a value of an earlier step is ``steps[0].observation.crop_pct`` i
 "value": ...}`` in an argument.
 """
 
+import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -286,6 +287,10 @@ class Sample(FrozenModel):
     """Further groupings of results, e.g. ``{"domain": "forestry"}``."""
     difficulty: dict[str, float] = Field(default_factory=dict)
     """Measures of difficulty, e.g. ``{"calls": 3, "unused_files": 1}``; not visible to policies."""
+    twin: Annotated[str | None, Field(exclude_if=operator.not_)] = None
+    """Id of the sample with the same question of which one is answerable and the other is not; neither is shown."""
+    may_abstain: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """True if the answer form offers to reply that the files do not allow an answer, in all samples of a benchmark."""
     canary: str = ""
     """GUID of the benchmark, on every line, to detect leaks into training data; not visible to policies."""
 
@@ -298,6 +303,11 @@ class Sample(FrozenModel):
         # Entries of GTA and ThinkGeo; entries of Agent-X (with ``file_path``) do not refer to files by path.
         published = "entry" in self.metadata and "file_path" not in self.metadata
         return {file.name: file.path for file in self.files} if published else None
+
+    @property
+    def answerable(self) -> bool:
+        """False if the files do not allow an answer."""
+        return all(slot.type != "abstain" for slot in self.answer)
 
     @property
     def schematic(self) -> bool:
@@ -319,6 +329,8 @@ class SampleView(FrozenModel):
     """See :attr:`Sample.published_paths`."""
     closing: bool = False
     """True if an answer is due and no further call; only known in step-by-step, and used by few protocols."""
+    may_abstain: bool = False
+    """True if the answer form offers to reply that the files do not allow an answer."""
     bare: bool = False
     """True if ``query`` is the entire prompt and the entire reply is the answer."""
 

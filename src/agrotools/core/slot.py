@@ -7,10 +7,19 @@ This module has the types shared by several benchmarks. A benchmark with other t
 :class:`Slot` in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
+from collections.abc import Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
 
-from pydantic import Field, GetCoreSchemaHandler, GetJsonSchemaHandler, JsonValue, TypeAdapter, model_validator
+from pydantic import (
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    JsonValue,
+    TypeAdapter,
+    WithJsonSchema,
+    model_validator,
+)
 from pydantic_core import CoreSchema, PydanticCustomError, core_schema
 
 from agrotools.core.base import FrozenModel
@@ -244,6 +253,30 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
+AbstainReason = Literal["no_scale", "wrong_subject", "unfit_image", "within_error"]
+"""Reasons why files do not allow an answer: the scale is unknown, the thing asked about is not in the picture, the
+picture is too dark or too bare, or the values differ by less than the error of their measurement."""
+
+
+class AbstainSlot(Slot):
+    """A question that the files do not allow to answer; right is a reply that says so and gives no value.
+
+    ``asks`` are the slots that the answer form shows, those of the answerable twin of the sample; their values are
+    not known from the files and score nothing. The results of the reference calls show that there is no answer if the
+    expression ``from`` is true or, without one, if no ``from`` of ``asks`` has a value (a call failed or gave null).
+    """
+
+    type: Literal["abstain"] = "abstain"
+    reason: AbstainReason
+    asks: Annotated[
+        tuple[Slot, ...], Field(min_length=1), WithJsonSchema({"type": "array", "items": {"type": "object"}})
+    ]
+
+    @property
+    def expected_text(self) -> str:
+        return f"cannot be determined ({self.reason})"
+
+
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -254,6 +287,7 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     PlotSlot,
     KeywordsSlot,
     ReferenceTextsSlot,
+    AbstainSlot,
 )
 """Slot types that any benchmark may use."""
 
@@ -304,3 +338,8 @@ def _broken_plugins() -> str:
 def counts_in_headline(slot: Slot) -> bool:
     """True if a slot may count in headline metrics; open text with facts shared by other subjects does not."""
     return not isinstance(slot, OpenTextSlot) or slot.headline
+
+
+def asked_slots(slots: Sequence[Slot]) -> tuple[Slot, ...]:
+    """Return the slots that the answer form shows: those of ``asks`` in place of an :class:`AbstainSlot`."""
+    return tuple(each for slot in slots for each in (slot.asks if isinstance(slot, AbstainSlot) else (slot,)))

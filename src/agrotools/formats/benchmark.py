@@ -147,7 +147,11 @@ class Benchmark:
         return folder / rest if folder else self.root / file.path
 
     def view(self, sample: Sample, mode: Mode) -> SampleView:
-        """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``."""
+        """Return what a policy may see of ``sample``: no gold, absolute file paths, no tools in ``no-tool``.
+
+        Without tools the best estimate is asked for, so that ``no-tool`` offers no refusal.
+        """
+        may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
         return SampleView(
             id=sample.id,
@@ -155,8 +159,9 @@ class Benchmark:
             files=files,
             toolset=() if mode == "no-tool" else sample.toolset,
             paths=sample.published_paths,
-            answer_form="" if self.header.bare else answer_form(sample.answer),
+            answer_form="" if self.header.bare else answer_form(sample.answer, may_abstain=may_abstain),
             form_lines=() if self.header.bare else form_lines(sample.answer),
+            may_abstain=may_abstain,
             bare=self.header.bare,
         )
 

@@ -226,6 +226,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         "guess": lambda sample, _mode, _epoch: baselines.GuessPolicy(sample),
         "random": lambda sample, _mode, epoch: baselines.RandomPolicy(sample, seed, epoch),
         "echo": lambda _sample, _mode, _epoch: baselines.EchoPolicy(),
+        "refuse": lambda _sample, _mode, _epoch: baselines.RefusePolicy(),
     }
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])

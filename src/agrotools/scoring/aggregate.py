@@ -14,6 +14,8 @@ from agrotools.scoring.correlations import benchmark_key, correlations, with_cor
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import (
+    FALSE_REFUSAL,
+    FAS,
     FLOOR_METRICS,
     METRICS,
     OUTCOME_METRICS,
@@ -105,6 +107,12 @@ class RunAggregator:
         left_out = [
             f"{mode}: {count_text(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
         ]
+        left_out += [
+            f"{mode}: {count_text(n, 'unanswerable sample')} without a record of the answerable twin; a refusal alone "
+            "counts as right there"
+            for mode, tally in modes
+            if (n := tally.twins.n_alone)
+        ]
         summary = Summary(
             scoring=SCORING_VERSION,
             warnings=(*left_out, *warnings_of(of_modes, missing, is_baseline=is_baseline)),
@@ -137,6 +145,49 @@ class RunAggregator:
         )
 
 
+class TwinCredits:
+    """Scores of unanswerable samples: a refusal counts if the answerable twin was not refused in the same epoch.
+
+    Without a valid record of the twin, the refusal alone counts.
+    """
+
+    def __init__(self) -> None:
+        self._refused: dict[tuple[str, int], bool] = {}
+        self._credits: list[tuple[int, tuple[str, int], float]] = []
+
+    def decides(self, record: Record) -> bool:
+        """Return True if the score of a record depends on the record of its twin."""
+        return record.sample.twin is not None and not record.sample.answerable
+
+    def add(self, record: Record, place: int, rows: Sequence[Score]) -> None:
+        """Add a valid record of the sample at ``place`` with its rows."""
+        values = {row.metric: row.value for row in rows if row.step is None and row.slot is None}
+        if self.decides(record) and FAS in values:
+            self._credits.append((place, (str(record.sample.twin), record.epoch), values[FAS]))
+        elif record.sample.twin is not None and FALSE_REFUSAL in values:
+            self._refused[record.sample.id, record.epoch] = bool(values[FALSE_REFUSAL])
+
+    def with_credits(self, rows: Rows) -> Rows:
+        """Return ``rows`` and the rows of unanswerable samples."""
+        if not self._credits:
+            return rows
+        everything = Rows()
+        everything.places, everything.steps, everything.values = rows.places[:], rows.steps[:], rows.values[:]
+        for place, twin, value in self._credits:
+            everything.add(place, None, 0.0 if self._refused.get(twin, False) else value)
+        return everything
+
+    @property
+    def n_withdrawn(self) -> int:
+        """Number of refusals that do not count because the twin was refused too."""
+        return sum(value > 0 and self._refused.get(twin, False) for _, twin, value in self._credits)
+
+    @property
+    def n_alone(self) -> int:
+        """Number of records of unanswerable samples without a valid record of the twin."""
+        return sum(twin not in self._refused for _, twin, _ in self._credits)
+
+
 class ModeAggregator:
     """Aggregator of the records of one mode. The *place* of a sample is its rank by first record in this mode."""
 
@@ -159,6 +210,7 @@ class ModeAggregator:
         self._reasons = Counter[str]()
         self._endings = Counter[str]()
         self._mode = mode
+        self.twins = TwinCredits()
         self._rows = {metric: Rows() for metric in (STEP_METRICS if mode == "step-by-step" else OUTCOME_METRICS)}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
@@ -175,7 +227,10 @@ class ModeAggregator:
             of_trajectory = record.trajectory.reason if record.trajectory else ""
             self._reasons[record.invalid or of_trajectory or "infrastructure"] += 1
             return
+        self.twins.add(record, place, rows)
         for row in rows:
+            if row.metric == FAS and self.twins.decides(record):
+                continue
             if row.metric in self._rows or self._is_of_plugin(row.metric):
                 self._rows.setdefault(row.metric, Rows()).add(place, row.step, row.value)
         self._counts.add(record, rows)
@@ -216,7 +271,8 @@ class ModeAggregator:
         return units if units.valued.any() else None
 
     def _units(self, metric: str) -> Units:
-        return units_of(metric, self._rows[metric], self._samples, self._epochs, self._invalid, self._table)
+        rows = self.twins.with_credits(self._rows[metric]) if metric == FAS else self._rows[metric]
+        return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
@@ -234,7 +290,7 @@ class ModeAggregator:
             headline=allow_invalid or n_invalid / n_records <= MAX_INVALID_SHARE,
             metrics=_metrics(units, self._table),
             ots_chance=self.chance.estimate() if self.chance else None,
-            counts=self._counts.counts(),
+            counts=self._counts.counts(self.twins.n_withdrawn),
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),

@@ -69,9 +69,9 @@ class EventCounts:
         for name, amount in _spent(record).items():
             self._totals[name] += amount
 
-    def counts(self) -> Counts:
-        """Return the counts of all added records."""
-        successes = None if self._step_by_step else self._successes
+    def counts(self, n_withdrawn: int = 0) -> Counts:
+        """Return the counts of all added records; ``n_withdrawn`` of their scores of 1 do not count as successes."""
+        successes = None if self._step_by_step else self._successes - n_withdrawn
         return Counts(
             successes=successes,
             terminations=_by_frequency(self._terminations),

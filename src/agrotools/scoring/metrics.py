@@ -39,6 +39,9 @@ GUESS_METRIC = "agrotools.guess"
 APART_METRIC = "agrotools.ots_apart"
 """OTS of slots that count in no headline, because other subjects share too many of their facts."""
 
+FALSE_CONFIDENCE = "agrotools.false_confidence"
+FALSE_REFUSAL = "agrotools.false_refusal"
+
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _ENGINE_METRICS = {
     FAS: MetricInfo(
@@ -65,6 +68,20 @@ _ENGINE_METRICS = {
         "Plot",
         "Plot Score: the data, kind and labels of the figure drawn",
         slots=lambda slot: slot.type == "plot",
+    ),
+    FALSE_CONFIDENCE: MetricInfo(
+        "False confidence",
+        "unanswerable questions that were answered; lower is better",
+        slots=lambda slot: slot.type == "abstain",
+        lower_is_better=True,
+        on_request=True,
+    ),
+    FALSE_REFUSAL: MetricInfo(
+        "False refusal",
+        "answerable questions that were refused, where the form offers to refuse; lower is better",
+        slots=lambda slot: slot.type != "abstain" and not slot.scored_apart,
+        lower_is_better=True,
+        on_request=True,
     ),
     GUESS_METRIC: MetricInfo(
         "Guess",
@@ -228,7 +245,7 @@ def _kind(sample: Sample) -> Kind:
         answer_type=sample.answer_type,
         no_tool_eligible=sample.no_tool_eligible,
         calls=len(sample.reference.steps) if sample.reference else 0,
-        outcome_metrics=_outcome_metrics(sample.answer),
+        outcome_metrics=_outcome_metrics(sample.answer) - (frozenset() if sample.may_abstain else {FALSE_REFUSAL}),
         has_text=any(not slot.made_by_tools for slot in sample.answer),
         groups=_groups(sample),
     )

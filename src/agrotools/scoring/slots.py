@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import (
+    AbstainSlot,
     BenchmarkError,
     BooleanSlot,
     ChoiceSetSlot,
@@ -34,8 +35,17 @@ from agrotools.core import (
 from agrotools.plugin import NO_COMPARISONS, TextComparisons, plugins_of_slots
 from agrotools.scoring.answer_text import LONGEST_ANSWER, AnswerText, Scope, read_answer
 from agrotools.scoring.keyed_values import keyed_scopes, without_other_values
-from agrotools.scoring.metrics import GUESS_METRIC, SLOT_METRIC, SLOTS_OF_METRIC, is_invalid, metrics_about
+from agrotools.scoring.metrics import (
+    FALSE_CONFIDENCE,
+    FALSE_REFUSAL,
+    GUESS_METRIC,
+    SLOT_METRIC,
+    SLOTS_OF_METRIC,
+    is_invalid,
+    metrics_about,
+)
 from agrotools.text import format_answer
+from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
 
 if TYPE_CHECKING:
     from agrotools.text.labels import LabelMatch
@@ -87,10 +97,13 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         if plugin.scoring.score_record is not None:
             return plugin.scoring.score_record(record, record.trajectory, comparisons)
     scored = [_scored(slot, record.sample, record.trajectory) for slot in slots]
+    knowing = _knowing_rows(record, record.trajectory.answer, scored)
+    if any(row.metric == FALSE_REFUSAL and row.value for row in knowing):
+        scored = [score._replace(value=0.0, reading={"rule": "refused"}) for score in scored]
     rows = [_row(record, SLOT_METRIC, score, slot=slot.name) for slot, score in zip(slots, scored, strict=True)]
     for metric, info in metrics_about(slots).items():
-        if info.slots is None or info.by_judge or metric == GUESS_METRIC:
-            continue  # Judges score their own metrics, and the guess is scored below.
+        if info.slots is None or info.by_judge or metric in (GUESS_METRIC, FALSE_CONFIDENCE, FALSE_REFUSAL):
+            continue  # Judges score their own metrics, and the others are scored apart.
         pairs = [(slot, score.value) for slot, score in zip(slots, scored, strict=True) if info.slots(slot)]
         if pairs:
             mean = sum(slot.weight * value for slot, value in pairs) / sum(slot.weight for slot, _ in pairs)
@@ -98,9 +111,22 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
             if len({slot.weight for slot, _ in pairs}) > 1:
                 reading["weights"] = {slot.name: slot.weight for slot, _ in pairs}
             rows.append(_row(record, metric, SlotScore(min(1.0, mean), reading, used_form=False)))
+    rows += knowing
     if any(map(SLOTS_OF_METRIC[GUESS_METRIC], slots)):
         rows.append(_row(record, GUESS_METRIC, SlotScore(guess_score(record.sample), {}, used_form=False)))
     return rows
+
+
+def _knowing_rows(record: Record, answer: str | None, scored: Sequence[SlotScore]) -> list[Score]:
+    """Return the row of false confidence or of false refusal; none if the form offered no refusal."""
+    sample = record.sample
+    if not sample.may_abstain or record.mode == "no-tool":
+        return []
+    if not sample.answerable:
+        wrong = answer is not None and not any(score.value for score in scored)
+        return [_row(record, FALSE_CONFIDENCE, SlotScore(float(wrong), {}, used_form=False))]
+    wrong = answer is not None and refuses(sample.answer, answer)
+    return [_row(record, FALSE_REFUSAL, SlotScore(float(wrong), {}, used_form=False))]
 
 
 def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
@@ -147,6 +173,38 @@ def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = No
     )
 
 
+def refuses(slots: Sequence[Slot], answer: str) -> bool:
+    """Return True if ``answer`` says that the files do not allow an answer and gives no value of ``slots``.
+
+    An answer with a value and doubts is an answer. If it ends in a refusal as the form offers it, only values in the
+    form and announced estimates count, because a reason may name numbers and files.
+    """
+    plain = read_answer(answer).plain
+    rest = without_refusals(plain)
+    if rest is None:
+        return False
+    asked = [slot for slot in slots if not slot.made_by_tools]
+    closing = ends_in_refusal(plain)
+    return not any(_gives_value(slot, asked, rest, form_only=closing) for slot in asked) and not (
+        closing and any(_gives_value(slot, asked, estimates_in(rest)) for slot in asked)
+    )
+
+
+def _gives_value(slot: Slot, slots: Sequence[Slot], text: str, *, form_only: bool = False) -> bool:
+    if not text.strip():
+        return False
+    if isinstance(slot, _IN_WORDS):
+        keyed = keyed_scopes(slot, slots, read_answer(text), bool)
+        return bool(keyed) if form_only else len(text.split()) >= _FEWEST_WORDS
+    score = score_slot(slot, slots, text)
+    if form_only and not score.used_form:
+        return False
+    several = "several different candidates" in str(score.reading.get("rule"))
+    return several or "off_by" in score.reading or score.reading.get("value") not in (None, [])
+
+
+_FEWEST_WORDS = 12
+"""Words beside a refusal from which an answer in free text counts as given."""
 _MAX_EXCERPT = 240
 _IN_WORDS = OpenTextSlot | KeywordsSlot | ReferenceTextsSlot
 _UNDECIDED = re.compile(
@@ -171,6 +229,10 @@ def score_slot(slot: Slot, slots: Sequence[Slot], answer: str) -> SlotScore:
     if slot.made_by_tools:
         raise TypeError(f"slots of type {slot.type} are not scored here")
     read = read_answer(answer)
+    if isinstance(slot, AbstainSlot):
+        refused = refuses(slot.asks, answer)
+        reading: dict[str, JsonValue] = {"rule": "refused" if refused else "answered"}
+        return SlotScore(float(refused), reading, used_form=ends_in_refusal(read.plain))
     score = _score(slot, slots, read)
     if read.unread:
         score.reading["unread"] = f"{read.unread} characters after the first {LONGEST_ANSWER} are not read"

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 from pydantic import JsonValue
 
 from agrotools.core import (
+    AbstainSlot,
     Action,
     Answer,
     Arguments,
@@ -54,6 +55,7 @@ from agrotools.text.agreement_values import Number, as_number, category, numbers
 from agrotools.text.answer_form import usual_plan
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate_from
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import get_tool
 from agrotools.tools.arguments import ReferenceCall
 
@@ -374,6 +376,9 @@ def implied_slot(slot: Slot, results: Results) -> Implied:
     label changes nothing. Open text keeps the facts that the observed text states. No value is implied if the slot has
     no ``from``, if ``from`` cannot be evaluated, or if its value does not fit the slot.
     """
+    if isinstance(slot, AbstainSlot):
+        shown = shows_no_answer(slot, results)
+        return Implied(slot, True) if shown else Implied(None, reason="the observations give an answer")
     if slot.from_ is None:
         return Implied(None, reason="the slot does not say how it follows from the observations")
     try:

@@ -33,6 +33,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.slot import asked_slots
 from agrotools.text.normalise import CJK, WORD, normalise
 
 if TYPE_CHECKING:
@@ -43,8 +44,18 @@ if TYPE_CHECKING:
 _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
 
 
-def answer_form(slots: Sequence[Slot]) -> str:
-    """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values."""
+REFUSAL = "cannot be determined"
+REFUSAL_LINE = f"{REFUSAL}: <reason>"
+"""The line that the answer form offers if the files do not allow an answer."""
+
+
+def answer_form(slots: Sequence[Slot], *, may_abstain: bool = False) -> str:
+    """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values.
+
+    With ``may_abstain`` it ends with the line of a reply that the files do not allow an answer.
+    """
+    offer = [f"If the files do not allow an answer, write only this line instead:\n{REFUSAL_LINE}"] * may_abstain
+    slots = asked_slots(slots)
     form_slots = [slot for slot in slots if not slot.made_by_tools]
     lines: list[str] = []
     if any(isinstance(slot, PlotSlot) for slot in slots):
@@ -53,17 +64,17 @@ def answer_form(slots: Sequence[Slot]) -> str:
     lines += dict.fromkeys(slot.form_opening for slot in slots if slot.form_opening)
     if not form_slots:
         lines += [slot.form_closing for slot in slots if slot.form_closing][:1]
-        return "\n".join(lines)
+        return "\n".join([*lines, *offer])
     lines.append("End your answer with one line per item, in exactly this form:")
     lines += form_lines(slots)
     lines.append("where")
     lines += [f"- {slot.name} is {slot.label}" for slot in form_slots]
-    return "\n".join(lines)
+    return "\n".join([*lines, *offer])
 
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:
     """Return the lines that the form asks for: ``name: <expected value>`` for each slot answered in text."""
-    return tuple(f"{slot.name}: {_expected(slot)}" for slot in slots if not slot.made_by_tools)
+    return tuple(f"{slot.name}: {_expected(slot)}" for slot in asked_slots(slots) if not slot.made_by_tools)
 
 
 def lacks_form(answer: str, lines: Sequence[str]) -> bool:
@@ -113,7 +124,7 @@ def format_answer(slots: Sequence[Slot], values: Mapping[str, JsonValue]) -> str
     Slots without a value and slots answered by a figure are left out.
     """
     lines: list[str] = []
-    for slot in slots:
+    for slot in asked_slots(slots):
         value = values.get(slot.name)
         if value is None or slot.made_by_tools:
             continue
@@ -185,9 +196,9 @@ def kind_key(slot: Slot) -> str:
 def counts_as_guessable(slot: Slot) -> bool:
     """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
 
-    Plot slots count because a missing figure scores 0.
+    Plot slots count because a missing figure scores 0, unanswerable questions because a guess is never a refusal.
     """
-    return slot.type in ("exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
+    return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
 
 def shown_choices(slot: Slot) -> tuple[str, ...]:
@@ -237,7 +248,7 @@ class GuessModel:
         Only the part of ``slots`` that the answer form shows is read.
         """
         features = prompt_features(query, sample_files)
-        guesses = {slot.name: self.value_of(slot, features) for slot in slots}
+        guesses = {slot.name: self.value_of(slot, features) for slot in asked_slots(slots)}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
@@ -266,7 +277,7 @@ Plan = tuple[tuple[str, Arguments], ...]
 
 def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
     """Return the key of a question's usual plan: the slots of its answer form and its number of files."""
-    return f"{' '.join(map(slot_key, slots))} {len(sample_files)}"
+    return f"{' '.join(map(slot_key, asked_slots(slots)))} {len(sample_files)}"
 
 
 def usual_plan(sample: Sample) -> Plan | None:

@@ -8,10 +8,21 @@ from agrotools.agents.baselines.simple import (
     GuessPolicy,
     OraclePolicy,
     RandomPolicy,
+    RefusePolicy,
     ReplayPolicy,
     RightAnswerPolicy,
     TruthTools,
 )
 
-BASELINES = ("oracle", "perfect-tools", "planner", "planted:ABILITY[:SEED]", "prior", "guess", "random", "echo")
+BASELINES = (
+    "oracle",
+    "perfect-tools",
+    "planner",
+    "planted:ABILITY[:SEED]",
+    "prior",
+    "guess",
+    "random",
+    "echo",
+    "refuse",
+)
 """Names that can follow ``baseline:``."""

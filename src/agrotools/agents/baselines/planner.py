@@ -32,6 +32,7 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.record import Results
+from agrotools.core.slot import asked_slots
 from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import compatible
@@ -77,7 +78,9 @@ def adapted_plan(donor: Sample, sample: Sample) -> Plan:
         spec = get_tool(step.tool).spec
         steps.append(ReferenceStep(tool=step.tool, arguments=_adapted(step.arguments, spec, donor.files, files)))
     slots = tuple(
-        PlannedSlot(blank(slot), str(_renamed(slot.from_, files))) for slot in donor.answer if slot.from_ is not None
+        PlannedSlot(blank(slot), str(_renamed(slot.from_, files)))
+        for slot in asked_slots(donor.answer)
+        if slot.from_ is not None
     )
     return Plan(donor.id, tuple(steps), slots)
 
@@ -282,7 +285,7 @@ class PlannerPolicy:
 
     def __init__(self, sample: Sample, table: PlanTable) -> None:
         self._sample = sample
-        self._slots = [blank(slot) for slot in sample.answer]
+        self._slots = [blank(slot) for slot in asked_slots(sample.answer)]
         self._table = table
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
@@ -305,7 +308,7 @@ class PlannerPolicy:
 
     def _answer(self, plan: Plan | None, results: Results) -> str:
         values: dict[str, JsonValue] = {}
-        for slot, planned_slot in zip(self._sample.answer, self._slots, strict=True):
+        for slot, planned_slot in zip(asked_slots(self._sample.answer), self._slots, strict=True):
             value = planned_value(planned_slot, plan, results) if plan else None
             values[slot.name] = self._table.guess(self._sample, slot) if value is None else value
         return format_answer(self._sample.answer, values)

@@ -32,6 +32,7 @@ from agrotools.core import (
     Step,
     ToleranceSlot,
 )
+from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
 from agrotools.text.normalise import CJK, WORD, normalise
 
@@ -154,7 +155,7 @@ class PriorPolicy:
     """Policy that gives the prior answer immediately, at every step."""
 
     def __init__(self, sample: Sample, table: PriorTable) -> None:
-        values = {slot.name: table.guess(sample, slot) for slot in sample.answer}
+        values = {slot.name: table.guess(sample, slot) for slot in asked_slots(sample.answer)}
         self._answer = format_answer(
             sample.answer, {name: value for name, value in values.items() if value is not None}
         )

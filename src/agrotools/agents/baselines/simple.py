@@ -17,6 +17,7 @@ from typing import cast
 from pydantic import JsonValue
 
 from agrotools.core import (
+    AbstainSlot,
     Action,
     Answer,
     Arguments,
@@ -40,9 +41,11 @@ from agrotools.core import (
     UnresolvedRef,
 )
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
+from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_values
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_values
 from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import tool_specs
 
 
@@ -67,7 +70,10 @@ class OraclePolicy:
             arguments = live_arguments(step, results)
             if arguments is not None:
                 return CallTools(calls=(ToolCall(tool=step.tool, arguments=arguments),))
-        return Answer(text=answer_from(self._slots, results, knows_texts=self._knows_texts))
+        for slot in self._slots:
+            if isinstance(slot, AbstainSlot) and shows_no_answer(slot, results):
+                return Answer(text=refusal_of(slot))
+        return Answer(text=answer_from(asked_slots(self._slots), results, knows_texts=self._knows_texts))
 
 
 class RightAnswerPolicy:
@@ -163,6 +169,13 @@ def _with_made_files(
     return {**{field: name or field for field, name in used if field.isidentifier()}, **truth}
 
 
+class RefusePolicy:
+    """Policy that refuses every answer immediately, at every step."""
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        return Answer(text=REFUSAL_LINE)
+
+
 class EchoPolicy:
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         return Answer(text=view.query)
@@ -219,7 +232,7 @@ class RandomPolicy:
     """Policy that decides at random, seeded by run seed, sample, epoch and length of the history."""
 
     def __init__(self, sample: Sample, seed: int, epoch: int) -> None:
-        self._slots = sample.answer
+        self._slots = asked_slots(sample.answer)
         self._seed = f"{seed}/{sample.id}/{epoch}"
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:

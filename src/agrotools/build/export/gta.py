@@ -18,6 +18,7 @@ from pydantic import JsonValue
 from agrotools.build.export.card import write_card
 from agrotools.build.export.folder import replacing_export
 from agrotools.core import (
+    AbstainSlot,
     Arguments,
     BenchmarkError,
     BooleanSlot,
@@ -155,6 +156,8 @@ def _whitelist(slot: Slot) -> list[list[str]]:
         return [[*dict.fromkeys(slot.names)]]
     if isinstance(slot, KeywordsSlot):
         return [[*group] for group in slot.whitelist]
+    if isinstance(slot, AbstainSlot):
+        return [["cannot be determined", "无法确定"]]
     return [[slot.value]] if isinstance(slot, FileSlot) else []
 
 

@@ -161,7 +161,7 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
     row = {
         **{name: plain[name] for name in (*TEXTS, "no_tool_eligible", "toolset")},
         **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
-        "answer_form": answer_form(sample.answer),
+        "answer_form": answer_form(sample.answer, may_abstain=sample.may_abstain),
         "cluster": sample.cluster,
         **files,
     }

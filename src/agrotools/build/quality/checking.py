@@ -246,7 +246,7 @@ def check_scale(samples: Iterable[Sample]) -> Iterable[Finding]:
     for sample in samples:
         units = [slot.unit for slot in sample.answer if isinstance(slot, ToleranceSlot | ExactSlot) and slot.unit]
         physical = [unit for unit in units if _dimension(unit) in _PHYSICAL]
-        if not physical or _has_scale(sample, {_dimension(unit) for unit in physical}):
+        if not sample.answerable or not physical or _has_scale(sample, {_dimension(unit) for unit in physical}):
             continue
         message = f"the answer is in {physical[0]}, but no file has gsd_m or intrinsics and the question names no scale"
         yield Finding(id=sample.id, check="ambiguous_scale", severity="warning", message=message)

@@ -1,0 +1,226 @@
+"""Questions that the files do not allow to answer: recognising a refusal, credit by twins, and the metrics beside."""
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import TypeAdapter
+
+from agrotools.agents.baselines import GuessPolicy, OraclePolicy, RandomPolicy, RefusePolicy
+from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, Step, ToleranceSlot, Trajectory
+from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
+from agrotools.scoring import RunAggregator, compare, score_record, summarise
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
+from agrotools.scoring.slots import refuses
+from agrotools.text.answer_form import REFUSAL_LINE, answer_form, form_lines, format_answer
+from support.plain_sample import plain_sample
+
+FAS = "agrotools.fas"
+SIZE = ToleranceSlot.model_validate(
+    {
+        "name": "size",
+        "label": "mean diameter",
+        "value": 70,
+        "unit": "mm",
+        "abs_tol": 4,
+        "from": "steps[0].observation.mm",
+    }
+)
+READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
+PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
+ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))
+REFUSAL = "cannot be determined: there is no depth"
+
+
+def sample(name: str, *, answerable: bool, twin: str | None, slot: Slot = SIZE, **fields):
+    result = {"mm": 70.0 if answerable else None}
+    call = ReferenceStep(tool="calculate", arguments={"expression": "1"}, observation=Observation(result=result))
+    return plain_sample(
+        name,
+        answer=(slot if answerable else ABSTAIN.model_copy(update={"asks": (slot,)}),),
+        answer_type="tolerance",
+        twin=twin,
+        may_abstain=True,
+        reference=ReferenceTrajectory(steps=(call,)),
+        **fields,
+    )
+
+
+def record(of, text: str | None, epoch: int = 0, **fields) -> Record:
+    steps = (Step(turn=0, kind="answer", text=text),) if text is not None else ()
+    trajectory = Trajectory(steps=steps, termination="max_steps" if text is None else "answered")
+    return Record(sample=of, mode="end-to-end", epoch=epoch, trajectory=trajectory, **fields)
+
+
+def value(records, metric: str = FAS) -> float | None:
+    metrics = summarise(records).modes["end-to-end"].metrics
+    return metrics[metric].overall.value if metric in metrics else None
+
+
+YES, NO = sample("a", answerable=True, twin="b"), sample("b", answerable=False, twin="a")
+
+
+@pytest.mark.parametrize(
+    ("text", "refused"),
+    [
+        ("cannot be determined: the files give no scale", True),
+        ("Final Answer: cannot be determined: 5 apples span 41 px, but image_1.jpg has no depth", True),
+        ("size: cannot be determined", True),
+        ("**Cannot be determined**: no depth map", True),
+        ("The apples span 80 px.\n\nIt cannot be determined: no distance is known.", True),
+        ("The mean diameter in mm can't be measured, because no distance is known.", True),
+        ("无法确定：图像没有比例尺", True),
+        ("没有深度数据，无法判断果径。", True),
+        ("There is not enough information to give a diameter.", True),
+        ("70 mm", False),
+        ("size: 70 mm (it cannot be determined exactly)", False),
+        ("It cannot be determined exactly, but the mean diameter is about 70 mm.", False),
+        ("size: 70 mm\n\ncannot be determined: there is no depth", False),
+        ("My best estimate is 70 mm.\n\ncannot be determined: there is no depth", False),
+        ("平均直径约为70毫米，精确值无法确定。", False),
+        ("I cannot give a more exact value than 70 mm.", False),
+        ("The hidden apples cannot be counted.\nsize: 70 mm", False),
+        ("N/A", False),
+        ("", False),
+    ],
+)
+def test_a_reply_refuses_if_it_says_so_and_gives_no_value(text, refused):
+    assert refuses((SIZE,), text) is refused
+
+
+@given(
+    st.sampled_from(["", "I looked at both pictures. ", "The tool found 7 apples of 43 px. ", "工具没有返回果径。"]),
+    st.sampled_from(["cannot be determined", "Cannot be determined", "**cannot be determined**", "无法确定"]),
+    st.text(
+        st.characters(codec="utf-8", exclude_characters="\n\r\x85\u2028\u2029", categories=("L", "Nd", "Zs")),
+        max_size=60,
+    ),
+)
+def test_a_last_line_as_the_form_offers_it_is_a_refusal_whatever_the_reason(before, words, reason):
+    assert refuses((SIZE, READY, PLACE), f"{before}\n\n{words}: {reason}")
+
+
+@given(
+    st.sampled_from([(SIZE, 71.5), (READY, False), (READY, True), (PLACE, "right half")]),
+    st.sampled_from(
+        ["It cannot be determined exactly.", "无法准确判断。", "I can't tell for sure.", "Not enough data."]
+    ),
+    st.booleans(),
+)
+def test_a_value_with_a_hedge_is_an_answer(pair, hedge, first):
+    slot, given_value = pair
+    parts = [format_answer((slot,), {slot.name: given_value}), hedge]
+    assert not refuses((slot,), "\n".join(parts if first else parts[::-1]))
+
+
+@pytest.mark.slow
+def test_no_right_reply_of_the_sealed_sets_is_read_as_a_refusal():
+    slots_of = TypeAdapter(tuple[Slot, ...])
+    for file in sorted((Path(__file__).parent / "sealed").glob("reading_*.jsonl")):
+        for entry in map(json.loads, file.read_text("utf-8").splitlines()):
+            slots = slots_of.validate_json(json.dumps(entry["slots"]))
+            assert not (entry["expected"] and refuses(slots, entry["reply"])), entry["reply"]
+
+
+def test_the_form_is_the_same_for_both_twins_and_offers_to_refuse():
+    forms = [answer_form(each.answer, may_abstain=each.may_abstain) for each in (YES, NO)]
+    assert forms[0] == forms[1]
+    assert forms[0].endswith(f"write only this line instead:\n{REFUSAL_LINE}")
+    assert form_lines(YES.answer) == form_lines(NO.answer) == ("size: <number> mm",)
+    assert REFUSAL_LINE not in answer_form(YES.answer)
+
+
+@pytest.mark.parametrize(
+    ("answerable", "unanswerable", "fas", "confidence", "refusal"),
+    [
+        ("size: 70 mm", REFUSAL, 1.0, 0.0, 0.0),
+        ("size: 70 mm", "size: 70 mm", 0.5, 1.0, 0.0),
+        (REFUSAL, REFUSAL, 0.0, 0.0, 1.0),
+        ("size: 99 mm", REFUSAL, 0.5, 0.0, 0.0),
+        (REFUSAL, "size: 70 mm", 0.0, 1.0, 1.0),
+        ("size: 70 mm", None, 0.5, 0.0, 0.0),
+        (None, REFUSAL, 0.5, 0.0, 0.0),
+    ],
+)
+def test_a_refusal_counts_if_the_twin_was_not_refused(answerable, unanswerable, fas, confidence, refusal):
+    records = [record(YES, answerable), record(NO, unanswerable)]
+    for ordered in (records, records[::-1]):
+        assert value(ordered) == fas
+        assert value(ordered, FALSE_CONFIDENCE) == confidence
+        assert value(ordered, FALSE_REFUSAL) == refusal
+        assert summarise(ordered).modes["end-to-end"].counts.successes == round(2 * fas)
+
+
+def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warning_says_so():
+    alone = summarise([record(NO, REFUSAL)])
+    assert alone.modes["end-to-end"].metrics[FAS].overall.value == 1.0
+    assert "1 unanswerable sample without a record of the answerable twin" in alone.warnings[0]
+    invalid = Record(sample=YES, mode="end-to-end", invalid="lost")
+    assert (
+        summarise([invalid, record(NO, REFUSAL)], allow_invalid=True).modes["end-to-end"].metrics[FAS].overall.value
+        == 1
+    )
+
+
+def test_epochs_are_paired():
+    records = [record(YES, "size: 70 mm"), record(YES, REFUSAL, 1), record(NO, REFUSAL), record(NO, REFUSAL, 1)]
+    assert value(records) == pytest.approx((0.5 + 0.5) / 2)
+
+
+def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
+    refused = [record(each, REFUSAL) for each in (YES, NO)]
+    right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]
+    assert value(refused) == 0.0
+    assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
+    rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
+    assert rows["agrotools.guess"] == 0.0
+    assert "agrotools.css" not in rows
+
+
+def test_samples_without_the_offer_have_no_row_of_either_metric():
+    plain = plain_sample("c", answer=(SIZE,), answer_type="tolerance")
+    metrics = {row.metric for row in score_record(record(plain, REFUSAL))}
+    assert not metrics & {FALSE_CONFIDENCE, FALSE_REFUSAL}
+
+
+def test_missing_units_of_the_metrics_are_expected_only_of_samples_that_have_them():
+    tally = RunAggregator()
+    lost = Record(sample=NO, mode="end-to-end", invalid="lost")
+    for added in (record(YES, "size: 70 mm"), lost):
+        tally.add(added, score_record(added))
+    metrics = tally.summary(allow_invalid=True).modes["end-to-end"].metrics
+    assert FALSE_CONFIDENCE not in metrics
+    assert metrics[FALSE_REFUSAL].overall.n == 1
+
+
+def answer(policy, of) -> str:
+    call = of.reference.steps[0]
+    view = SampleView(id=of.id, query=of.query, files=(), toolset=(), answer_form="", form_lines=form_lines(of.answer))
+    history: list[Step] = []
+    action = asyncio.run(policy.act(view, history))
+    if action.kind == "call":
+        history.append(Step(turn=0, kind="call", call=action.calls[0], observation=call.observation))
+        action = asyncio.run(policy.act(view, history))
+    return action.text
+
+
+def test_baselines_refuse_by_the_evidence_or_not_at_all():
+    assert answer(OraclePolicy(YES), YES) == "size: 70.0 mm"
+    assert refuses((SIZE,), answer(OraclePolicy(NO), NO))
+    for policy in (GuessPolicy, lambda of: RandomPolicy(of, 1, 0)):
+        assert [refuses((SIZE,), answer(policy(each), each)) for each in (YES, NO)] == [False, False]
+    assert answer(GuessPolicy(YES), YES) == answer(GuessPolicy(NO), NO)
+    assert all(refuses((SIZE,), answer(RefusePolicy(), each)) for each in (YES, NO))
+
+
+def test_an_expression_over_the_results_is_evidence_too():
+    slot = ABSTAIN.model_copy(update={"from_": "'too_dark' in steps[0].observation.flags"})
+    dark = NO.model_copy(update={"answer": (slot,)})
+    step = NO.reference.steps[0]
+    for flags, refused in ((["too_dark"], True), ([], False)):
+        observation = Observation(result={"mm": 60.0, "flags": flags})
+        reference = ReferenceTrajectory(steps=(step.model_copy(update={"observation": observation}),))
+        assert refuses((SIZE,), answer(OraclePolicy(dark), dark.model_copy(update={"reference": reference}))) is refused
