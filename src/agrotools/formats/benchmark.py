@@ -215,11 +215,10 @@ def _content(sample: Sample) -> bytes:
         if file.sha256 is None and file.pixels is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
     if any(file.pixels for file in sample.files):
-        files = tuple(file.model_copy(update={"sha256": file.pixels or file.sha256}) for file in sample.files)
+        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
         sample = sample.model_copy(update={"files": files})
-    left_out = {name: True for name in ("groups", "difficulty", "canary") if not getattr(sample, name)}
-    without = {"cluster": True, "files": {"__all__": {"pixels"}}, **left_out}
-    return b"\n" + sample.model_dump_json(by_alias=True, exclude=without).encode()
+    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
+    return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
 
 
 _CACHED_SAMPLES = 256

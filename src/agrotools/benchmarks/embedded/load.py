@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from functools import partial
 from itertools import count
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
 import orjson
 from filelock import FileLock
@@ -27,9 +27,6 @@ from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, SAMPLES_FILE, Benchmark, load_folder
 from agrotools.formats.packed import Pack, read_pack
 from agrotools.formats.writing import write_samples
-
-if TYPE_CHECKING:
-    from agrotools.build.sources.drawn.drawing import Order
 
 _MANIFEST = "manifest.json"
 _MOST_WORKERS = 8

@@ -74,7 +74,7 @@ def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers:
         InfrastructureError: a scene cannot be drawn.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code()}" for order in orders}
+    places = {order: folder / f"{order.name}-{order.difficulty}-{order.seed}-{_code(order.name)}" for order in orders}
     missing = [order for order, place in places.items() if not (place / _RECORD).is_file()]
     finished = len(places) - len(missing)
     progress("scenes", finished, len(places))
@@ -182,13 +182,15 @@ def _draw(order: Order, place: Path) -> None:
 
 
 @cache
-def _code() -> str:
-    """Return ten hexadecimal digits that change with the drawing code."""
+def _code(name: str) -> str:
+    """Return ten hexadecimal digits that change with the code that draws this kind of scene."""
+    draw = SCENE_KINDS[name].draw
+    folder = Path(agrotools.build.__path__[0])
+    module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
+    own = (folder / f"{module}.py", folder / "sources/drawn/saving.py")
     digest = hashlib.sha256()
-    root = Path(agrotools.build.__path__[0])
-    for part in ("scenes", "sources/drawn"):
-        for file in sorted((root / part).rglob("*.py")):
-            digest.update(file.read_bytes())
+    for file in (*sorted((folder / "scenes").glob("*.py")), *own):
+        digest.update(file.read_bytes())
     return digest.hexdigest()[:10]
 
 
