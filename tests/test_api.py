@@ -91,7 +91,17 @@ def test_public_names_of_the_tools():
 def test_public_names_for_plugins():
     assert sorted(plugin.__all__) == [
         *("Action", "AgentOptions", "Answer", "Bench", "Benchmark", "BenchmarkHeader", "BenchmarkPlugin"),
-        *("CallTools", "ENGINE", "ErrorSource", "ExpectedCount", "Figure", "JudgedMetric", "Judging", "Loading"),
+        *(
+            "CallTools",
+            "Download",
+            "ENGINE",
+            "ErrorSource",
+            "ExpectedCount",
+            "Figure",
+            "JudgedMetric",
+            "Judging",
+            "Loading",
+        ),
         *("Message", "Metric", "MetricInfo", "Mode", "ModeSummary", "ModeTally", "Model", "NO_COMPARISONS"),
         *("Observation", "Originals", "PaperTables", "Part", "PartColumn", "PredictionContent"),
         *("PredictionFormat", "PredictionInput", "Progress", "PromptTemplates", "PublishedFiles", "PublishedRun"),

@@ -172,7 +172,7 @@ def write(
     from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
-    from agrotools.formats.packed import pack_path, write_pack
+    from agrotools.benchmarks.embedded.pack import pack_path, write_pack
     from agrotools.formats.writing import canary_of
     from agrotools.tools import AGROTOOLS, get_tool
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from agrotools.benchmarks.loading import load_benchmark
+from agrotools.benchmarks.loading import default_data_root, load_benchmark
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, Sample
 from agrotools.core.base import Progress, no_progress
 from agrotools.plugin import BenchmarkPlugin, ExpectedCount, benchmark_id
@@ -94,6 +94,7 @@ def list_benchmarks(data_root: Path | None) -> list[ListedBenchmark]:
 
 def _listed(plugin: BenchmarkPlugin, data_root: Path | None) -> ListedBenchmark:
     name, about, needs = plugin.name, plugin.about or "of an installed plug-in", plugin.needs
+    data_root = default_data_root(plugin, data_root)
     if plugin.find is None or (data_root is None and needs != "nothing"):
         return ListedBenchmark(name, about, needs, None, "")
     try:
@@ -108,7 +109,7 @@ def file_roots(name: str, data_root: Path | None) -> list[Path]:
     if plugin is None or plugin.file_roots is None:
         return []
     try:
-        return list(plugin.file_roots(data_root))
+        return list(plugin.file_roots(default_data_root(plugin, data_root)))
     except AgrotoolsError:
         return []
 
@@ -121,6 +122,7 @@ def check_benchmark(name: str, data_root: Path | None, progress: Progress = no_p
     """
     name = benchmark_id(name)
     plugin: BenchmarkPlugin = BENCHMARKS.get(name)
+    data_root = default_data_root(plugin, data_root)
     try:
         file_check = plugin.check(data_root, progress) if plugin.check else _loaded_check(name, data_root, progress)
     except BenchmarkError as error:

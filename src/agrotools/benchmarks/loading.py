@@ -10,11 +10,14 @@ from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
 from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.files import cache_dir
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
-from agrotools.plugin import benchmark_id
+from agrotools.plugin import BenchmarkPlugin, benchmark_id
 
 Settings = TypeVar("Settings", bound=FrozenModel)
+RECORDS = ".agrotools"
+"""Folder below a data root that holds the records of downloads."""
 
 
 class Loading(NamedTuple):
@@ -28,6 +31,18 @@ class Loading(NamedTuple):
     options: Mapping[str, str | int | bool] = MappingProxyType({})
     progress: Progress = no_progress
     quick: bool = False
+
+
+def data_folder() -> Path:
+    """Return the folder where ``agrotools data get`` puts files; loaders look there if no data root is given."""
+    return cache_dir("data")
+
+
+def default_data_root(plugin: BenchmarkPlugin, data_root: Path | None) -> Path | None:
+    """Return the data root of a benchmark: the given one, or the folder of downloads if its files are there."""
+    if data_root is not None or plugin.find is None or not (data_folder() / RECORDS / f"{plugin.name}.json").is_file():
+        return data_root
+    return data_folder()
 
 
 def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str | int | bool]) -> Settings:
@@ -107,7 +122,8 @@ def load_benchmark(
 
 
 def _loaded_by_plugin(name: str, loading: Loading) -> Benchmark:
-    plugin = BENCHMARKS.get(name)
+    plugin: BenchmarkPlugin = BENCHMARKS.get(name)
+    loading = loading._replace(data_root=default_data_root(plugin, loading.data_root))
     if not plugin.takes_options:
         reject_options(name, loading)
     with report_plugin_faults(f"benchmark {name!r}: its plug-in failed to load it"):

@@ -26,6 +26,7 @@ COMMANDS = {
     "export": "export:export",
     "doctor": "doctor:doctor",
     "benchmarks": "benchmarks:app",
+    "data": "data:app",
     "tools": "tools:app",
     "packs": "packs:app",
     "kb": "kb:app",

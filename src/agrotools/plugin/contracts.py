@@ -323,6 +323,24 @@ class ExpectedCount:
     measure: Callable[[Sequence[Sample]], int]
 
 
+class Download(NamedTuple):
+    """Public place of a benchmark's files, for ``agrotools data get``.
+
+    Attributes:
+        address: an archive (``.zip``), a data set ``https://huggingface.co/datasets/OWNER/NAME``, or a folder or file
+            of a repository, ``https://github.com/OWNER/REPO/tree/REF/PATH``.
+        licence: terms of the files, as their authors state them.
+        into: folder below the data root where the loader looks; an archive is unpacked there.
+        target: ``"package.module:NAME"`` of a function from :class:`agrotools.benchmarks.obtaining.Request` to
+            ``Obtained``, if the files are not all at one such place.
+    """
+
+    address: str
+    licence: str
+    into: str = ""
+    target: str = ""
+
+
 @dataclass(frozen=True)
 class BenchmarkPlugin:
     """Description of a benchmark: its name, files and loader, and the parts that score and report it.
@@ -340,6 +358,8 @@ class BenchmarkPlugin:
     """One-line description for ``agrotools benchmarks list``."""
     needs: str = "nothing"
     """Files that a user must provide, and where to get them."""
+    download: Download | None = None
+    """Public place of the files, for ``agrotools data get``."""
     aliases: tuple[str, ...] = ()
     """Other spellings that the command line accepts."""
     find: Callable[[Path | None], Path | str] | None = None

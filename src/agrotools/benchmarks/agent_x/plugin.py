@@ -7,6 +7,7 @@ from agrotools.benchmarks.counts import count_answers, count_calls, count_in_gro
 from agrotools.core import KeywordsSlot, ReferenceTextsSlot, Slot
 from agrotools.plugin import (
     BenchmarkPlugin,
+    Download,
     ErrorSource,
     ExpectedCount,
     MetricInfo,
@@ -85,6 +86,11 @@ PLUGIN = BenchmarkPlugin(
     title="Agent-X",
     about="828 questions on images and videos, 14 tools",
     needs="DIR/AgentX/data.json and files/, huggingface.co/datasets/Tajamul21/Agent-X",
+    download=Download(
+        "https://huggingface.co/datasets/Tajamul21/Agent-X",
+        "none published with its files (its paper says Apache License)",
+        "AgentX",
+    ),
     aliases=("agentx", "agent_x"),
     **files_of("agrotools.benchmarks.agent_x.load", "AGENT_X"),
     tools=TOOLS,

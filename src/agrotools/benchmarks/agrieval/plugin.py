@@ -8,7 +8,7 @@ from pydantic import Field
 
 from agrotools.benchmarks.counts import count_answers
 from agrotools.core import Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo, PublishedFiles, deferred
+from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, MetricInfo, PublishedFiles, deferred
 
 OptionKind = Literal["single", "multiple", "true_false"]
 
@@ -146,6 +146,11 @@ AGRIEVAL = BenchmarkPlugin(
     name="agrieval",
     about="examination questions on agriculture, in Chinese, without tools",
     needs="DIR/AgriEval/Dataset/*.json of github.com/YanPioneer/AgriEval",
+    download=Download(
+        "https://github.com/YanPioneer/AgriEval/tree/HEAD/Dataset",
+        "Apache-2.0 file and AgriBench community licence: non-commercial use",
+        "AgriEval/Dataset",
+    ),
     load=deferred("agrotools.benchmarks.agrieval.load:load_agrieval"),
     takes_options=True,
     find=_find("agrieval"),
@@ -167,6 +172,9 @@ CMMLU_AGRONOMY = BenchmarkPlugin(
     name="cmmlu-agronomy",
     about="questions on agronomy, in Chinese, without tools",
     needs="DIR/cmmlu/agronomy.csv, data/test/agronomy.csv of github.com/haonan-li/CMMLU",
+    download=Download(
+        "https://github.com/haonan-li/CMMLU/tree/HEAD/data/test/agronomy.csv", "CC BY-NC-SA 4.0", "cmmlu"
+    ),
     load=deferred("agrotools.benchmarks.agrieval.load:load_cmmlu_agronomy"),
     takes_options=True,
     find=_find("cmmlu-agronomy"),

@@ -25,7 +25,7 @@ from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, SAMPLES_FILE, Benchmark, load_folder
-from agrotools.formats.packed import Pack, read_pack
+from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.formats.writing import write_samples
 
 _MANIFEST = "manifest.json"

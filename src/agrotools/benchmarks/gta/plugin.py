@@ -2,7 +2,7 @@
 
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_files, count_tools, count_with_tools
-from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, PublishedFiles
+from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, PublishedFiles
 
 PAPER_RUN = PaperRun("lagent", 10, {"": 229})
 _EXPECTED = (
@@ -51,6 +51,7 @@ PLUGIN = BenchmarkPlugin(
     title="GTA",
     about="229 general questions on images, 14 tools",
     needs="DIR/gta_dataset/dataset.json and image/, gta_dataset.zip of github.com/open-compass/GTA, release v0.1.0",
+    download=Download("https://github.com/open-compass/GTA/releases/download/v0.1.0/gta_dataset.zip", "Apache-2.0"),
     **files_of("agrotools.benchmarks.gta.load", "GTA"),
     tools=TOOLS,
     tool_categories=CATEGORIES,

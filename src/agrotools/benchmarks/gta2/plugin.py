@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, files_of
 from agrotools.benchmarks.counts import count_tools
 from agrotools.core import FrozenModel, Slot
-from agrotools.plugin import BenchmarkPlugin, ExpectedCount, MetricInfo
+from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, MetricInfo
 
 PAPER_RUN = PaperRun("lagent", 10)
 
@@ -100,6 +100,10 @@ PLUGIN = BenchmarkPlugin(
     about="tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
     needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
     "releases of github.com/open-compass/GTA",
+    download=Download(
+        "https://github.com/open-compass/GTA/releases/download/v0.2.0/gta_workflow_dataset.zip",
+        "Apache-2.0 (its repository)",
+    ),
     aliases=("gta2",),
     **files_of("agrotools.benchmarks.gta2.load", "GTA2", load="load_gta2", check="check_gta2"),
     protocols=LAGENT,

@@ -3,7 +3,7 @@
 from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, ImageCallsSlot, PaperRun, files_of, tools_in
 from agrotools.benchmarks.counts import count_answers, count_calls, count_in_group
 from agrotools.core import KeywordsSlot, Slot
-from agrotools.plugin import BenchmarkPlugin, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles
+from agrotools.plugin import BenchmarkPlugin, Download, ErrorSource, ExpectedCount, MetricInfo, PublishedFiles
 
 PAPER_RUN = PaperRun("lagent", 15, {"": 436, "optical": 436, "sar": 50, "all": 486})
 
@@ -65,6 +65,11 @@ PLUGIN = BenchmarkPlugin(
     title="ThinkGeo",
     about="436 questions on optical and 50 on radar images from above, 14 tools",
     needs="DIR/ThinkGeo_dataset/ThinkGeoBench.json and image/, huggingface.co/datasets/MBZUAI/ThinkGeo",
+    download=Download(
+        "https://huggingface.co/datasets/MBZUAI/ThinkGeo",
+        "Apache-2.0 (its repository), CC BY 4.0 (its page at Hugging Face)",
+        "ThinkGeo_dataset",
+    ),
     **files_of("agrotools.benchmarks.thinkgeo.load", "THINKGEO", check="check_thinkgeo"),
     tools=TOOLS,
     tool_categories=CATEGORIES,

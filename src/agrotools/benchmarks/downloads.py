@@ -1,0 +1,347 @@
+"""Download of files: a few at a time, resumed after an interruption, checked by hash, from a mirror if one is given.
+
+A file gets its name only when it is complete and has the expected hash; until then its content is in ``NAME.part``,
+which the next call continues. A mirror is a folder or an address that holds a file at the path of its public address,
+with or without the host: ``MIRROR/huggingface.co/datasets/...`` or ``MIRROR/datasets/...``.
+"""
+
+import errno
+import hashlib
+import json
+import shutil
+import socket
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass, field
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, unquote, urlsplit
+from urllib.request import Request, urlopen
+
+from agrotools.core import BenchmarkError, InfrastructureError, UsageError
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import sha256_of_file, write_whole
+from agrotools.models.refusals import retry_after
+
+CONNECTIONS = 4
+_BLOCK = 2**18
+_LFS_POINTER = b"version https://git-lfs.github.com/spec"
+_GONE, _REFUSED = (404, 410), (401, 403, 429, 451)
+_WORTH_ANOTHER_TRY = (408, 425, 429, 500, 502, 503, 504)
+Reason = Literal["missing", "refused", "differs", "unreachable"]
+REASONS: Mapping[Reason, str] = {
+    "missing": "are no longer there",
+    "refused": "were refused by the server",
+    "differs": "differ from the expected content",
+    "unreachable": "could not be read from the server",
+}
+
+
+class Item(NamedTuple):
+    """File to download.
+
+    Attributes:
+        path: place below the target folder.
+        urls: public addresses, the preferred one first.
+        mirrored: further paths that the file may have below a mirror.
+        sha256: hash of the content; empty if it is not known.
+        git_sha1: hash of the content as a blob of Git; empty if it is not known.
+        size: bytes of the downloaded content.
+        convert: function that returns the content to store, or None if the downloaded content is not the expected one;
+            it must accept what it returned itself. ``sha256`` then holds for the stored content.
+    """
+
+    path: str
+    urls: tuple[str, ...]
+    mirrored: tuple[str, ...] = ()
+    sha256: str = ""
+    git_sha1: str = ""
+    size: int | None = None
+    convert: Callable[[bytes], bytes | None] | None = None
+
+    def is_intact(self, path: Path) -> bool:
+        """Return True if ``path`` holds the expected content; a file without known hash must have the known size."""
+        if not path.is_file():
+            return False
+        if self.convert:
+            return self.convert(path.read_bytes()) is not None
+        if self.sha256:
+            return sha256_of_file(path) == self.sha256
+        if self.git_sha1:
+            return git_sha1_of(path) == self.git_sha1
+        return self.size is None or path.stat().st_size == self.size
+
+
+class Failure(NamedTuple):
+    """File that was not obtained. ``detail``: message of the last attempt, with its address."""
+
+    path: str
+    reason: Reason
+    detail: str
+
+
+@dataclass(frozen=True)
+class Patience:
+    """Seconds until a silent connection is given up, attempts per address, and first and longest wait in seconds."""
+
+    timeout_s: float = 30.0
+    attempts: int = 4
+    first_wait_s: float = 1.0
+    longest_wait_s: float = 60.0
+
+
+class _Denied(Exception):
+    """An address does not give the file. ``again``: the same address may give it later, after ``wait_s`` seconds."""
+
+    def __init__(self, reason: Reason, detail: str, *, again: bool = False, wait_s: float | None = None) -> None:
+        super().__init__(detail)
+        self.reason: Reason = reason
+        self.detail, self.again, self.wait_s = detail, again, wait_s
+
+
+@dataclass
+class Downloader:
+    """Downloads into ``folder``. ``mirror``: folder or address used instead of the public addresses."""
+
+    folder: Path
+    mirror: str = ""
+    patience: Patience = field(default_factory=Patience)
+    _dead_hosts: dict[str, str] = field(default_factory=dict[str, str])
+    _seen_hosts: set[str] = field(default_factory=set[str])
+    _forms: Counter[int] = field(default_factory=Counter[int])
+    _stop: threading.Event = field(default_factory=threading.Event)
+
+    def __post_init__(self) -> None:
+        """Check the mirror.
+
+        Raises:
+            UsageError: the mirror is neither an HTTP address nor a folder.
+        """
+        if self.mirror and not _is_address(self.mirror) and not Path(self.mirror).expanduser().is_dir():
+            raise UsageError(f"--mirror: there is no folder {self.mirror}", hint="give a folder or an HTTP address")
+
+    def fetch(self, items: Sequence[Item], progress: Progress = no_progress, what: str = "files") -> list[Failure]:
+        """Download the files that are not there yet and return those that could not be obtained.
+
+        Raises:
+            InfrastructureError: no server could be reached, or the disk is too small.
+        """
+        wanted = [item for item in items if not item.is_intact(self.folder / item.path)]
+        done = len(items) - len(wanted)
+        progress(what, done, len(items))
+        self._require_space(sum(item.size or 0 for item in wanted))
+        failures: list[Failure] = []
+        pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
+        try:
+            for future in as_completed([pool.submit(self._obtain, item) for item in wanted]):
+                failure = future.result()
+                failures += [failure] if failure else []
+                done += failure is None
+                progress(what, done, len(items))
+        except BaseException:
+            self._stop.set()
+            raise
+        finally:
+            pool.shutdown(wait=True, cancel_futures=True)
+        if wanted and len(failures) == len(wanted) and all(each.reason == "unreachable" for each in failures):
+            raise InfrastructureError(
+                f"no file could be downloaded: {failures[0].detail}",
+                hint="check the network connection, or give a copy: --mirror DIR or --mirror URL",
+            )
+        return sorted(failures)
+
+    def read_json(self, url: str) -> tuple[object, str | None]:
+        """Return the JSON at ``url``, and the address of the next page if the reply names one.
+
+        Raises:
+            BenchmarkError: the address gives no JSON.
+            InfrastructureError: it cannot be reached.
+        """
+        self.folder.mkdir(parents=True, exist_ok=True)
+        part = self.folder / f".{hashlib.sha256(url.encode()).hexdigest()[:16]}.listing"
+        try:
+            links = self._try_addresses(Item(part.name, (url,)), part)
+            return json.loads(part.read_bytes()), links
+        except _Denied as denied:
+            kind = InfrastructureError if denied.reason == "unreachable" else BenchmarkError
+            raise kind(denied.detail, hint="check the network connection, or give a copy: --mirror DIR") from denied
+        except ValueError as error:
+            raise BenchmarkError(f"{url} gives no JSON: {error}") from error
+        finally:
+            part.unlink(missing_ok=True)
+
+    def _require_space(self, size: int) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        free = shutil.disk_usage(self.folder).free
+        if size > free:
+            raise InfrastructureError(
+                f"{size / 1e9:.1f} GB are needed in {self.folder}, {free / 1e9:.1f} GB are free",
+                hint="choose another disk: --out DIR",
+            )
+
+    def _obtain(self, item: Item) -> Failure | None:
+        target = self.folder / item.path
+        part = target.with_name(f"{target.name}.part")
+        target.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            self._try_addresses(item, part)
+            if item.convert:
+                content = item.convert(part.read_bytes())
+                assert content is not None
+                write_whole(target, content, synced=False)
+                part.unlink()
+            else:
+                part.replace(target)
+        except _Denied as denied:
+            return Failure(item.path, denied.reason, denied.detail)
+        return None
+
+    def _addresses(self, item: Item) -> list[tuple[int, str]]:
+        """Return the addresses to try with their forms; on a mirror, forms that have worked before come first."""
+        if not self.mirror:
+            return [*enumerate(item.urls)]
+        # A folder has no queries.
+        urls = [url if _is_address(self.mirror) else url.partition("?")[0] for url in item.urls]
+        paths = [quote(path) for path in item.mirrored]
+        paths += [url.partition("://")[2] for url in urls]
+        paths += [url.partition("://")[2].partition("/")[2] for url in urls]
+        order = sorted(range(len(paths)), key=lambda form: -self._forms[form])
+        return [(form, f"{self.mirror.rstrip('/')}/{paths[form]}") for form in order]
+
+    def _try_addresses(self, item: Item, part: Path) -> str | None:
+        """Read the file from the first address that gives it, into ``part``; return the link to the next page."""
+        denied = _Denied("missing", f"{item.path}: no address")
+        for form, address in self._addresses(item):
+            try:
+                link = self._try_address(address, item, part)
+            except _Denied as error:
+                # "Missing" is the weakest reason: another address may have refused the file.
+                denied = error if denied.reason == "missing" else denied
+                continue
+            self._forms[form] += 1
+            return link
+        raise denied
+
+    def _try_address(self, address: str, item: Item, part: Path) -> str | None:
+        host = urlsplit(address).netloc
+        wait_s = self.patience.first_wait_s
+        for attempt in range(1, self.patience.attempts + 1):
+            if host in self._dead_hosts:
+                raise _Denied("unreachable", self._dead_hosts[host])
+            resumed = part.is_file()
+            try:
+                link = _receive(address, part, self.patience.timeout_s, self._stop)
+                self._seen_hosts.add(host)
+                _check(item, part, address, resumed)
+                return link
+            except _Denied as denied:
+                reached = denied.reason != "unreachable" or denied.wait_s is not None
+                if reached:
+                    self._seen_hosts.add(host)
+                if not denied.again or attempt == self.patience.attempts or self._stop.is_set():
+                    if host and not reached and host not in self._seen_hosts:
+                        self._dead_hosts[host] = denied.detail
+                    raise
+                self._stop.wait(min(denied.wait_s or wait_s, self.patience.longest_wait_s))
+                wait_s *= 2
+        raise AssertionError
+
+
+def _is_address(mirror: str) -> bool:
+    return mirror.startswith(("http://", "https://"))
+
+
+def _check(item: Item, part: Path, address: str, resumed: bool) -> None:
+    """Raise an error, and remove the file, if it is not the expected one. It is read again if it was ``resumed``."""
+    with part.open("rb") as file:
+        pointer = file.read(len(_LFS_POINTER)) == _LFS_POINTER
+    if not pointer and item.is_intact(part):
+        return
+    size = part.stat().st_size
+    part.unlink()
+    if pointer:  # the file itself is at another address
+        raise _Denied("missing", f"{address} holds a pointer of Git LFS, not the file")
+    raise _Denied("differs", f"{address}: {size} bytes of other content than expected", again=resumed, wait_s=0.01)
+
+
+def _receive(address: str, part: Path, timeout_s: float, stop: threading.Event) -> str | None:
+    """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
+    if not _is_address(address):
+        try:
+            shutil.copyfile(Path(unquote(address)).expanduser(), part)
+        except OSError as error:
+            raise _Denied("missing", f"{unquote(address)}: {error.strerror or error}") from error
+        return None
+    there = part.stat().st_size if part.is_file() else 0
+    headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
+    try:
+        with urlopen(Request(address, headers=headers), timeout=timeout_s) as reply:
+            _write(reply, part, append=there > 0 and reply.status == 206, stop=stop)
+            return _next_page(reply)
+    except HTTPError as error:
+        error.close()
+        if error.code == 416:  # the part is as long as the file, or longer
+            part.unlink(missing_ok=True)
+            raise _Denied("unreachable", f"{address}: HTTP 416", again=True, wait_s=0.01) from error
+        reason: Reason = "missing" if error.code in _GONE else "refused" if error.code in _REFUSED else "unreachable"
+        again = error.code in _WORTH_ANOTHER_TRY
+        wait_s = retry_after(dict(error.headers.items())) if error.headers else None
+        raise _Denied(reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s) from error
+    except URLError as error:
+        unknown = isinstance(error.reason, socket.gaierror)
+        text = f"the host {urlsplit(address).hostname} is not known" if unknown else f"{address}: {error.reason}"
+        raise _Denied("unreachable", text, again=True) from error
+    except (HTTPException, OSError) as error:
+        if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+            raise  # of the disk
+        raise _Denied("unreachable", f"{address}: the connection broke ({error})", again=True) from error
+
+
+def _write(reply: HTTPResponse, part: Path, *, append: bool, stop: threading.Event) -> None:
+    expected, received = reply.headers.get("Content-Length"), 0
+    with part.open("ab" if append else "wb") as file:
+        while block := reply.read(_BLOCK):
+            file.write(block)
+            received += len(block)
+            if stop.is_set():
+                raise OSError("interrupted")
+    if expected is not None and expected.isdecimal() and received < int(expected):
+        raise OSError(f"{received} of {expected} bytes received")
+
+
+def _next_page(reply: HTTPResponse) -> str | None:
+    for link in (reply.headers.get("Link") or "").split(","):
+        address, _, relation = link.partition(";")
+        if 'rel="next"' in relation:
+            return address.strip().strip("<>")
+    return None
+
+
+def git_sha1_of(path: Path) -> str:
+    """Return the hash of a file as a blob of Git."""
+    digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
+    with path.open("rb") as file:
+        while block := file.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def failure_lines(failures: Sequence[Failure], shown: int = 3) -> Iterator[str]:
+    """Yield lines of text about the failures, grouped by reason."""
+    for reason, words in REASONS.items():
+        some = [each for each in failures if each.reason == reason]
+        if some:
+            yield f"{len(some)} {words}:"
+            yield from (f"  {each.path} ({each.detail})" for each in some[:shown])
+            if len(some) > shown:
+                yield f"  ... and {len(some) - shown} more"
+
+
+def today() -> str:
+    """Return the date, for records of downloads."""
+    return time.strftime("%Y-%m-%d")

@@ -1,0 +1,92 @@
+"""Download of the photographs of ``field``, and training of the heads for crop and weeds that it needs."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import orjson
+
+from agrotools.benchmarks.downloads import Downloader
+from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head
+from agrotools.benchmarks.obtaining import Obtained, Request
+from agrotools.core import AgrotoolsError, UsageError
+from agrotools.core.files import write_whole
+from agrotools.formats.benchmark import SourceNote
+
+
+def get_field(request: Request) -> Obtained:
+    """Download the photographs below ``request.root`` and train the heads that are missing.
+
+    Raises:
+        InfrastructureError: no server could be reached.
+    """
+    head, folder = read_head(), request.root / "field"
+    for note in head.data_sets:
+        if note.unused:
+            request.say(f"left out: {note.source.name}, {note.questions} questions: {note.unused}")
+    downloader = Downloader(folder, request.mirror, request.patience)
+    failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
+    masks = [file.item for file in head.head_files]
+    mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
+    notes: list[str] = []
+    if not failures and not mask_failures and request.heads:
+        notes = [train_missing_heads(folder, request.say)]
+    elif mask_failures:
+        notes = [f"{len(mask_failures)} masks are missing, so no heads were trained"]
+    sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
+    files = [folder / file.path for file in (*head.files, *head.head_files)]
+    return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes)
+
+
+def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
+    """Return the source of a data set with the repositories and commits that its files come from."""
+    ours = [file for file in head.files if file.local.startswith(f"{note.folder}/")]
+    places = dict.fromkeys(f"https://github.com/{file.repo}/tree/{file.commit}" for file in ours)
+    return note.source.model_copy(update={"url": " ".join(places) or note.source.url})
+
+
+def cwfid_hashes(head: PackHead) -> set[str]:
+    """Return the hashes of the photographs that heads for crop and weeds measure."""
+    return {file.sha256 for file in head.files if file.local.startswith("cwfid/")}
+
+
+def lacks_heads(head: PackHead) -> bool:
+    """Return True if there is no head on this machine that never saw a certain photograph of crop and weeds."""
+    from agrotools.tools.crop_weed.heads import list_heads
+
+    photographs = cwfid_hashes(head)
+    learnt = [{image.sha256 for image in each.training} for each in list_heads()[0]]
+    ours = [some for some in learnt if some & photographs]
+    return any(all(photograph in some for some in ours) for photograph in photographs)
+
+
+def train_missing_heads(folder: Path, say: Callable[[str], None]) -> str:
+    """Train the heads from the photographs in ``folder`` unless they are there; return what was done."""
+    head = read_head()
+    if not head.head_files:
+        return "no heads are needed"
+    if not lacks_heads(head):
+        return "heads for crop and weeds: there already"
+    write_training_list(folder, head)
+    from agrotools.tools.crop_weed.training import train_crop_weed_heads
+
+    try:
+        train_crop_weed_heads(folder, say)
+    except (UsageError, AgrotoolsError) as error:
+        return f"heads for crop and weeds: not trained, {error.message}{f' ({error.hint})' if error.hint else ''}"
+    return "heads for crop and weeds: trained, two-fold; none measures a photograph that it learnt from"
+
+
+def write_training_list(folder: Path, head: PackHead) -> None:
+    """Write the list of photographs and masks that the training reads, ``cwfid/truth.json``."""
+    stored = {file.local: file.path for file in (*head.files, *head.head_files)}
+    names = sorted(Path(local).stem for local in stored if local.startswith("cwfid/images/"))
+    items = [
+        {
+            "id": name,
+            "image": f"../{stored[f'cwfid/images/{name}.jpg']}",
+            "mask": f"../{stored[f'cwfid/masks/{name}.png']}",
+            "vegetation": f"../{stored[f'cwfid/vegetation/{name}.png']}",
+        }
+        for name in names
+    ]
+    write_whole(folder / "cwfid" / "truth.json", orjson.dumps(items, option=orjson.OPT_INDENT_2), synced=False)

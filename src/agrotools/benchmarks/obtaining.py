@@ -1,0 +1,257 @@
+"""``agrotools data get``: the files of benchmarks at their public addresses, and records of what was obtained.
+
+Below the data root, ``.agrotools/NAME.json`` records the files of each benchmark and their terms, and ``LICENCES.md``
+lists the terms of all of them.
+"""
+
+import shutil
+import zipfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path, PurePosixPath
+from typing import Any, NamedTuple, cast
+from urllib.parse import quote, urlsplit
+
+from pydantic import ValidationError
+
+from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, today
+from agrotools.benchmarks.loading import RECORDS, data_folder
+from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
+from agrotools.core.base import Progress, no_progress
+from agrotools.core.files import write_whole
+from agrotools.formats.benchmark import SourceNote
+from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id
+
+LICENCES_FILE = "LICENCES.md"
+_RULE = "| --- | --- | --- | --- | --- |"
+
+
+@dataclass(frozen=True)
+class Request:
+    """Order of a benchmark's files: the data root, the mirror, and callbacks for progress and messages."""
+
+    root: Path
+    mirror: str = ""
+    heads: bool = True
+    progress: Progress = no_progress
+    say: Callable[[str], None] = lambda _: None
+    patience: Patience = field(default_factory=Patience)
+
+
+class Obtained(NamedTuple):
+    """Files of a benchmark that are there, their terms, files that could not be obtained, and remarks."""
+
+    files: Sequence[Path]
+    sources: Sequence[SourceNote]
+    failures: Sequence[Failure]
+    notes: Sequence[str] = ()
+
+
+class DownloadRecord(FrozenModel):
+    """Record of a download: its files (path below the data root, bytes), terms and date."""
+
+    name: str
+    complete: bool
+    date: str
+    files: dict[str, int]
+    sources: tuple[SourceNote, ...]
+
+
+class ListedDownload(NamedTuple):
+    """Row of ``agrotools data list``. ``state``: whether the files are below the data root, in words."""
+
+    name: str
+    about: str
+    licence: str
+    address: str
+    size_mb: float | None
+    state: str
+
+
+def list_downloads(data_root: Path | None = None) -> list[ListedDownload]:
+    """Return the benchmarks that can be obtained, with what is below ``data_root`` (default: the cache)."""
+    root = (data_root or data_folder()).expanduser()
+    return [_listed(plugin, root) for plugin in BENCHMARKS.loaded()]
+
+
+def _listed(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
+    download, record = plugin.download, _read_record(root, plugin.name)
+    size = sum(record.files.values()) / 1e6 if record else None
+    if download is None:
+        state = "needs no download" if plugin.needs == "nothing" else "has no public address"
+    elif record:
+        whole = record.complete and all(_has_size(root / path, size) for path, size in record.files.items())
+        state = "complete" if whole else "incomplete"
+    else:
+        state = "here, not downloaded by agrotools" if _is_found(plugin, root) else "not here"
+    place = (download.licence, download.address) if download else ("", "")
+    return ListedDownload(plugin.name, plugin.about, *place, size, state)
+
+
+def _is_found(plugin: BenchmarkPlugin, root: Path) -> bool:
+    try:
+        return plugin.find is not None and bool(plugin.find(root))
+    except AgrotoolsError:
+        return False
+
+
+def _has_size(path: Path, size: int) -> bool:
+    return path.is_file() and path.stat().st_size == size
+
+
+def obtain(name: str, request: Request) -> Obtained:
+    """Download the files of the benchmark ``name`` below ``request.root`` and record what was obtained.
+
+    Raises:
+        UsageError: there is no such benchmark, or nothing to download for it.
+        BenchmarkError: what lies at the address is not the benchmark.
+        InfrastructureError: no server could be reached, or the disk is too small.
+    """
+    name = benchmark_id(name)
+    plugin: BenchmarkPlugin = BENCHMARKS.get(name)
+    if plugin.download is None:
+        known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.download)
+        raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")
+    request.root.mkdir(parents=True, exist_ok=True)
+    if plugin.download.target:
+        obtained: Obtained = imported(plugin.download.target)(request)
+    else:
+        obtained = _download(plugin, plugin.download, request)
+    _write_record(request.root, name, obtained)
+    if not obtained.failures and plugin.find:
+        plugin.find(request.root)
+    return obtained
+
+
+def _download(plugin: BenchmarkPlugin, download: Download, request: Request) -> Obtained:
+    folder = request.root / download.into
+    downloader = Downloader(folder, request.mirror, request.patience)
+    items = items_at(download.address, downloader)
+    known = sum(item.size or 0 for item in items)
+    request.say(f"{len(items)} files{f', {known / 1e6:,.0f} MB' if known else ''}, from {download.address}")
+    failures = downloader.fetch(items, request.progress)
+    paths = [folder / item.path for item in items if (folder / item.path).is_file()]
+    for archive in [path for path in paths if path.suffix.lower() == ".zip"]:
+        paths += unpack(archive, request.progress)
+    note = SourceNote(name=plugin.title or plugin.name, licence=download.licence, url=download.address)
+    return Obtained(paths, [note], failures)
+
+
+def items_at(address: str, downloader: Downloader) -> list[Item]:
+    """Return the files at the address of a :class:`~agrotools.plugin.Download`.
+
+    Raises:
+        BenchmarkError: the address has no files, or its list is not of the known form.
+        InfrastructureError: the list cannot be read.
+    """
+    host, parts = urlsplit(address).netloc, urlsplit(address).path.strip("/").split("/")
+    try:
+        if host == "huggingface.co" and parts[0] == "datasets":
+            items = _huggingface_items("/".join(parts[1:3]), downloader)
+        elif host == "github.com" and len(parts) > 4 and parts[2] == "tree":
+            items = _github_items("/".join(parts[:2]), parts[3], "/".join(parts[4:]), downloader)
+        else:
+            items = [Item(PurePosixPath(parts[-1]).name, (address,))]
+    except (KeyError, TypeError, AttributeError) as error:
+        raise BenchmarkError(f"the list of files of {address} is not of the known form ({error!r})") from error
+    unsafe = [item.path for item in items if _is_unsafe(item.path)]
+    if unsafe or not items:
+        raise BenchmarkError(
+            f"{address} has {f'a file that leads out of the folder: {unsafe[0]}' if unsafe else 'no files'}"
+        )
+    return items
+
+
+def _huggingface_items(repo: str, downloader: Downloader) -> list[Item]:
+    page: str | None = f"https://huggingface.co/api/datasets/{repo}/tree/main?recursive=true"
+    items: list[Item] = []
+    while page:
+        entries, page = downloader.read_json(page)
+        for entry in cast(list[dict[str, Any]], entries):
+            if entry["type"] != "file":
+                continue
+            url = f"https://huggingface.co/datasets/{repo}/resolve/main/{quote(entry['path'])}"
+            large = entry.get("lfs")
+            hashes = {"sha256": large["oid"]} if large else {"git_sha1": entry["oid"]}
+            items.append(Item(entry["path"], (url,), size=(large or entry)["size"], **hashes))
+    return items
+
+
+def _github_items(repo: str, ref: str, folder: str, downloader: Downloader) -> list[Item]:
+    """Return the files of a folder of a repository (or one file) without the folder, and the repository's licence."""
+    tree, _ = downloader.read_json(f"https://api.github.com/repos/{repo}/git/trees/{ref}?recursive=1")
+    items: list[Item] = []
+    for entry in cast(dict[str, Any], tree)["tree"]:
+        path = entry["path"]
+        if path == folder or path.startswith(f"{folder}/"):
+            place = path.removeprefix(f"{folder}/") if path != folder else PurePosixPath(path).name
+        elif "/" not in path and path.upper().startswith("LICEN"):
+            place = path
+        else:
+            continue
+        if entry["type"] == "blob":
+            where = f"{repo}/{ref}/{quote(path)}"
+            urls = (f"https://raw.githubusercontent.com/{where}", f"https://media.githubusercontent.com/media/{where}")
+            items.append(Item(place, urls, git_sha1=entry["sha"], size=entry.get("size")))
+    return items
+
+
+def _is_unsafe(path: str) -> bool:
+    place = PurePosixPath(path)
+    return not place.name or place.is_absolute() or ".." in place.parts or "\\" in path or "\0" in path
+
+
+def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
+    """Unpack an archive beside itself and return the files.
+
+    Raises:
+        BenchmarkError: it is damaged, or a name in it leads out of the folder.
+    """
+    paths: list[Path] = []
+    try:
+        with zipfile.ZipFile(archive) as opened:
+            members = [each for each in opened.infolist() if not each.is_dir() and "__MACOSX" not in each.filename]
+            for number, member in enumerate(members, start=1):
+                if _is_unsafe(member.filename):
+                    raise BenchmarkError(f"{archive}: {member.filename!r} leads out of the folder")
+                path = archive.parent / member.filename
+                if not _has_size(path, member.file_size):
+                    path.parent.mkdir(parents=True, exist_ok=True)
+                    with opened.open(member) as source, path.open("wb") as target:
+                        shutil.copyfileobj(source, target)
+                paths.append(path)
+                progress(f"unpacking {archive.name}", number, len(members))
+    except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:
+        raise BenchmarkError(
+            f"{archive} is not a complete archive: {error}", hint=f"delete {archive} and repeat"
+        ) from error
+    return paths
+
+
+def _read_record(root: Path, name: str) -> DownloadRecord | None:
+    try:
+        return DownloadRecord.model_validate_json((root / RECORDS / f"{name}.json").read_bytes())
+    except (OSError, ValidationError):
+        return None
+
+
+def _write_record(root: Path, name: str, obtained: Obtained) -> None:
+    sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in obtained.files}
+    record = DownloadRecord(
+        name=name, complete=not obtained.failures, date=today(), files=sizes, sources=tuple(obtained.sources)
+    )
+    (root / RECORDS).mkdir(exist_ok=True)
+    write_whole(root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False)
+    lines = [
+        "# Terms of the downloaded files",
+        "",
+        "| Benchmark | Data | Terms, as stated | From | Cite |",
+        "| --- " * 5 + "|",
+    ]
+    for path in sorted((root / RECORDS).glob("*.json")):
+        if each := _read_record(root, path.stem):
+            lines += [
+                f"| {each.name} | {note.name} | {note.licence} | {note.url or ''} | {note.citation or ''} |"
+                for note in each.sources
+            ]
+    write_whole(root / LICENCES_FILE, ("\n".join(lines) + "\n").encode(), synced=False)

@@ -1,0 +1,86 @@
+"""``agrotools data``: list of the benchmarks that can be downloaded, and their download."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agrotools.cli.output import FAULTS, print_json
+
+app = typer.Typer(
+    help="Download the files of benchmarks from their public addresses; list what is here.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+Out = Annotated[
+    Path | None,
+    typer.Option(help="Folder for the files (then --data-root DIR of eval); a cache by default.", metavar="DIR"),
+]
+
+
+@app.command("list")
+def list_all(out: Out = None, as_json: AsJson = False) -> None:
+    """List the benchmarks: content, terms, address, size, and whether the files are here and complete."""
+    from agrotools.benchmarks.obtaining import list_downloads
+
+    rows = list_downloads(out)
+    if as_json:
+        print_json([row._asdict() for row in rows])
+        return
+    for row in rows:
+        size = f", {row.size_mb:,.1f} MB" if row.size_mb is not None else ""
+        typer.echo(f"{row.name}: {row.about}\n  {row.state}{size}")
+        if row.address:
+            typer.echo(f"  from {row.address}\n  terms: {row.licence}")
+    typer.echo("get one with: agrotools data get NAME")
+
+
+@app.command("get")
+def get(
+    name: Annotated[str, typer.Argument(help="Name of a benchmark.")],
+    out: Out = None,
+    mirror: Annotated[
+        str,
+        typer.Option(help="Folder or address of copies, used instead of the public addresses.", metavar="DIR|URL"),
+    ] = "",
+    heads: Annotated[
+        bool, typer.Option(help="Train the heads that tools need for `field` (a minute or two, extra train).")
+    ] = True,
+    as_json: AsJson = False,
+) -> None:
+    """Download the files of a benchmark. The same command continues an interrupted download.
+
+    Exit code 0: all files are there and have the expected content; 1: some could not be obtained; 3: no server could
+    be reached.
+    """
+    import sys
+
+    from agrotools.benchmarks.downloads import failure_lines
+    from agrotools.benchmarks.loading import data_folder
+    from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, obtain
+    from agrotools.runner.progress import stage_progress
+
+    root = (out or data_folder()).expanduser().resolve()
+    obtained = obtain(
+        name,
+        Request(root, mirror, heads, stage_progress(sys.stderr), lambda line: typer.echo(line, err=True)),
+    )
+    if as_json:
+        failures = [each._asdict() for each in obtained.failures]
+        sources = [source.model_dump(mode="json", exclude_none=True) for source in obtained.sources]
+        plain = {"root": str(root), "files": len(obtained.files), "failures": failures}
+        print_json({**plain, "sources": sources, "notes": [*obtained.notes]})
+    else:
+        size = sum(path.stat().st_size for path in obtained.files)
+        typer.echo(f"{len(obtained.files)} files, {size / 1e6:,.1f} MB, in {root}")
+        typer.echo(f"terms, also in {root / LICENCES_FILE}:")
+        for source in obtained.sources:
+            typer.echo(f"  {source.name}: {source.licence} ({source.url})")
+        for line in (*obtained.notes, *failure_lines(obtained.failures)):
+            typer.echo(line)
+        root_option = f" --data-root {out}" if out else ""
+        again = "repeat the command to try again" if obtained.failures else f"next: agrotools eval {name}{root_option}"
+        typer.echo(again)
+    raise typer.Exit(FAULTS if obtained.failures else 0)

@@ -1,0 +1,224 @@
+"""Downloads of benchmarks: complete, interrupted, corrupted, missing, refused, offline, from mirrors of two layouts."""
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, failure_lines, git_sha1_of
+from agrotools.benchmarks.loading import load_benchmark
+from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, list_downloads, obtain, unpack
+from agrotools.core import BENCHMARKS, BenchmarkError, InfrastructureError, UsageError
+from agrotools.plugin import BenchmarkPlugin, Download
+from support.file_server import serving
+
+HURRY = Patience(timeout_s=5, attempts=3, first_wait_s=0.01, longest_wait_s=0.02)
+CONTENT = {f"rows/{number} é.bin": bytes([number]) * (5_000 + number) for number in range(6)}
+
+
+@pytest.fixture
+def served(tmp_path):
+    for name, content in CONTENT.items():
+        for place in ("raw.example.org/owner/repo/c0ffee", "media.example.org/owner/repo/c0ffee"):
+            (path := tmp_path / "web" / place / name).parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(content)
+    with serving(tmp_path / "web") as server:
+        yield server
+
+
+def _items() -> list[Item]:
+    hosts = ("https://raw.example.org", "https://media.example.org")
+    return [
+        Item(
+            name,
+            tuple(f"{host}/owner/repo/c0ffee/{name.replace(' ', '%20').replace('é', '%C3%A9')}" for host in hosts),
+            sha256=hashlib.sha256(content).hexdigest(),
+            size=len(content),
+        )
+        for name, content in CONTENT.items()
+    ]
+
+
+def _fetch(server, folder: Path) -> list[Failure]:
+    return Downloader(folder, server.url, HURRY).fetch(_items())
+
+
+def _whole(folder: Path) -> bool:
+    return all((folder / name).read_bytes() == content for name, content in CONTENT.items())
+
+
+def test_all_files_come_once_and_a_second_call_asks_for_none(served, tmp_path):
+    assert _fetch(served, tmp_path / "out") == []
+    assert _whole(tmp_path / "out")
+    assert not list((tmp_path / "out").rglob("*.part"))
+    asked = len(served.requests)
+    assert _fetch(served, tmp_path / "out") == []
+    assert len(served.requests) == asked
+
+
+@pytest.mark.parametrize("layout", ["raw.example.org/owner", "owner", "local"])
+def test_a_mirror_may_be_a_folder_of_any_layout(served, tmp_path, layout):
+    mirror = tmp_path / "mirror"
+    (mirror / layout).parent.mkdir(parents=True)
+    source = served.root / "raw.example.org/owner"
+    (mirror / layout).symlink_to(source / "repo/c0ffee" if layout == "local" else source)
+    items = [item._replace(mirrored=(f"local/{item.path}",)) for item in _items()]
+    assert Downloader(tmp_path / "out", str(mirror), HURRY).fetch(items) == []
+    assert _whole(tmp_path / "out")
+    with pytest.raises(UsageError, match="there is no folder"):
+        Downloader(tmp_path, str(tmp_path / "nowhere"))
+
+
+def test_a_cut_connection_is_continued_where_it_ended(served, tmp_path):
+    name, content = next(iter(CONTENT.items()))
+    path = f"raw.example.org/owner/repo/c0ffee/{name}"
+    served.faults[path] = ["cut"]
+    assert _fetch(served, tmp_path / "out") == []
+    assert _whole(tmp_path / "out")
+    assert (path, f"bytes={len(content) // 2}-") in served.requests
+
+
+@pytest.mark.parametrize("left", ["half", "all", "wrong", "too much"])
+def test_a_killed_download_is_continued_by_the_next(served, tmp_path, left):
+    name, content = next(iter(CONTENT.items()))
+    (part := tmp_path / "out" / f"{name}.part").parent.mkdir(parents=True)
+    part.write_bytes({"half": content[:100], "all": content, "wrong": b"?" * 100, "too much": content * 2}[left])
+    assert _fetch(served, tmp_path / "out") == []
+    assert _whole(tmp_path / "out")
+
+
+@pytest.mark.parametrize("fault", [429, 503, "other", "pointer"])
+def test_a_passing_fault_or_a_pointer_is_overcome(served, tmp_path, fault):
+    for name in CONTENT:
+        served.faults[f"raw.example.org/owner/repo/c0ffee/{name}"] = [fault]
+    assert _fetch(served, tmp_path / "out") == []
+    assert _whole(tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [(404, "missing"), (403, "refused"), (429, "refused"), ("other", "differs"), ("cut", "unreachable")],
+)
+def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_path, fault, reason):
+    name = next(iter(CONTENT))
+    for place in ("raw.example.org/owner", "media.example.org/owner"):
+        served.always[f"{place}/repo/c0ffee/{name}"] = fault
+    failures = _fetch(served, tmp_path / "out")
+    assert [(each.path, each.reason) for each in failures] == [(name, reason)]
+    assert not (tmp_path / "out" / name).exists()
+    assert len([*(tmp_path / "out" / "rows").glob("*.bin")]) == len(CONTENT) - 1
+    assert name in "\n".join(failure_lines(failures))
+    served.always.clear()
+    assert _fetch(served, tmp_path / "out") == []
+
+
+def test_without_a_server_there_is_one_error_with_a_hint(served, tmp_path):
+    gone = Downloader(tmp_path, "http://127.0.0.1:9", HURRY)
+    with pytest.raises(InfrastructureError, match="no file could be downloaded") as caught:
+        gone.fetch(_items())
+    assert "--mirror" in str(caught.value.hint)
+    with pytest.raises(InfrastructureError):
+        gone.read_json("https://api.example.org/list")
+
+
+def test_an_altered_file_is_fetched_again(served, tmp_path):
+    _fetch(served, tmp_path)
+    (tmp_path / next(iter(CONTENT))).write_bytes(b"altered")
+    _fetch(served, tmp_path)
+    assert _whole(tmp_path)
+
+
+def _write(path: Path, content: bytes | str | object) -> Path:
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())
+    return path
+
+
+def _load(loading):
+    raise BenchmarkError(f"loaded from {loading.data_root}")
+
+
+def _find(root):
+    if not (root / "made_set/questions.json").is_file():
+        raise BenchmarkError("there is no made set")
+    return root
+
+
+@pytest.fixture
+def hub(tmp_path):
+    """A made-up benchmark at three kinds of addresses, below one mirror."""
+    web = tmp_path / "web"
+    for kind, address, into in (
+        ("zip", "https://github.com/o/r/releases/download/v1/set.zip", ""),
+        ("hub", "https://huggingface.co/datasets/o/n", "made_set"),
+        ("tree", "https://github.com/o/r/tree/HEAD/Data", "made_set"),
+    ):
+        plugin = BenchmarkPlugin(
+            f"made-{kind}",
+            _load,
+            needs="files",
+            find=_find,
+            download=Download(address, "CC0", into),
+        )
+        BENCHMARKS.add(f"made-{kind}", plugin)
+    questions = _write(tmp_path / "q.json", [1, 2])
+    (web / "github.com/o/r/releases/download/v1").mkdir(parents=True)
+    with zipfile.ZipFile(web / "github.com/o/r/releases/download/v1/set.zip", "w") as archive:
+        archive.write(questions, "made_set/questions.json")
+        archive.writestr("__MACOSX/made_set/._questions.json", "x")
+    sha1, size = git_sha1_of(questions), questions.stat().st_size
+    pages = web / "huggingface.co/api/datasets/o/n/tree"
+    _write(pages / "main", [{"type": "directory", "path": "image"}])
+    _write(pages / "2", [{"type": "file", "path": "questions.json", "oid": sha1, "size": size}])
+    _write(web / "huggingface.co/datasets/o/n/resolve/main/questions.json", questions.read_bytes())
+    tree = [{"path": "Data/questions.json", "type": "blob", "sha": sha1, "size": size}]
+    tree += [
+        {"path": "LICENSE", "type": "blob", "sha": sha1, "size": size},
+        {"path": "Data", "type": "tree", "sha": "0"},
+    ]
+    _write(web / "api.github.com/repos/o/r/git/trees/HEAD", {"tree": [*tree, {**tree[0], "path": "other/x"}]})
+    for name in ("Data/questions.json", "LICENSE"):
+        _write(web / f"raw.githubusercontent.com/o/r/HEAD/{name}", questions.read_bytes())
+    with serving(web) as server:
+        server.links["huggingface.co/api/datasets/o/n/tree/main"] = (
+            "https://huggingface.co/api/datasets/o/n/tree/2?cursor=x"
+        )
+        yield server
+    for kind in ("zip", "hub", "tree"):
+        BENCHMARKS.remove(f"made-{kind}")
+
+
+@pytest.mark.parametrize("kind", ["zip", "hub", "tree"])
+def test_a_published_benchmark_is_put_where_its_loader_looks(hub, tmp_path, monkeypatch, kind):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    root, name = tmp_path / "cache/data", f"made-{kind}"
+    obtained = obtain(name, Request(root, hub.url, patience=HURRY))
+    assert obtained.failures == []
+    assert (root / "made_set/questions.json").read_text() == "[1, 2]"
+    assert "CC0" in (root / LICENCES_FILE).read_text()
+    assert (root / "made_set/LICENSE").is_file() == (kind == "tree")
+    states = {row.name: row.state for row in list_downloads()}
+    assert (states[name], states["gta"], states["embedded"]) == ("complete", "not here", "needs no download")
+    with pytest.raises(BenchmarkError, match=f"loaded from {root}"):
+        load_benchmark(name)
+    (root / "made_set/questions.json").unlink()
+    assert {row.name: row.state for row in list_downloads()}[name] == "incomplete"
+
+
+def test_a_list_of_another_form_and_an_evil_archive_are_refused(hub, tmp_path):
+    (hub.root / "huggingface.co/api/datasets/o/n/tree/2").write_text('[{"type": "file", "path": "../x"}]')
+    with pytest.raises(BenchmarkError, match="not of the known form"):
+        obtain("made-hub", Request(tmp_path / "out", hub.url, patience=HURRY))
+    (hub.root / "huggingface.co/api/datasets/o/n/tree/2").write_text(
+        '[{"type": "file", "path": "../x", "oid": "0", "size": 1}]'
+    )
+    with pytest.raises(BenchmarkError, match="leads out"):
+        obtain("made-hub", Request(tmp_path / "out", hub.url, patience=HURRY))
+    with zipfile.ZipFile(tmp_path / "evil.zip", "w") as archive:
+        archive.writestr("../evil.txt", "x")
+    with pytest.raises(BenchmarkError, match="leads out"):
+        unpack(tmp_path / "evil.zip")
+    with pytest.raises(UsageError, match="no public address"):
+        obtain("embedded", Request(tmp_path / "out"))

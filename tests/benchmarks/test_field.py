@@ -1,0 +1,196 @@
+"""The benchmark ``field``: its pack, its photographs from mirrors of two layouts, and its loader."""
+
+import io
+import os
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from agrotools.benchmarks.downloads import Patience
+from agrotools.benchmarks.field import load, photographs
+from agrotools.benchmarks.field.pack import (
+    JPEG_QUALITY,
+    DataSetNote,
+    PackedFile,
+    PackHead,
+    pixel_hash,
+    read_head,
+    read_samples,
+    sha256_of,
+)
+from agrotools.benchmarks.loading import load_benchmark
+from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
+from agrotools.core import BenchmarkError
+from agrotools.core.base import NoFileError
+from agrotools.formats.benchmark import BenchmarkHeader, ContentDigest, SourceNote
+from support.file_server import serving
+from support.made_runs import made_sample, picture
+
+DATA = Path(os.environ.get("AGROTOOLS_TEST_DATA", Path(__file__).parents[3] / "shared" / "data"))
+HURRY = Patience(timeout_s=5, attempts=2, first_wait_s=0.01)
+_PLACE = {"repo": "owner/repo", "commit": "c0ffee"}
+_CLASSES = np.array([[0, 1], [2, 1]], np.uint8)
+_COLOURS = np.array([[[0, 0, 0], [0, 255, 0]], [[255, 0, 0], [0, 255, 0]]], np.uint8)
+
+
+def _png(pixels) -> bytes:
+    buffer = io.BytesIO()
+    Image.fromarray(pixels).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+def _jpeg(content: bytes) -> bytes:
+    buffer = io.BytesIO()
+    Image.open(io.BytesIO(content)).convert("RGB").save(buffer, "JPEG", quality=JPEG_QUALITY)
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def made(tmp_path, monkeypatch):
+    """A pack of three photographs, one of them converted, and two masks; the content of their repository by path."""
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    web = {
+        "a b/1.jpg": picture((200, 30, 30)),
+        "a b/2.jpg": picture((30, 200, 30)),
+        "field/3_image.png": picture((30, 30, 200), form="PNG"),
+        "field/3_annotation.png": _png(_COLOURS),
+        "field/3_mask.png": _png(np.where(_CLASSES > 0, 0, 255).astype(np.uint8)),
+    }
+    files: list[PackedFile] = []
+    for number, (source, content) in enumerate(list(web.items())[:3], start=1):
+        stored = _jpeg(content) if number == 3 else content
+        local = f"cwfid/images/{number}.jpg" if number == 3 else f"leaves/images/{number}.jpg"
+        more = {"convert": "jpeg"} if number == 3 else {"size": len(content)}
+        known = {"path": f"files/{number}.jpg", "sha256": sha256_of(stored), "source": source, "local": local}
+        files.append(PackedFile.model_validate(known | more | _PLACE))
+    masks = [
+        PackedFile(
+            path=f"cwfid/{kind}/3.png", local=f"cwfid/{kind}/3.png", source=source, sha256=digest, convert=how, **_PLACE
+        )
+        for kind, source, digest, how in (
+            ("masks", "field/3_annotation.png", pixel_hash(_CLASSES), "classes"),
+            ("vegetation", "field/3_mask.png", pixel_hash((_CLASSES > 0).astype(np.uint8)), "plants"),
+        )
+    ]
+    samples = []
+    for number, file in enumerate(files, start=1):
+        plain = made_sample(f"made-{number}")
+        shown = plain.files[0].model_copy(update={"path": file.path, "sha256": file.sha256})
+        samples.append(plain.model_copy(update={"files": (shown,)}))
+    header = BenchmarkHeader(name="field", version="3", licence="as stated", toolset=("calculate",))
+    digest = ContentDigest(header)
+    for sample in samples:
+        digest.add(sample)
+    notes = (
+        DataSetNote(folder="leaves", source=SourceNote(name="Leaves", licence="CC BY 4.0"), questions=2),
+        DataSetNote(folder="other", source=SourceNote(name="Other", licence="?"), questions=7, unused="no terms"),
+    )
+    head = PackHead(
+        header=header,
+        content_hash=digest.hexdigest(lambda: samples),
+        data_sets=notes,
+        files=tuple(files),
+        head_files=tuple(masks),
+    )
+    for module in (load, photographs):
+        monkeypatch.setattr(module, "read_head", lambda: head)
+    monkeypatch.setattr(load, "read_samples", lambda: samples)
+    monkeypatch.setattr(photographs, "train_missing_heads", lambda *_: "heads: trained")
+    return head, web
+
+
+def _serve(folder: Path, web: dict[str, bytes]) -> Path:
+    for name, content in web.items():
+        (path := folder / "owner/repo/c0ffee" / name).parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    return folder
+
+
+def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_path):
+    head, web = made
+    said: list[str] = []
+    with serving(_serve(tmp_path / "web", web)) as server:
+        obtained = obtain("field", Request(tmp_path / "cache/data", server.url, say=said.append, patience=HURRY))
+    assert (obtained.failures, obtained.notes) == ([], ["heads: trained"])
+    assert said == ["left out: Other, 7 questions: no terms"]
+    benchmark = load_benchmark("field")
+    assert benchmark.content_hash == head.content_hash
+    assert "heads for crop and weeds are not on this machine" in str(benchmark.header.metadata["notes"])
+    assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
+    assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
+    assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
+
+
+def test_a_prepared_copy_gives_the_same_benchmark(made, tmp_path):
+    head, web = made
+    mirror, root = tmp_path / "mirror", tmp_path / "elsewhere"
+    for file, content in zip((*head.files, *head.head_files), web.values(), strict=True):
+        (path := mirror / file.local).parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(_jpeg(content) if file.convert == "jpeg" else content)
+    assert obtain("field", Request(root, str(mirror), patience=HURRY)).failures == []
+    assert load_benchmark("field", root).content_hash == head.content_hash
+
+
+@pytest.mark.parametrize("fault", [403, 404, "other"])
+def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, fault):
+    head, web = made
+    root = tmp_path / "out"
+    with serving(_serve(tmp_path / "web", web)) as server:
+        for item in (head.files[0].item, head.files[2].item):
+            for url in item.urls:
+                server.always[unquote(urlsplit(url).path).lstrip("/")] = fault
+        obtained = obtain("field", Request(root, server.url, patience=HURRY))
+        assert sorted(each.path for each in obtained.failures) == ["files/1.jpg", "files/3.jpg"]
+        with pytest.raises(NoFileError, match="2 of 3 photographs"):
+            load_benchmark("field", root)
+        partial = load_benchmark("field", root, options={"missing": True})
+        assert [sample.id for sample in partial.samples] == ["made-2"]
+        assert partial.content_hash != head.content_hash
+        assert {row.name: row.state for row in list_downloads(root)}["field"] == "incomplete"
+        server.always.clear()
+        assert obtain("field", Request(root, server.url, patience=HURRY)).failures == []
+    assert load_benchmark("field", root).content_hash == head.content_hash
+    (root / "field/files/1.jpg").write_bytes(b"altered")
+    with pytest.raises(NoFileError, match="missing or altered"):
+        load_benchmark("field", root)
+
+
+def test_without_photographs_the_error_says_how_to_get_them(tmp_path):
+    with pytest.raises(BenchmarkError, match="holds no photographs") as caught:
+        load_benchmark("field", tmp_path)
+    assert "agrotools data get field" in str(caught.value.hint)
+
+
+def test_the_pack_holds_text_only_and_every_file_has_an_origin():
+    head, samples = read_head(), read_samples()
+    used = {(file.path, file.sha256) for sample in samples for file in sample.files}
+    assert used == {(file.path, file.sha256) for file in head.files}
+    assert all(len(file.commit) == 40 and "/" in file.repo and file.source for file in head.files)
+    assert all(note.source.licence for note in head.data_sets)
+    counted = [note.questions for note in head.data_sets if not note.unused]
+    assert sum(counted) == len(samples)
+    digest = ContentDigest(head.header)
+    for sample in samples:
+        digest.add(sample)
+    assert digest.hexdigest(lambda: samples) == head.content_hash
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("layout", ["prepared", "repositories"])
+def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkeypatch, layout):
+    if not (DATA / "cwfid").is_dir():
+        pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    head, mirror = read_head(), DATA
+    if layout == "repositories":
+        mirror = tmp_path / "web"
+        for file in (*head.files, *head.head_files):
+            (path := mirror / file.repo / file.commit / file.source).parent.mkdir(parents=True, exist_ok=True)
+            path.symlink_to(DATA / file.local)
+    with serving(mirror) as server:
+        obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
+    assert obtained.failures == []
+    assert load_benchmark("field", tmp_path / "out").content_hash == head.content_hash

@@ -1,0 +1,147 @@
+"""Pack the benchmark ``field``: build it from the annotated images and write what may be distributed.
+
+    python training/pack_field.py DATA [BENCHMARK]
+
+``DATA`` holds the data sets (``DATASET/truth.json`` with the repository, commit and path of each file). The data sets
+that are left out, with the reason, are in ``UNUSED``. Heads for crop and weeds must have been trained before
+(``agrotools packs train crop-weed --data DATA``). ``BENCHMARK`` is a folder that was built by an earlier call, to pack
+it again without running the tools.
+"""
+
+import hashlib
+import json
+import lzma
+import sys
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+
+from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
+from agrotools.build.sources.field import PARTS, build_field
+from agrotools.build.sources.part import listing_of
+from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
+from agrotools.vision.reading import read_labels
+
+OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
+VERSION = "3"
+_NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
+UNUSED = {
+    "dsifn_cd": (24, "the terms of its data are not stated"),
+    "rgbd_apples": (22, _NOT_BYTES.format("depth in MATLAB's form")),
+    "s2_ndvi": (15, _NOT_BYTES.format("arrays of NumPy")),
+    "tree_canopy": (15, _NOT_BYTES.format("maps as GeoTIFF")),
+    "multiband": (3, _NOT_BYTES.format("JSON in a Python package")),
+}
+"""Data sets that are left out: number of questions that this costs, and the reason."""
+IMAGE_KEYS = ("image", "before", "after", "chm")
+"""Keys of an item of ``truth.json`` whose files are shown, in the order of the paths of its source."""
+
+
+def originals_of(data: Path, name: str) -> dict[str, PackedFile]:
+    """Return the files of a data set that questions may show, by SHA-256."""
+    found: dict[str, PackedFile] = {}
+    for item in json.loads((data / name / "truth.json").read_text("utf-8")):
+        keys = [key for key in IMAGE_KEYS if key in item]
+        for key, source in zip(keys, item["source"]["paths"], strict=False):
+            found |= {each.sha256: each for each in [packed(data, name, item, item[key], source)]}
+    return found
+
+
+def packed(data: Path, name: str, item: dict, local: str, source: str) -> PackedFile:
+    content = (data / name / local).read_bytes()
+    digest = hashlib.sha256(content).hexdigest()
+    converted = name == "cwfid"
+    return PackedFile(
+        path=f"files/{digest[:16]}{Path(local).suffix.lower()}",
+        sha256=digest,
+        size=None if converted else len(content),
+        repo=item["source"]["repo"],
+        commit=item["source"]["commit"],
+        source=source,
+        local=f"{name}/{local}",
+        convert="jpeg" if converted else "",
+    )
+
+
+def masks_of(data: Path) -> list[PackedFile]:
+    """Return the masks that the heads for crop and weeds learn from."""
+    masks: list[PackedFile] = []
+    for item in json.loads((data / "cwfid/truth.json").read_text("utf-8")):
+        for key, source, convert in zip(
+            ("mask", "vegetation"), item["source"]["paths"][1:3], ("classes", "plants"), strict=True
+        ):
+            plane = read_labels(data / "cwfid" / item[key]).classes.astype(np.uint8)
+            place = {"repo": item["source"]["repo"], "commit": item["source"]["commit"], "source": source}
+            local = f"cwfid/{item[key]}"
+            masks.append(
+                PackedFile.model_validate(
+                    {"path": local, "sha256": pixel_hash(plane), "local": local, "convert": convert, **place}
+                )
+            )
+    return masks
+
+
+def pack(data: Path, benchmark: Benchmark) -> PackHead:
+    """Write the pack of a benchmark that was built from ``data``; return its head."""
+    used = {file.sha256 for sample in benchmark.samples for file in sample.files}
+    files: list[PackedFile] = []
+    notes: list[DataSetNote] = []
+    for name in PARTS:
+        listing = listing_of(f"field.{name}")
+        ours = [file for digest, file in originals_of(data, name).items() if digest in used]
+        questions = sum(sample.id.rpartition("-")[0] == listing.part for sample in benchmark.samples)
+        cost, reason = UNUSED.get(name, (questions, ""))
+        notes.append(
+            DataSetNote(folder=name, source=listing.source, photographs=len(ours), questions=cost, unused=reason)
+        )
+        files += ours
+    known = {file.sha256 for file in files}
+    if lost := used - known:
+        raise SystemExit(f"{len(lost)} files of the samples are in no truth.json")
+    by_path = {file.sha256: file.path for file in files}
+    header = benchmark.header.model_copy(update={"version": VERSION, "metadata": metadata_of(benchmark)})
+    digest = ContentDigest(header)
+    samples = sorted(benchmark.samples, key=lambda sample: sample.id)
+    for sample in samples:
+        if wrong := [file.path for file in sample.files if by_path[str(file.sha256)] != file.path]:
+            raise SystemExit(f"{sample.id}: {wrong[0]} is stored under another name")
+        digest.add(sample)
+    head = PackHead(
+        header=header,
+        content_hash=digest.hexdigest(lambda: samples),
+        data_sets=tuple(notes),
+        files=tuple(files),
+        head_files=tuple(masks_of(data)),
+    )
+    lines = [head.model_dump_json(exclude_defaults=True)]
+    lines += [sample.model_dump_json(by_alias=True, exclude={"cluster"}) for sample in samples]
+    OUT.parent.mkdir(exist_ok=True)
+    OUT.write_bytes(lzma.compress("\n".join(lines).encode(), preset=9 | lzma.PRESET_EXTREME))
+    return head
+
+
+def metadata_of(benchmark: Benchmark) -> dict:
+    return {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
+
+
+def main() -> None:
+    data = Path(sys.argv[1]).resolve()
+    with TemporaryDirectory() as scratch:
+        if len(sys.argv) > 2:
+            built = Path(sys.argv[2])
+        else:
+            chosen, built = Path(scratch) / "data", Path(scratch) / "field"
+            chosen.mkdir()
+            for name in PARTS:
+                if name not in UNUSED:
+                    (chosen / name).symlink_to(data / name)
+            build_field(chosen, built)
+        head = pack(data, load_folder(built))
+    photographs = sum(note.photographs for note in head.data_sets)
+    questions = sum(note.questions for note in head.data_sets if not note.unused)
+    print(f"{questions} questions, {photographs} photographs, {OUT.stat().st_size:,} bytes, {head.content_hash}")
+
+
+if __name__ == "__main__":
+    main()
