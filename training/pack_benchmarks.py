@@ -75,7 +75,7 @@ def drawn_scenes(folder: Path, count: int, workers: int, progress: Any) -> list[
 
 
 class Classes:
-    """Membership of the classes of questions. Without a file, all belong to ``embedded``."""
+    """Membership of the classes of questions. Without a file, the most difficult scenes are ``frontier``."""
 
     def __init__(self) -> None:
         table = files("agrotools.build.sources.drawn").joinpath("membership.toml")
@@ -85,7 +85,7 @@ class Classes:
     def benchmark_of(self, scene: Any, item: Any) -> str:
         """Return the benchmark of a question; anything else: it is dropped."""
         if self._of is None:
-            return "embedded"
+            return "frontier" if scene.difficulty == 3 else "embedded"
         variant = item.subject.metadata.get("variant", "")
         key = (scene.name, item.subject.of, item.question.template, variant, scene.difficulty)
         return self._of.get(key, "dropped")
@@ -168,11 +168,11 @@ def write(
     import PIL
 
     import agrotools
+    from agrotools.benchmarks.embedded.pack import pack_path, write_pack
     from agrotools.build.building import Group, build_samples
     from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
-    from agrotools.benchmarks.embedded.pack import pack_path, write_pack
     from agrotools.formats.writing import canary_of
     from agrotools.tools import AGROTOOLS, get_tool
 

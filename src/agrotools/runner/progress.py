@@ -410,7 +410,7 @@ def _dollars(spent: float) -> str:
 
 
 def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
-    """Return a callback ``(stage, done, total)`` that draws a bar on a terminal and a line per quarter elsewhere."""
+    """Return a callback ``(stage, done, total)`` that draws a bar on a terminal, elsewhere a line every 10 s."""
     line = ProgressLine(stream)
     quarters: dict[str, int] = {}
     rates: dict[str, _Rate] = {}
@@ -421,8 +421,8 @@ def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
         now = time.monotonic()
         if not line.live:
             quarter = done * 4 // total if total else 4
-            if quarters.get(stage) != quarter:
-                quarters[stage] = quarter
+            if quarters.get(stage) != quarter or now >= due:
+                quarters[stage], due = quarter, now + _PLAIN_EVERY_S
                 line.print(f"{stage}: {done}/{total}")
             return
         rate = rates.setdefault(stage, _Rate(now))

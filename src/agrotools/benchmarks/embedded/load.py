@@ -20,12 +20,12 @@ from typing import cast
 import orjson
 from filelock import FileLock
 
+from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.benchmarks.loading import Loading
 from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, SAMPLES_FILE, Benchmark, load_folder
-from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.formats.writing import write_samples
 
 _MANIFEST = "manifest.json"

@@ -17,7 +17,7 @@ import orjson
 from pydantic import JsonValue, ValidationError
 
 from agrotools.core import BenchmarkError, Sample, first_error
-from agrotools.formats.benchmark import BenchmarkHeader, ContentDigest
+from agrotools.formats.benchmark import BenchmarkHeader
 
 
 class Pack:
@@ -35,18 +35,10 @@ class Pack:
         """The samples in their order, parsed on first use."""
         return tuple(map(Sample.model_validate_json, self._lines))
 
-    @property
-    def content_hash(self) -> str:
-        """Hash of everything that a score depends on; the same on every machine."""
-        digest = ContentDigest(self.header)
-        for sample in sorted(self.samples, key=lambda sample: sample.id):
-            digest.add(sample)
-        return digest.hexdigest(tuple)
-
 
 def pack_path(name: str) -> Path:
     """Return the path of the pack of a benchmark in the package, whether it exists or not."""
-    return Path(str(files("agrotools.data").joinpath("benchmarks", f"{name}.jsonl.xz")))
+    return Path(str(files("agrotools.data").joinpath(f"benchmarks/{name}.jsonl.xz")))
 
 
 def read_pack(name: str) -> Pack:
