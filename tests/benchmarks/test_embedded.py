@@ -171,7 +171,7 @@ def test_after_a_kill_the_next_load_draws_the_rest_and_of_two_processes_one_draw
     while not (folder / "manifest.json").exists() and time.monotonic() < until:
         time.sleep(0.02)
     os.killpg(killed.pid, signal.SIGKILL)
-    killed.wait()
+    killed.communicate()
     runs = [_loading(tmp_path / "small.xz") for _ in range(2)]
     results = [json.loads(run.communicate(timeout=240)[0]) for run in runs]
     assert len({result["hash"] for result in results}) == 1
