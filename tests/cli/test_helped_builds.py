@@ -100,7 +100,7 @@ def test_without_a_model_that_works_the_benchmark_is_built(
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--budget", 1], "--budget was given without --paraphrase or --traces"),
+        (["--budget", 1], "--budget was given without --paraphrase, --traces or --propose"),
         (["--paraphrase", "m", "--base-url", "nowhere"], "not a base URL"),
         (["--traces", "scripted:/nowhere.json"], "cannot read the script"),
         (["--traces", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),

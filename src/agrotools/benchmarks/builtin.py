@@ -15,6 +15,7 @@ BUILT_IN = {
     "embedded": BuiltIn(f"{_ROOM}.embedded.plugin:EMBEDDED"),
     "frontier": BuiltIn(f"{_ROOM}.embedded.plugin:FRONTIER"),
     "field": BuiltIn(f"{_ROOM}.field.plugin:PLUGIN"),
+    "agrotools": BuiltIn(f"{_ROOM}.released.plugin:PLUGIN"),
     "agrieval": BuiltIn(f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})),
     "cmmlu-agronomy": BuiltIn(f"{_ROOM}.agrieval.plugin:CMMLU_AGRONOMY"),
     "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),

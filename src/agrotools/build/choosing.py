@@ -26,6 +26,8 @@ class Chosen:
     question: Template
     instance: QuestionInstance
     wording: str
+    pair: str = ""
+    """Key that an answerable question and its unanswerable twin share; empty without a twin."""
 
     @property
     def query(self) -> str:

@@ -55,7 +55,8 @@ def build(
     Runs the reference calls, checks the result and prints its terms of use.
 
     A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten. Output of a
-    helper model (--paraphrase, --traces) is used only where it passes the checks.
+    helper model (--paraphrase, --traces) is used only where it passes the checks; proposed questions (--propose) are
+    written to a folder of their own, for review.
     """
     import sys
     import time

@@ -1,4 +1,4 @@
-"""Helper models of the commands that build a benchmark: paraphrases, traces, and messages on the outcome."""
+"""Helper models of the commands that build a benchmark: paraphrases, traces, proposals, and messages on the outcome."""
 
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
@@ -29,13 +29,13 @@ def with_helper_models(out: Path, options: HelperOptions, *, workers: int = 2) -
         UsageError: before the block, if a model cannot be set up or there are options for a model but no model.
         typer.Exit: code 130, interrupted by the user while the models were working.
     """
-    if options.paraphrase is None and options.traces is None:
+    if options.paraphrase is None and options.traces is None and options.propose is None:
         if unused := [name for name, value in vars(options).items() if value is not None]:
             from agrotools.core import UsageError
 
             raise UsageError(
-                f"--{unused[0].replace('_', '-')} was given without --paraphrase or --traces",
-                hint="add --paraphrase or --traces MODEL",
+                f"--{unused[0].replace('_', '-')} was given without --paraphrase, --traces or --propose",
+                hint="add --paraphrase, --traces or --propose MODEL",
             )
         yield
         return
@@ -48,7 +48,8 @@ def with_helper_models(out: Path, options: HelperOptions, *, workers: int = 2) -
         return priced_model(Endpoint(spec, options.base_url, options.api_key_env, wire, options.price, options.budget))
 
     out = out.expanduser()
-    rewords, fills = (set_up(spec) if spec else None for spec in (options.paraphrase, options.traces))
+    specs = options.paraphrase, options.traces, options.propose
+    rewords, fills, proposes = (set_up(spec) if spec else None for spec in specs)
     with ExitStack() as stack:
         if fills:
             stack.enter_context(kept_traces(out))
@@ -57,6 +58,7 @@ def with_helper_models(out: Path, options: HelperOptions, *, workers: int = 2) -
     try:
         completed = [_reworded(out, rewords, ledger)] if rewords else []
         completed += [_traced(out, fills, ledger, workers)] if fills else []
+        completed += [_proposed(out, proposes, ledger, options.proposals)] if proposes else []
     except KeyboardInterrupt:
         typer.echo(f"\nstopped; the benchmark is in {out}, run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
@@ -138,6 +140,24 @@ def _print_traces(out: Path, model: str, outcome: "TraceResult") -> None:
             err=True,
         )
     _warn_of(outcome.stopped)
+
+
+def _proposed(out: Path, helper: "PricedModel", ledger: Path, most: int | None) -> bool:
+    import sys
+
+    from agrotools.build.assist.proposing import QUESTIONS, propose_folder
+    from agrotools.runner.progress import stage_progress
+
+    result = propose_folder(out, helper, ledger, most or QUESTIONS, stage_progress(sys.stderr))
+    typer.echo(f"questions proposed by {result.model}: {len(result.samples)}, {result.dropped.total()} dropped")
+    for reason, count in result.dropped.most_common():
+        typer.echo(f"  {count} {reason}")
+    if result.samples:
+        typer.echo(f"  not part of {out}; review them: agrotools review {result.out}")
+        typer.echo(f"  then write a benchmark of the accepted ones: agrotools review {result.out} --apply --out NEW")
+    _print_cost(helper)
+    _warn_of(result.stopped)
+    return result.stopped is None
 
 
 def _share(part: int, whole: int) -> str:

@@ -143,6 +143,15 @@ class HelperOptions:
             metavar="MODEL", help="Model that fills in the reference calls; results are written to traces.jsonl."
         ),
     ] = None
+    propose: Annotated[
+        str | None,
+        typer.Option(
+            metavar="MODEL", help="Model that proposes new questions, written to OUT-proposed for agrotools review."
+        ),
+    ] = None
+    proposals: Annotated[
+        int | None, typer.Option(min=1, help="Maximum number of proposed questions.", show_default="20")
+    ] = None
     base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of these models.")] = None
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds their key.", show_default="OPENAI_API_KEY")

@@ -98,6 +98,11 @@ def evaluate(
     benchmark = benchmark or load_benchmark(
         config.benchmark, config.data_root, stage_progress(progress), config.options, quick=config.quick
     )
+    if "proposed" in benchmark.header.metadata:
+        raise UsageError(
+            f"{benchmark.name} holds questions that a model proposed and nobody reviewed",
+            hint="agrotools review DIR, then agrotools review DIR --apply --out NEW, and evaluate NEW",
+        )
     if config.quick and not benchmark.header.quick:
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
     if model is not None and not isinstance(model, Model) and config.protocol is None:

@@ -46,6 +46,7 @@ def test_list_says_what_is_found(data: Path) -> None:
     assert {name: each.found for name, each in found.items()} == {
         "embedded": True,
         "field": False,
+        "agrotools": False,
         "agrieval": False,
         "cmmlu-agronomy": False,
         "gta": True,

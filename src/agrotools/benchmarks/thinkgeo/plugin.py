@@ -13,6 +13,7 @@ def has_questions(slot: Slot) -> bool:
     return isinstance(slot, KeywordsSlot) and bool(slot.questions)
 
 
+EASY = count_in_group("difficulty", "easy")
 OPTICAL = tuple(
     ExpectedCount(name, number, decides, count_in_group("sensor", "optical", measure))
     for name, number, decides, measure in (
@@ -20,14 +21,23 @@ OPTICAL = tuple(
         ("optical tool steps", 1534, True, count_calls),
         ("optical text answers", 368, True, count_answers("exact", "open_text")),
         ("optical image answers", 68, True, count_answers("image")),
-        ("easy optical questions", 281, False, count_in_group("difficulty", "easy")),
-        ("disaster and change", 148, False, count_in_group("use_case", "disaster_and_change")),
-        ("urban planning", 71, False, count_in_group("use_case", "urban_planning")),
-        ("transportation", 90, False, count_in_group("use_case", "transportation")),
-        ("aviation", 40, False, count_in_group("use_case", "aviation")),
-        ("industrial sites", 15, False, count_in_group("use_case", "industrial_sites")),
-        ("recreation", 41, False, count_in_group("use_case", "recreation")),
-        ("environment", 31, False, count_in_group("use_case", "environment")),
+        ("easy optical questions", 281, False, EASY),
+        *(
+            row
+            for name, easy, number in (
+                ("disaster_and_change", 95, 148),
+                ("urban_planning", 48, 71),
+                ("transportation", 54, 90),
+                ("aviation", 24, 40),
+                ("industrial_sites", 12, 15),
+                ("recreation", 28, 41),
+                ("environment", 20, 31),
+            )
+            for row in (
+                (name.replace("_", " "), number, False, count_in_group("use_case", name)),
+                (f"{name.replace('_', ' ')}, easy", easy, False, count_in_group("use_case", name, EASY)),
+            )
+        ),
     )
 )
 _SAR = tuple(

@@ -2,6 +2,7 @@
 
 import math
 import tomllib
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -138,9 +139,15 @@ def _toml(path: Path) -> dict[str, Any]:
 
 
 def value_at(value: Any, path: str | None, default: Any = None) -> Any:
-    """Return the value at ``path`` (keys and positions joined by dots) in ``value``, or ``default`` if it is absent."""
+    """Return the value at ``path`` (keys and positions joined by dots) in ``value``, or ``default`` if it is absent.
+
+    Of several paths, joined by ``|``, the first that exists counts.
+    """
     if path is None:
         return default
+    if "|" in path:
+        values = (value_at(value, each, _NOTHING) for each in path.split("|"))
+        return next((each for each in values if each is not _NOTHING), default)
     for part in path.split(".") if path else ():
         if isinstance(value, dict):
             value = value.get(part, _NOTHING)
@@ -151,6 +158,24 @@ def value_at(value: Any, path: str | None, default: Any = None) -> Any:
         if value is _NOTHING:
             return default
     return value
+
+
+def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
+    """Count the fields of entries, of their files and of their messages that the map does not read."""
+    files, calls, sample = fields.files, fields.calls, fields.sample
+    of_entry = [*sample.model_dump().values(), files.at, calls.at, fields.answer.at, fields.own_part]
+    of_file = [value for name, value in files.model_dump(exclude={"at", "folder", "types"}).items() if name != "at"]
+    of_message = [calls.each or calls.tool, calls.arguments, calls.thought, calls.observation, calls.reply, "role"]
+    counts: Counter[str] = Counter()
+    for content in entries.values():
+        levels = [("", [content], of_entry)]
+        levels += [(f"{files.at}: ", value_at(content, files.at, []), of_file)]
+        levels += [(f"{calls.at}: ", value_at(content, calls.at, []), of_message)]
+        for prefix, items, read in levels:
+            known = {each.split(".")[0] for path in read if path for each in path.split("|")}
+            keys = {key for item in items if isinstance(item, dict) for key in item} if isinstance(items, list) else ()
+            counts.update(f"{prefix}{key}" for key in keys if key not in known)
+    return dict(counts.most_common())
 
 
 _SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
@@ -383,7 +408,9 @@ def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
     if not isinstance(messages, list):
         raise BenchmarkError(f"there is no list of calls at {paths.at!r}")
     for position, message in enumerate(cast(list[Any], messages)):
-        calls = value_at(message, paths.each, [])
+        # With "each" as in "tool_calls|", a step that is no message of a role is itself a call.
+        itself = paths.each.endswith("|") and isinstance(message, dict) and "role" not in message
+        calls = value_at(message, paths.each if itself else paths.each.rstrip("|"), [])
         replies = _replies(messages[position + 1 :], fields)
         for call in calls if isinstance(calls, list) else [calls]:
             tool = value_at(call, paths.tool)
@@ -392,7 +419,8 @@ def _calls(content: Any, fields: FieldMap) -> Iterator[EntryCall]:
                     raise BenchmarkError(f"a call has no tool at {paths.tool!r}")
                 continue  # If messages are themselves calls, other messages may come between them.
             arguments = _arguments(value_at(call, paths.arguments, {}), tool)
-            returned = next(replies, None) if paths.reply_role else value_at(call, paths.observation or None)
+            returned = next(replies, None) if paths.reply_role else None
+            returned = value_at(call, paths.observation or None) if returned is None else returned
             thought = value_at(message, paths.thought)
             yield EntryCall(tool, arguments, thought if isinstance(thought, str) else "", returned)
 

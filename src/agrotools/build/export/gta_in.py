@@ -29,6 +29,7 @@ from agrotools.build.export.gta_entries import (
     read_entry,
     read_map,
     slots_of,
+    unread_fields,
     value_at,
     with_from,
 )
@@ -62,7 +63,14 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
         BenchmarkError: a file is missing, the JSON is invalid, the map has unknown keys, no entry is readable, or
             ``out`` contains something else.
     """
-    folder, fields = _map_of(place)
+    return import_entries(*_map_of(place), out, progress)
+
+
+def import_entries(folder: Path, fields: FieldMap, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
+    """Convert the entries of the JSON file in ``folder`` that ``fields`` names; errors as in :func:`build_gta`.
+
+    The header's metadata counts the fields that the map does not read (``unread_fields``).
+    """
     entries = dict(entries_in(folder, fields))
     samples: list[Sample] = []
     seen: set[str] = set()
@@ -87,6 +95,8 @@ def build_gta(place: Path, out: Path, progress: Progress = no_progress) -> Bench
                 hint=f"give a field map that says where things lie, --source gta=MAP.toml; {DEFAULT_MAP} is one",
             )
         header = _header(folder, fields, samples, len(entries), unread)
+        if left := unread_fields(entries, fields):
+            header = header.model_copy(update={"metadata": {**header.metadata, "unread_fields": {**left}}})
         write_benchmark(partial, header, samples)
     return header
 

@@ -1,0 +1,158 @@
+"""Loader of the released AgroTools questions: JSON or parquet files of unknown form, read by a field map.
+
+The entries are converted into a benchmark folder in the user's cache, again whenever the files or the map change. What
+the map does not read is reported: fields with their number, and entries with the reason.
+"""
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.core import BenchmarkError, FrozenModel
+from agrotools.core.base import NoFileError
+from agrotools.core.files import cache_dir, sha256_of_file
+from agrotools.formats.benchmark import Benchmark, load_folder
+
+MAP = Path(__file__).with_name("map.toml")
+_GET_IT = "agrotools data get agrotools"
+_CONVERTED = "entries.jsonl"
+_SHOWN = 12
+
+
+class ReleasedSettings(FrozenModel):
+    """Options of ``agrotools eval agrotools``."""
+
+    map: str = ""
+    """Field map (TOML); default: ``agrotools-map.toml`` in the folder of the files, or the one in the package."""
+
+
+def find_entries(data_root: Path | None) -> Path:
+    """Return the folder of the released files below ``data_root``.
+
+    Raises:
+        NoFileError: there is none.
+    """
+    root = (data_root or data_folder()).expanduser()
+    for folder in (root / "agrotools", root / "AgroTools"):
+        if any(_entry_files(folder)):
+            return folder.resolve()
+    raise NoFileError(f"{root} has no folder agrotools with JSON or parquet files", hint=f"get them: {_GET_IT}")
+
+
+def _entry_files(folder: Path) -> list[Path]:
+    """Return the parquet files, or else the largest JSON file, which holds the questions."""
+    there = [path for path in sorted(folder.rglob("*")) if path.is_file() and not path.name.startswith(".")]
+    parquet = [path for path in there if path.suffix == ".parquet"]
+    plain = [path for path in there if path.suffix in (".json", ".jsonl") and path.name != _CONVERTED]
+    return parquet or sorted(plain, key=lambda path: -path.stat().st_size)[:1]
+
+
+def load_released(loading: Loading) -> Benchmark:
+    """Load the questions below ``loading.data_root``.
+
+    Raises:
+        UsageError: an option is unknown, or pyarrow is needed and not installed.
+        BenchmarkError: the files are missing, or no entry can be read with the map; the message lists the reasons.
+    """
+    from agrotools.build.export.gta_entries import read_map
+    from agrotools.build.export.gta_in import import_entries
+
+    settings = settings_of(ReleasedSettings, "agrotools", loading.options)
+    root, map_path = find_entries(loading.data_root), _map_path(loading.data_root, settings.map)
+    target = converted_folder(loading.data_root, settings.map)
+    if not (target / "benchmark.toml").is_file():
+        fields = read_map(map_path)
+        try:
+            place = root / fields.data
+            if fields.file == _CONVERTED:
+                place = _write_entries(root)
+            import_entries(place, fields, target, loading.progress)
+        except BenchmarkError as error:
+            error.hint = f"correct a copy of {MAP} and give it: --option map=FILE"
+            raise
+    benchmark = load_folder(target)
+    metadata = benchmark.header.metadata
+    notes = [str(metadata["note"])] if "note" in metadata else []
+    if isinstance(fields_left := metadata.get("unread_fields"), dict):
+        some = [f"{name} ({count})" for name, count in [*fields_left.items()][:_SHOWN]]
+        more = f" and {len(fields_left) - _SHOWN} more" if len(fields_left) > _SHOWN else ""
+        notes.append(f"fields that the map does not read, with their number: {', '.join(some)}{more}")
+    header = benchmark.header.model_copy(update={"metadata": {**metadata, "notes": [*notes]}})
+    return Benchmark(header, benchmark.root, benchmark.samples, benchmark.content_hash)
+
+
+def _map_path(data_root: Path | None, given: str) -> Path:
+    from agrotools.build.export.gta_entries import MAP_FILE
+
+    beside = find_entries(data_root) / MAP_FILE
+    return Path(given).expanduser() if given else beside if beside.is_file() else MAP
+
+
+def converted_folder(data_root: Path | None, given: str = "") -> Path:
+    """Return the folder in the cache for these files and this map; it may not exist yet."""
+    root, digest = find_entries(data_root), hashlib.sha256()
+    map_path = _map_path(data_root, given)
+    if not map_path.is_file():
+        raise NoFileError(f"there is no file {map_path}", hint="--option map=FILE gives a field map in TOML")
+    for path in (map_path, *_entry_files(root)):
+        digest.update(f"{path} {sha256_of_file(path)}\n".encode())
+    return cache_dir("benchmarks") / f"agrotools-{digest.hexdigest()[:10]}"
+
+
+def _write_entries(root: Path) -> Path:
+    """Write all entries as JSON lines, and the pictures that are inside parquet files beside them; return the folder.
+
+    It is the folder of the JSON file, which paths of files are relative to, or ``root``.
+    """
+    files = _entry_files(root)
+    folder = root if files[0].suffix == ".parquet" else files[0].parent
+    rows = (_plain(row, folder) for path in files for row in _rows(path))
+    (folder / _CONVERTED).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
+    return folder
+
+
+def _rows(path: Path) -> Iterator[Any]:
+    from agrotools.build.export.huggingface import arrow_and_parquet
+
+    if path.suffix == ".parquet":
+        arrow, parquet = arrow_and_parquet()
+        try:
+            with parquet.ParquetFile(path) as file:
+                for group in range(file.num_row_groups):
+                    yield from file.read_row_group(group).to_pylist()
+        except arrow.ArrowException as error:
+            raise BenchmarkError(f"{path} cannot be read: {error}") from error
+        return
+    try:
+        text = path.read_bytes()
+        whole = orjson.loads(text) if path.suffix == ".json" else [orjson.loads(line) for line in text.splitlines()]
+    except orjson.JSONDecodeError as error:
+        raise BenchmarkError(f"{path} is not JSON: {error}") from error
+    if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
+        whole = [{"id": key, **entry} for key, entry in whole.items()]
+    lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
+    yield from max(lists, key=len, default=[])
+
+
+def _plain(value: Any, root: Path) -> Any:
+    """Return a value of a row as JSON: text that is JSON is parsed, pictures are written and named by their path."""
+    if isinstance(value, dict):
+        if set(value) == {"bytes", "path"} and value["bytes"] is not None:
+            digest = hashlib.sha256(value["bytes"]).hexdigest()[:16]
+            name = f"pictures/{digest}{Path(value['path'] or 'x.png').suffix or '.png'}"
+            (root / "pictures").mkdir(exist_ok=True)
+            (root / name).write_bytes(value["bytes"])
+            return {"path": name, "display_name": Path(value["path"] or name).name}
+        return {key: _plain(inner, root) for key, inner in value.items()}
+    if isinstance(value, list):
+        return [_plain(inner, root) for inner in value]
+    if isinstance(value, str) and value.startswith(("{", "[")):
+        try:
+            return _plain(orjson.loads(value), root)
+        except orjson.JSONDecodeError:
+            return value
+    return value if isinstance(value, str | int | float | bool | None) else str(value)
