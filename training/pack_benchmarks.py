@@ -16,7 +16,7 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from typing import Any, cast
@@ -24,13 +24,15 @@ from typing import Any, cast
 VERSION = "7"
 SEED = 20261120
 SIZES = {"embedded": 434, "frontier": 150}
-SCENES = 64
-"""Of each kind that are drawn."""
+MOST_SCENES = 400
+"""Of each kind that are drawn; fewer if the benchmarks are complete before."""
+TWINS = 80
+"""Unanswerable questions of ``embedded``, each beside the answerable one; some are dropped when their calls run."""
 QUICK = 60
 _ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
 _CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
-_MOST_OF_TEMPLATE = {"embedded": 6, "frontier": 8}
-"""Uses of a template; each in another wording, so that no two questions share a sentence."""
+_MOST_OF_TEMPLATE = 24
+"""Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -42,7 +44,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--scenes", type=int, default=SCENES)
+    parser.add_argument("--scenes", type=int, default=MOST_SCENES, help="most scenes of a kind")
     arguments = parser.parse_args()
     work = cast(Path, arguments.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -52,74 +54,89 @@ def main() -> None:
     from agrotools.runner.progress import stage_progress
 
     progress = stage_progress(sys.stderr)
-    scenes = drawn_scenes(work / "scenes", arguments.scenes, arguments.workers, progress)
     originals = Originals(work)
-    chosen = choose_questions(scenes, originals, progress)
-    for name, items in chosen.items():
+    choice = Choice(originals)
+    for first in range(0, arguments.scenes, 4):
+        if scenes := drawn_scenes(work / "scenes", range(first, first + 4), choice, arguments.workers, progress):
+            choice.ask(scenes)
+            print(", ".join(f"{name} {len(items)}/{SIZES[name]}" for name, items in choice.chosen.items()))
+    for name, count in choice.counts.items():
+        print(name, {str(value): n for (_, value), n in sorted(count.items(), key=str)})
+    for name, items in choice.chosen.items():
         write(name, items, originals, work / name, arguments.workers, progress)
 
 
 # -- Choice ------------------------------------------------------------------------------------------------------------
 
 
-def drawn_scenes(folder: Path, count: int, workers: int, progress: Any) -> list[Any]:
-    """Draw ``count`` scenes of each kind, with difficulties in turn."""
+class Choice:
+    """Questions chosen so far, as (scene, question) by benchmark; at most one question per scene."""
+
+    def __init__(self, originals: Any) -> None:
+        self._originals = originals
+        table = files("agrotools.build.sources.drawn").joinpath("membership.toml")
+        rows = tomllib.loads(table.read_text("utf-8"))["classes"] if table.is_file() else None
+        self._benchmarks = None if rows is None else {tuple(row[:5]): row[7] for row in rows}
+        self._sentences: set[str] = set()
+        self.chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in SIZES}
+        self.counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in SIZES}
+
+    def wants(self, kind: str, difficulty: int) -> bool:
+        """Return True if scenes of a kind and difficulty have questions for a benchmark that is not complete."""
+        if self._benchmarks is None:
+            return self._is_open("frontier" if difficulty == 3 else "embedded")
+        return any(
+            self._is_open(name) for key, name in self._benchmarks.items() if (key[0], key[4]) == (kind, difficulty)
+        )
+
+    def _is_open(self, name: str) -> bool:
+        return name in SIZES and len(self.chosen[name]) < SIZES[name]
+
+    def _benchmark_of(self, scene: Any, item: Any) -> str:
+        if self._benchmarks is None:
+            return "frontier" if scene.difficulty == 3 else "embedded"
+        variant = item.subject.metadata.get("variant", "")
+        return self._benchmarks.get(
+            (scene.name, item.subject.of, item.question.template, variant, scene.difficulty), "dropped"
+        )
+
+    def ask(self, scenes: Sequence[Any]) -> None:
+        """Choose a question for each scene, of the benchmark that is further from its size."""
+        for scene in scenes:
+            offered: dict[str, list[Any]] = defaultdict(list)
+            for item in _asked(scene, self._originals):
+                offered[self._benchmark_of(scene, item)].append(item)
+            for name in sorted(filter(self._is_open, offered), key=lambda name: len(self.chosen[name]) / SIZES[name]):
+                if self._choose(name, scene, offered[name]):
+                    break
+
+    def _choose(self, name: str, scene: Any, offered: Sequence[Any]) -> bool:
+        from agrotools.build.choosing import worded
+        from agrotools.build.templates.wording import sentences
+
+        for candidate in sorted(offered, key=lambda item: _cost(name, item, self.counts[name])):
+            template = candidate.question.template
+            before = [other for _, other in self.chosen[name] if other.question.template == template]
+            item = worded(candidate, before, self._sentences) if len(before) < _MOST_OF_TEMPLATE else None
+            if item is not None:
+                self._sentences.update(sentences(item.query))
+                self.counts[name].update(_features(item))
+                self.chosen[name].append((scene, item))
+                return True
+        return False
+
+
+def drawn_scenes(folder: Path, numbers: Iterable[int], choice: Choice, workers: int, progress: Any) -> list[Any]:
+    """Draw these scenes of each kind that are wanted, with difficulties in turn."""
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
 
     orders = [
         Order(name, SEED + 1_000 * kind.number + number, number % 4)  # pyright: ignore[reportArgumentType]
-        for number in range(count)
+        for number in numbers
         for name, kind in SCENE_KINDS.items()
+        if choice.wants(name, number % 4)
     ]
     return draw_all(orders, folder, progress, workers)
-
-
-class Classes:
-    """Membership of the classes of questions. Without a file, the most difficult scenes are ``frontier``."""
-
-    def __init__(self) -> None:
-        table = files("agrotools.build.sources.drawn").joinpath("membership.toml")
-        rows = tomllib.loads(table.read_text("utf-8"))["classes"] if table.is_file() else None
-        self._of = None if rows is None else {tuple(row[:5]): row[7] for row in rows}
-
-    def benchmark_of(self, scene: Any, item: Any) -> str:
-        """Return the benchmark of a question; anything else: it is dropped."""
-        if self._of is None:
-            return "frontier" if scene.difficulty == 3 else "embedded"
-        variant = item.subject.metadata.get("variant", "")
-        key = (scene.name, item.subject.of, item.question.template, variant, scene.difficulty)
-        return self._of.get(key, "dropped")
-
-
-def choose_questions(scenes: Sequence[Any], originals: Any, progress: Any) -> dict[str, list[tuple[Any, Any]]]:
-    """Return (scene, question) of each benchmark, at most one question per scene."""
-    from agrotools.build.choosing import worded
-    from agrotools.build.templates.wording import sentences
-
-    classes, used = Classes(), cast("set[str]", set())
-    chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in SIZES}
-    counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in SIZES}
-    for done, scene in enumerate(scenes, start=1):
-        progress("questions", done, len(scenes))
-        offered: dict[str, list[Any]] = defaultdict(list)
-        for item in _asked(scene, originals):
-            offered[classes.benchmark_of(scene, item)].append(item)
-        open_ones = [name for name in SIZES if offered[name] and len(chosen[name]) < SIZES[name]]
-        for name in sorted(open_ones, key=lambda name: len(chosen[name]) / SIZES[name]):
-            item = None
-            for candidate in sorted(offered[name], key=lambda item: _cost(name, item, counts[name])):
-                template = candidate.question.template
-                before = [other for _, other in chosen[name] if other.question.template == template]
-                if len(before) < _MOST_OF_TEMPLATE[name] and (item := worded(candidate, before, used)) is not None:
-                    break
-            if item is not None:
-                used.update(sentences(item.query))
-                counts[name].update(_features(item))
-                chosen[name].append((scene, item))
-                break
-    for name, count in counts.items():
-        print(name, len(chosen[name]), {str(value): n for (_, value), n in sorted(count.items(), key=str)})
-    return chosen
 
 
 def _asked(scene: Any, originals: Any) -> Iterator[Any]:
@@ -151,7 +168,7 @@ def _cost(name: str, item: Any, counts: Mapping[tuple[str, Any], int]) -> tuple[
         counts[task] / size * 12
         + counts[answer] / size / _ANSWERS[answer[1]]
         + counts[calls] / size / _CALLS[calls[1]]
-        + counts[template] / _MOST_OF_TEMPLATE[name]
+        + counts[template] / 6
     )
     return cost, zlib.crc32(f"{item.subject.name} {template}".encode())
 
@@ -181,7 +198,11 @@ def write(
     for stored in {file.path for _, item in items for file in item.instance.files}:
         (folder / stored).hardlink_to(originals.files[stored])
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-    by_kind = {kind: [item for scene, item in items if scene.name == kind] for kind in SCENE_KINDS}
+    twins = _with_twins([item for _, item in items]) if name == "embedded" else {}
+    by_kind = {
+        kind: [each for scene, item in items if scene.name == kind for each in twins.get(id(item), (item,))]
+        for kind in SCENE_KINDS
+    }
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
     tally = Tally()
     samples = build_samples(
@@ -211,9 +232,23 @@ def write(
             **tally.metadata(),
         },
     )
-    samples = [sample.model_copy(update={"canary": canary}) for sample in samples]
+    samples = [sample.model_copy(update={"canary": canary, "may_abstain": bool(twins)}) for sample in samples]
     write_pack(pack_path(name), header, dict(sorted(described.items())), samples)
     print(f"{name}: {len(samples)} samples, {len(described)} files, {pack_path(name).stat().st_size // 1000} kB")
+
+
+def _with_twins(items: Sequence[Any]) -> dict[int, Any]:
+    """Return the pair of twins by the id of the answerable one, for ``TWINS`` questions spread over their kinds."""
+    from agrotools.build.twins import with_twin
+
+    pairs = [(item, pair) for item in items if len(pair := with_twin(item)) == 2]
+    seen: Counter[str] = Counter()
+    ranked: list[tuple[int, int, Any, Any]] = []
+    for item, pair in pairs:
+        ranked.append((seen[item.subject.of], zlib.crc32(item.query.encode()), item, pair))
+        seen[item.subject.of] += 1
+    ranked.sort(key=lambda each: each[:2])
+    return {id(item): pair for *_, item, pair in ranked[:TWINS]}
 
 
 def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:

@@ -6,6 +6,7 @@ draw the same pixels. This costs a tenth of the time.
 
 import hashlib
 import os
+import re
 import shutil
 import sys
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,6 +14,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from functools import cache
+from importlib import import_module
 from pathlib import Path
 from queue import SimpleQueue
 from subprocess import PIPE, Popen
@@ -51,6 +53,7 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 }
 _RECORD = "record.json"
 _DONE = "drawn"
+_SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
 @dataclass(frozen=True)
@@ -139,7 +142,7 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
 
 def _plain_arithmetic() -> dict[str, str]:
     """Return the environment in which numpy, OpenCV, BLAS and the C library use the same instructions everywhere."""
-    from numpy._core import _multiarray_umath as core  # pyright: ignore[reportPrivateUsage]
+    core = import_module("numpy._core._multiarray_umath")
 
     return {
         "NPY_DISABLE_CPU_FEATURES": " ".join(getattr(core, "__cpu_dispatch__", ())),
@@ -187,11 +190,13 @@ def _code(name: str) -> str:
     draw = SCENE_KINDS[name].draw
     folder = Path(agrotools.build.__path__[0])
     module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
-    own = (folder / f"{module}.py", folder / "sources/drawn/saving.py")
-    digest = hashlib.sha256()
-    for file in (*sorted((folder / "scenes").glob("*.py")), *own):
-        digest.update(file.read_bytes())
-    return digest.hexdigest()[:10]
+    pending, contents = {folder / f"{module}.py", folder / "sources/drawn/saving.py"}, dict[Path, bytes]()
+    while pending:
+        file = pending.pop()
+        contents[file] = file.read_bytes()
+        used = {folder / "scenes" / f"{scenes.decode()}.py" for scenes in _SCENES_IMPORT.findall(contents[file])}
+        pending |= used - contents.keys()
+    return hashlib.sha256(b"".join(contents[file] for file in sorted(contents))).hexdigest()[:10]
 
 
 if __name__ == "__main__":

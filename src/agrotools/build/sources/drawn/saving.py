@@ -14,7 +14,6 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Thing
 from agrotools.core import FrozenModel
-from agrotools.tools.result import round_significant
 
 _NO_DATA = -9999.0
 _PARTS = 6
@@ -99,7 +98,7 @@ def look_of(path: Path) -> Look:
     parts = [part.mean() for rows in np.array_split(plane, _PARTS) for part in np.array_split(rows, _PARTS, axis=1)]
     brightest = max(*parts, 1e-9)
     blocks = np.round(np.array(parts) * (255 / brightest)).astype(np.uint8).tobytes().hex()
-    return Look(pixels=digest.hexdigest(), blocks=blocks, brightest=round_significant(brightest, 6))
+    return Look(pixels=digest.hexdigest(), blocks=blocks, brightest=float(f"{brightest:.6g}"))
 
 
 def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> PlannedCall:
