@@ -214,4 +214,3 @@ def test_embedded_asks_everything_that_a_drawing_can():
     assert {sample.task_type for sample in pack.samples} == {sample.task_type for sample in quick}
     assert {sample.task_type for sample in pack.samples} <= set(FAMILY_OF_TASK_TYPE) - {"pest_diagnosis"}
     assert {len(sample.reference.steps) for sample in pack.samples} >= {1, 2, 3, 4}
-    assert {sample.metadata["difficulty"] for sample in pack.samples} == {0, 1, 2, 3}

@@ -45,6 +45,7 @@ def test_list_says_what_is_found(data: Path) -> None:
     found = {each.name: each for each in list_benchmarks(data)}
     assert {name: each.found for name, each in found.items()} == {
         "embedded": True,
+        "frontier": True,
         "field": False,
         "agrotools": False,
         "agrieval": False,

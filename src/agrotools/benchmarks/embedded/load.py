@@ -12,7 +12,6 @@ import warnings
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import cast
@@ -30,6 +29,16 @@ from agrotools.formats.writing import write_samples
 
 _MANIFEST = "manifest.json"
 _MOST_WORKERS = 8
+
+
+def load_embedded(loading: Loading) -> Benchmark:
+    """Load ``embedded``, as :func:`load_drawn` does."""
+    return load_drawn("embedded", loading)
+
+
+def load_frontier(loading: Loading) -> Benchmark:
+    """Load ``frontier``, as :func:`load_drawn` does."""
+    return load_drawn("frontier", loading)
 
 
 def load_drawn(name: str, loading: Loading) -> Benchmark:
@@ -152,6 +161,3 @@ def _explained(name: str, parent: Path) -> Iterator[None]:
             f"the files of {name} cannot be written to {parent}: {error.strerror or error}",
             hint="set AGROTOOLS_CACHE to a folder that can be written",
         ) from error
-
-
-load_embedded, load_frontier = (partial(load_drawn, name) for name in ("embedded", "frontier"))
