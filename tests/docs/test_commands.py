@@ -30,6 +30,7 @@ NOT_RUN = {
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",
+    r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
