@@ -9,15 +9,11 @@ import pytest
 from agrotools.benchmarks.embedded import load
 from agrotools.benchmarks.embedded.pack import Pack, read_pack, write_pack
 
-CHEAP = ("farmland_aerial", "pond_pairs", "blocks", "pots")
-"""Kinds of scenes that are quickly drawn."""
-
-
 def small_pack(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict, samples: int = 4) -> Pack:
-    """Write a pack of one sample of each cheap kind; the first is the quick part. ``change`` changes a file's entry."""
+    """Write a pack of samples with few files; the first is the quick part. ``change`` changes a file's entry."""
     whole = read_pack("embedded")
-    by_kind = {sample.source.removeprefix("scenes."): sample for sample in reversed(whole.samples) if not sample.twin}
-    few = sorted((by_kind[kind] for kind in CHEAP[:samples]), key=lambda sample: sample.id)
+    alone = sorted((sample for sample in whole.samples if not sample.twin), key=lambda sample: len(sample.files))
+    few = sorted(alone[:samples], key=lambda sample: sample.id)
     paths = {file.path for sample in few for file in sample.files}
     header = whole.header.model_copy(update={"quick": (few[0].id,)})
     write_pack(path, header, {each: change(dict(whole.files[each])) for each in sorted(paths)}, few)
