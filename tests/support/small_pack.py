@@ -9,6 +9,7 @@ import pytest
 from agrotools.benchmarks.embedded import load
 from agrotools.benchmarks.embedded.pack import Pack, read_pack, write_pack
 
+
 def small_pack(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict, samples: int = 4) -> Pack:
     """Write a pack of samples with few files; the first is the quick part. ``change`` changes a file's entry."""
     whole = read_pack("embedded")
