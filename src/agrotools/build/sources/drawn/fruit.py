@@ -267,7 +267,7 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return in_mark(index, place, pictures[index]["marks"][0])
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, fruit=kind)
+        return drawn.subject(suffix, things, shown, of, variant=kind)
 
     subjects = [subject("pictures", len(pictures), whole, "fruit_picture")]
     if kind == "wheat head":

@@ -124,7 +124,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, crop=disease.crop)
+        return drawn.subject(suffix, things, shown, of, variant=disease.lesion)
 
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),
