@@ -25,7 +25,7 @@ from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
 from agrotools.vision.reading import read_labels
 
 OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
-VERSION = "3"
+VERSION = "4"
 QUICK = 60
 """Number of samples in the quick part."""
 _NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
