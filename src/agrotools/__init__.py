@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         evaluate,
         read_run,
         score,
+        study,
     )
     from agrotools.benchmarks import load_benchmark
     from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
@@ -27,13 +28,26 @@ if TYPE_CHECKING:
     from agrotools.core.record import Record
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
+    from agrotools.report.costs import expected_costs
+    from agrotools.report.curve import degradation_curve
     from agrotools.tools.contract import tool
 
 __version__: str
 
 _MODULES = {
     **dict.fromkeys(
-        ("Comparison", "MetricDifference", "MetricScore", "Run", "Sample", "compare", "evaluate", "read_run", "score"),
+        (
+            "Comparison",
+            "MetricDifference",
+            "MetricScore",
+            "Run",
+            "Sample",
+            "compare",
+            "evaluate",
+            "read_run",
+            "score",
+            "study",
+        ),
         "agrotools.api",
     ),
     **dict.fromkeys(
@@ -45,6 +59,8 @@ _MODULES = {
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
+    "degradation_curve": "agrotools.report.curve",
+    "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
     "tool": "agrotools.tools.contract",
 }
@@ -70,10 +86,13 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "compare",
+    "degradation_curve",
     "evaluate",
+    "expected_costs",
     "load_benchmark",
     "read_run",
     "score",
+    "study",
     "tool",
 ]
 
