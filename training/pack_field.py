@@ -18,6 +18,7 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
+from agrotools.build.choosing import stratified_ids
 from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
@@ -25,6 +26,8 @@ from agrotools.vision.reading import read_labels
 
 OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
 VERSION = "3"
+QUICK = 60
+"""Number of samples in the quick part."""
 _NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
 UNUSED = {
     "dsifn_cd": (24, "the terms of its data are not stated"),
@@ -100,9 +103,10 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     if lost := used - known:
         raise SystemExit(f"{len(lost)} files of the samples are in no truth.json")
     by_path = {file.sha256: file.path for file in files}
-    header = benchmark.header.model_copy(update={"version": VERSION, "metadata": metadata_of(benchmark)})
-    digest = ContentDigest(header)
     samples = sorted(benchmark.samples, key=lambda sample: sample.id)
+    more = {"version": VERSION, "quick": stratified_ids(samples, QUICK), "metadata": metadata_of(benchmark)}
+    header = benchmark.header.model_copy(update=more)
+    digest = ContentDigest(header)
     for sample in samples:
         if wrong := [file.path for file in sample.files if by_path[str(file.sha256)] != file.path]:
             raise SystemExit(f"{sample.id}: {wrong[0]} is stored under another name")

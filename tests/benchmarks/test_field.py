@@ -97,8 +97,8 @@ def made(tmp_path, monkeypatch):
     )
     for module in (load, photographs):
         monkeypatch.setattr(module, "read_head", lambda: head)
+        monkeypatch.setattr(module, "train_missing_heads", lambda *_: "heads: trained")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
-    monkeypatch.setattr(photographs, "train_missing_heads", lambda *_: "heads: trained")
     return head, web
 
 
@@ -118,7 +118,7 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     assert said == ["left out: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
-    assert "heads for crop and weeds are not on this machine" in str(benchmark.header.metadata["notes"])
+    assert "tools do not tell crop from weeds" in str(benchmark.header.metadata["notes"])
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
     assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
@@ -158,6 +158,17 @@ def test_what_is_missing_is_named_and_the_rest_can_be_asked(made, tmp_path, faul
         load_benchmark("field", root)
 
 
+def test_the_quick_part_needs_its_own_photographs_only(made, tmp_path, monkeypatch):
+    head, web = made
+    quick = head.model_copy(update={"header": head.header.model_copy(update={"quick": ("made-2",)})})
+    monkeypatch.setattr(load, "read_head", lambda: quick)
+    _serve(tmp_path / "web", {"a b/2.jpg": web["a b/2.jpg"]})
+    obtain("field", Request(tmp_path / "out", str(tmp_path / "web"), patience=HURRY))
+    assert len(load_benchmark("field", tmp_path / "out", quick=True).samples) == 3
+    with pytest.raises(NoFileError, match="2 of 3"):
+        load_benchmark("field", tmp_path / "out")
+
+
 def test_without_photographs_the_error_says_how_to_get_them(tmp_path):
     with pytest.raises(BenchmarkError, match="holds no photographs") as caught:
         load_benchmark("field", tmp_path)
@@ -184,6 +195,7 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
     if not (DATA / "cwfid").is_dir():
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr(load, "train_missing_heads", lambda *_: "heads: not trained")
     head, mirror = read_head(), DATA
     if layout == "repositories":
         mirror = tmp_path / "web"
@@ -194,3 +206,10 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
         obtained = obtain("field", Request(tmp_path / "out", server.url, heads=False, patience=HURRY))
     assert obtained.failures == []
     assert load_benchmark("field", tmp_path / "out").content_hash == head.content_hash
+
+
+def test_the_page_lists_every_data_set_with_its_numbers():
+    page = (Path(__file__).parents[2] / "docs/field.md").read_text("utf-8")
+    for note in read_head().data_sets:
+        row = next(line for line in page.splitlines() if line.startswith(f"| {note.source.name} |"))
+        assert (note.unused in row) if note.unused else (f"| {note.photographs} | {note.questions} |" in row)

@@ -9,6 +9,7 @@ from agrotools.core import FAMILIES, FrozenModel, SampleFile, UsageError
 from agrotools.formats.benchmark import Benchmark
 from agrotools.plugin import plugins
 from agrotools.scoring.open_text import count_words
+from agrotools.scoring.statistics import planned_detectable
 
 Counts = dict[str, int]
 
@@ -49,6 +50,10 @@ class Description(FrozenModel):
     groups: dict[str, Counts]
     words_per_question: dict[str, float]
     """Minimum, median and maximum number of words in a question; a Chinese character counts as half a word."""
+    detectable: dict[str, float]
+    """Smallest difference between two runs of a mean score near 0.5 that is found with 80 % power at the 5 % level:
+    ``independent``, and ``paired`` on the same samples with scores correlated at 0.3.
+    """
     notes: tuple[str, ...] = ()
 
 
@@ -86,6 +91,8 @@ def describe(benchmark: Benchmark) -> Description:
             of_tools = {categories.get(tool) or _category(tool) for tool in distinct}
             counted["category_combinations"][" + ".join(sorted(of_tools)) or "none"] += 1
     notes = benchmark.header.metadata.get("notes")
+    sizes = [*Counter(sample.cluster for sample in benchmark.samples).values()]
+    plans = {"independent": 0.0, "paired": 0.3} if len(sizes) > 1 else {}
     return Description(
         name=benchmark.name,
         version=benchmark.version,
@@ -101,6 +108,7 @@ def describe(benchmark: Benchmark) -> Description:
         file_kinds=_by_frequency(Counter(kinds.values())),
         groups={group: _sort_counts(members) for group, members in sorted(groups.items())},
         words_per_question={"least": min(words), "median": median(words), "most": max(words)} if words else {},
+        detectable={plan: planned_detectable(sizes, correlation=r) or 0.0 for plan, r in plans.items()},
         notes=tuple(str(note) for note in notes) if isinstance(notes, list) else (),
         **{name: {str(number): counts[number] for number in sorted(counts)} for name, counts in numbers.items()},
         **{name: _by_frequency(counts) for name, counts in counted.items()},

@@ -113,11 +113,13 @@ def obtain(name: str, request: Request) -> Obtained:
         known = ", ".join(each.name for each in BENCHMARKS.loaded() if each.download)
         raise UsageError(f"{name} needs no download or has no public address", hint=f"these have one: {known}")
     request.root.mkdir(parents=True, exist_ok=True)
+    if _read_record(request.root, name) is None:
+        _write_record(request.root, name, Obtained([], [], []), complete=False)
     if plugin.download.target:
         obtained: Obtained = imported(plugin.download.target)(request)
     else:
         obtained = _download(plugin, plugin.download, request)
-    _write_record(request.root, name, obtained)
+    _write_record(request.root, name, obtained, complete=not obtained.failures)
     if not obtained.failures and plugin.find:
         plugin.find(request.root)
     return obtained
@@ -235,11 +237,9 @@ def _read_record(root: Path, name: str) -> DownloadRecord | None:
         return None
 
 
-def _write_record(root: Path, name: str, obtained: Obtained) -> None:
+def _write_record(root: Path, name: str, obtained: Obtained, *, complete: bool) -> None:
     sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in obtained.files}
-    record = DownloadRecord(
-        name=name, complete=not obtained.failures, date=today(), files=sizes, sources=tuple(obtained.sources)
-    )
+    record = DownloadRecord(name=name, complete=complete, date=today(), files=sizes, sources=tuple(obtained.sources))
     (root / RECORDS).mkdir(exist_ok=True)
     write_whole(root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False)
     lines = [

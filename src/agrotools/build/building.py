@@ -11,10 +11,11 @@ from typing import Any, TypeVar
 from pydantic import JsonValue
 
 from agrotools.build.choosing import Chosen
-from agrotools.build.references import ChainBroken, Tally, record_reference
+from agrotools.build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
+    AbstainSlot,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -26,6 +27,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import Progress, no_progress
 from agrotools.text.expressions import ExpressionError, evaluate_from
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 
@@ -83,7 +85,8 @@ def build_samples(
                 return sample
 
             samples = await _gathered([one(group, item) for group, item in items])
-            return _numbered_samples([group.prefix for group, _ in items], samples, counted)
+            pairs = [item.pair for _, item in items]
+            return _numbered_samples([group.prefix for group, _ in items], pairs, samples, counted)
 
     samples = run_apart(build)
     if tally is None:
@@ -91,18 +94,31 @@ def build_samples(
     return samples
 
 
-def _numbered_samples(prefixes: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally) -> list[Sample]:
-    """Return the samples with their numbers, and count broken chains in ``tally``."""
+_TWINS = 2
+
+
+def _numbered_samples(
+    prefixes: Sequence[str], pairs: Sequence[str], results: Sequence[Sample | ChainBroken], tally: Tally
+) -> list[Sample]:
+    """Return the samples with their numbers, and count broken chains in ``tally``.
+
+    Samples of equal, non-empty ``pairs`` are twins. An unanswerable sample whose twin broke is left out.
+    """
     samples: list[Sample] = []
     numbers: Counter[str] = Counter()
     tally.run += len(results)
-    for prefix, one in zip(prefixes, results, strict=True):
+    paired = Counter(pair for pair, one in zip(pairs, results, strict=True) if isinstance(one, Sample))
+    twins: dict[str, int] = {}
+    for prefix, pair, one in zip(prefixes, pairs, results, strict=True):
         if isinstance(one, ChainBroken):
             tally.count_broken(one)
-        else:
+        elif one.answerable or paired[pair] == _TWINS:
             numbers[prefix] += 1
             samples.append(one.model_copy(update={"id": f"{prefix}-{numbers[prefix]:03d}"}))
             tally.keep(samples[-1])
+            if pair and (first := twins.setdefault(pair, len(samples) - 1)) < len(samples) - 1:
+                for position, other in ((first, -1), (-1, first)):
+                    samples[position] = samples[position].model_copy(update={"twin": samples[other].id})
     return samples
 
 
@@ -123,8 +139,14 @@ async def _sample(
 ) -> Sample | ChainBroken:
     instance = item.instance
     try:
-        reference = await record_reference(instance.calls, instance.files, root, executor, toolset)
-        _check_answers(instance.slots, reference)
+        refused = next((slot for slot in instance.slots if isinstance(slot, AbstainSlot)), None)
+        reference = await record_reference(
+            instance.calls, instance.files, root, executor, toolset, to_failure=refused is not None
+        )
+        if refused is None:
+            _check_answers(instance.slots, reference)
+        else:
+            _check_no_answer(refused, reference)
     except ChainBroken as broken:
         return broken
     looks_enough = instance.answer_type != "plot" and all(file.kind == "image" for file in instance.files)
@@ -140,7 +162,8 @@ async def _sample(
         toolset=toolset,
         reference=reference,
         answer=with_plot_weights(instance.slots),
-        no_tool_eligible=looks_enough,
+        no_tool_eligible=looks_enough and refused is None,
+        groups={"unanswerable": refused.reason} if refused else {},
         difficulty=measured_difficulty(instance, reference),
         metadata={"subject": item.subject.name, **item.subject.metadata},
     )
@@ -159,6 +182,14 @@ def _check_answers(slots: Sequence[Slot], reference: ReferenceTrajectory) -> Non
         if not _is_answer(slot, result):
             message = f"{slot.name} is {slot.value!r}, but true values give {result!r}"
             raise ChainBroken("true values do not give its answer", message)
+
+
+def _check_no_answer(slot: AbstainSlot, reference: ReferenceTrajectory) -> None:
+    """Raise ChainBroken if the results of the real tools do not show that there is no answer."""
+    observations = [step.observation for step in reference.steps if step.observation]
+    lacking = any(each.error and each.error.kind == MISSING_BACKEND for each in observations)
+    if lacking or not shows_no_answer(slot, [each.result for each in observations]):
+        raise ChainBroken("the tools answer what has no answer", f"{slot.reason}: the results show no reason to refuse")
 
 
 def _is_answer(slot: ExactSlot | BooleanSlot | ChoiceSetSlot | FileSlot | ToleranceSlot, found: JsonValue) -> bool:

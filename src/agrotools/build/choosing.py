@@ -10,7 +10,7 @@ import numpy as np
 
 from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, offer_order
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import QuestionInstance, Subject
+from agrotools.build.templates.thing import QuestionInstance, Subject, distinct_files
 from agrotools.build.templates.wording import sentences
 from agrotools.core import BenchmarkError, Sample, Slot, ToleranceSlot
 
@@ -26,6 +26,8 @@ class Chosen:
     question: Template
     instance: QuestionInstance
     wording: str
+    pair: str = ""
+    """Key that an answerable question and its unanswerable twin share; empty without a twin."""
 
     @property
     def query(self) -> str:
@@ -131,7 +133,8 @@ def _copied_is_right(slot: Slot, other: Slot) -> bool:
 
 def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | None:
     """Return the question about some of the subject's things, without a wording yet; None if no answer is clear."""
-    if question.of != subject.of or question.things > subject.things:
+    shown = question.things + question.beside
+    if question.of != subject.of or shown > subject.things:
         return None
     rng = np.random.default_rng([seed, zlib.crc32(question.template.encode()), zlib.crc32(subject.name.encode())])
     order = [int(index) for index in rng.permutation(subject.things)]
@@ -142,8 +145,14 @@ def ask_subject(subject: Subject, question: Template, seed: int) -> Chosen | Non
         # shuffled, because combinations start with the item drawn first and a rare thing would mostly come last.
         in_order = len(indices) > 2 and not question.shuffled
         ordered = tuple(sorted(indices)) if in_order else tuple(int(index) for index in rng.permutation(indices))
-        things = tuple(subject.shown(index, number) for number, index in enumerate(ordered, start=1))
+        others = [index for index in order if index not in indices][: question.beside]
+        numbers = [1 + int(place) for place in rng.permutation(shown)] if others else list(range(1, shown + 1))
+        places = zip((*ordered, *others), numbers, strict=True)
+        by_number = {number: subject.shown(index, number) for index, number in places}
+        things = tuple(by_number[number] for number in numbers[: question.things])
         if (instance := question.instantiate(things, rng)) is not None:
+            if others:
+                instance = replace(instance, files=distinct_files([by_number[number] for number in sorted(numbers)]))
             return Chosen(subject, question, instance, wording="")
     return None
 

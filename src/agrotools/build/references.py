@@ -210,6 +210,8 @@ async def record_reference(
     root: Path,
     executor: ToolExecutor,
     toolset: Sequence[str],
+    *,
+    to_failure: bool = False,
 ) -> ReferenceTrajectory:
     """Run a chain and record the observations of the real tools together with the true results.
 
@@ -220,6 +222,8 @@ async def record_reference(
 
     Args:
         files: the sample's files, ``path`` relative to ``root``.
+        to_failure: True if the question has no answer: the chain ends after a failed call or before a call for which an
+            earlier one gave no value, and the truth is what the real tools return.
 
     Raises:
         ChainBroken: a tool broke down, timed out or rejected arguments that come from the source; or a call fails on
@@ -233,14 +237,19 @@ async def record_reference(
         real = Workspace(placed, Path(scratch) / "observed", root)
         perfect = Workspace(placed, Path(scratch) / "true", root)
         for index, call in enumerate(calls):
+            if to_failure and (_lacks_value(call, observed) or (observed and observed[-1] is None)):
+                break
             arguments = cast(Arguments, _with_literals(dict(call.arguments), observed))
             plain = cast(Arguments, literal_value(dict(arguments)))
             observation = (await executor.run(ToolCall(tool=call.tool, arguments=plain), real, toolset)).observation
-            follows = any(True for _ in iter_refs(dict(call.arguments)))
+            follows = to_failure or any(True for _ in iter_refs(dict(call.arguments)))
             check_observed(index, call.tool, observation.error, follows=follows)
-            truth = call.truth or await _true_result(index, call, truths, perfect, executor, toolset)
+            if to_failure:
+                truth = _without_artifacts(observation)
+            else:
+                truth = call.truth or await _true_result(index, call, truths, perfect, executor, toolset)
+                truths.append(truth)
             observed.append(observation.result)
-            truths.append(truth)
             step = ReferenceStep(tool=call.tool, arguments=arguments, group=call.group, thought=call.thought)
             steps.append(step.model_copy(update={"observation": observation, "truth": truth}))
         for step in steps:
@@ -278,12 +287,26 @@ async def _true_result(
         message = observation.error.message if observation.error else "no result"
         what = "fails on true values"
         raise ChainBroken(f"{call.tool}: {what}", f"step {index} ({call.tool}) {what}: {message}")
-    artifact_names = {artifact.name for artifact in observation.artifacts}
-    return {
-        name: value
-        for name, value in observation.result.items()
-        if not (isinstance(value, str) and value in artifact_names)
-    }
+    truth = _without_artifacts(observation)
+    assert truth is not None
+    return truth
+
+
+def _without_artifacts(observation: Observation) -> dict[str, JsonValue] | None:
+    """Return the result without the names of the files that the call created."""
+    if observation.result is None:
+        return None
+    names = {artifact.name for artifact in observation.artifacts}
+    result = observation.result.items()
+    return {name: value for name, value in result if not (isinstance(value, str) and value in names)}
+
+
+def _lacks_value(call: PlannedCall, observed: Results) -> bool:
+    """Return True if an argument refers to a value that an earlier call did not give."""
+    try:
+        return any(resolve_ref(target, observed) is None for _, target, _ in iter_refs(dict(call.arguments)))
+    except UnresolvedRef:
+        return True
 
 
 def _with_literals(value: JsonValue, observed: Results) -> JsonValue:

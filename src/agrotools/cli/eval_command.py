@@ -197,6 +197,8 @@ def evaluate(
         with_page=True,
         stops=[each.stopped for each in runs if each.stopped],
     )
+    if len({each.degrade for each in configs}) > 1:
+        typer.echo(f"score against dose: agrotools curve {' '.join(str(each.path) for each in runs)}", err=as_json)
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))

@@ -19,6 +19,7 @@ COMMANDS = {
     "score": "score:score",
     "explain": "explain:explain",
     "report": "report:report",
+    "curve": "curve:curve",
     "validate": "validate:validate",
     "build": "build:build",
     "scenes": "scenes:scenes",

@@ -29,6 +29,9 @@ def score(
         Path | None, typer.Option(help="With --format: the data set that holds the reference answers.")
     ] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
+    costs: Annotated[
+        Path | None, typer.Option(help="Print the expected cost of the answers under this cost table (TOML) instead.")
+    ] = None,
     rescore: Annotated[
         bool, typer.Option("--rescore", help="Score runs of an older scoring version with the current one.")
     ] = False,
@@ -42,6 +45,8 @@ def score(
     from agrotools.core import UsageError
     from agrotools.runner.rescore import stored_summaries
 
+    if costs is not None:
+        raise typer.Exit(print_costs(runs, costs, as_json=as_json))
     if format_ is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
@@ -78,6 +83,25 @@ def score(
         runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper, again=rescore
     )
     raise typer.Exit(code or int(missing))
+
+
+def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:
+    """Print the expected costs of runs and of constant answers, and return exit code 0.
+
+    Raises:
+        UsageError: the table cannot be read or does not fit the runs.
+    """
+    from agrotools.report.costs import cost_tables, expected_costs
+    from agrotools.report.layout import console_for, print_part
+
+    costs = expected_costs(runs, table)
+    if as_json:
+        print_json(costs.model_dump(mode="json"))
+        return 0
+    console = console_for(None)
+    for part in cost_tables(costs):
+        print_part(console, part)
+    return 0
 
 
 if TYPE_CHECKING:

@@ -50,6 +50,9 @@ def _facts(described: Description) -> Table:
         "different files": f"{described.files:,}",
         "words of a question, least / median / most": " / ".join(f"{number:g}" for number in words.values()),
     }
+    if described.detectable:
+        points = " / ".join(f"{100 * difference:.1f}" for difference in described.detectable.values())
+        facts[f"detectable difference in points, {' / '.join(described.detectable)}"] = points
     for mode, count in described.modes.items():
         facts[f"run {mode}"] = f"{count:,}"
     for name, value in facts.items():

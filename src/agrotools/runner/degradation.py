@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from agrotools.core import FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
+from agrotools.core import AbstainSlot, FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
@@ -46,6 +46,8 @@ _AIRLIGHT = 230.0
 """Colour of haze on each channel, 0 to 255: the neutral grey of an overcast sky."""
 _PIXEL_STATISTICS = frozenset({"band_selection"})
 """Task types whose truth is a statistic of the pixel values rather than a property of the scene."""
+_READER_OF_MARKS = "extract_marked_region"
+"""Tool that reads marks drawn into a picture, which belong to the question rather than to the scene."""
 _OTHER_INSTRUMENTS = frozenset({"depth", "mask", "table", "document", "audio"})
 
 
@@ -158,10 +160,16 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
     """
     ids = facts_of(benchmark.samples).ids
     faults: dict[str, str] = {}
+    unfit = {
+        sample_id
+        for sample in benchmark.samples
+        if any(isinstance(slot, AbstainSlot) and slot.reason == "unfit_image" for slot in sample.answer)
+        for sample_id in (sample.id, sample.twin)
+    }
     left_out = {
         ids[at]: reason
         for at, sample in enumerate(benchmark.samples)
-        if (reason := _reason_to_leave_out(sample, benchmark, degradation, faults))
+        if (reason := _reason_to_leave_out(sample, benchmark, degradation, faults, unfit))
     }
     left = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
     modes = tuple(mode for mode in benchmark.modes if mode != "step-by-step")
@@ -197,10 +205,14 @@ def _is_picture(file: SampleFile) -> bool:
 
 
 def _reason_to_leave_out(
-    sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str]
+    sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str], unfit: "set[str | None]"
 ) -> str | None:
+    if sample.id in unfit:
+        return "the sample, or its twin, asks whether the picture is fit, which the doses change"
     if sample.task_type in _PIXEL_STATISTICS:
         return f"the truth of {sample.task_type} is a statistic of the pixel values, which the doses change"
+    if sample.reference and _READER_OF_MARKS in sample.reference.tools:
+        return "the question refers to marks drawn into the picture, which the doses would change"
     if not any(map(_is_picture, sample.files)):
         return "no photograph or multispectral raster among the files"
     for file in sample.files:
@@ -220,6 +232,8 @@ def _fault(path: Path, degradation: Degradation) -> str:
     from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
     from agrotools.vision.rasters import open_raster
 
+    if not path.exists():
+        return ""  # the loader left it out because the run does not need it
     try:
         if file_format(path) in PHOTO_FORMATS:
             from PIL import Image

@@ -176,6 +176,23 @@ def estimate_difference(
     )
 
 
+def planned_detectable(
+    sizes: "Sequence[int]", *, mean: float = 0.5, correlation: float = 0.0, within: float = 0.5
+) -> float | None:
+    """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
+
+    Scores are taken to spread as much as they can around their mean (0 or 1); graded scores spread less.
+
+    Args:
+        sizes: number of samples of each cluster.
+        mean: mean score of both runs.
+        correlation: correlation of the two runs' scores of a sample; 0 for runs on different samples.
+        within: correlation of the scores of two samples of a cluster in one run.
+    """
+    variance = mean * (1 - mean) * sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes) ** 2
+    return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
+
+
 def adjusted(differences: "Sequence[Estimate]") -> list[Estimate]:
     """Set ``p_adjusted`` of the differences of one table by Holm's method; differences without ``p`` are unchanged."""
     ascending = sorted((each.p, at) for at, each in enumerate(differences) if each.p is not None)

@@ -218,7 +218,7 @@ class Layout(NamedTuple):
         if data_root is None:
             raise UsageError(
                 f"where are the files of {self.name}?",
-                hint=f"--data-root DIR, or `agrotools benchmarks check {self.name} DIR`; {self.source}",
+                hint=f"{self.source}; if they are in a folder DIR: --data-root DIR",
             )
         root = data_root.expanduser()
         if root.is_file():
@@ -239,7 +239,7 @@ class Layout(NamedTuple):
     @property
     def source(self) -> str:
         """Download source of the files, and the expected tree."""
-        return f"to be had from {self.get_it}; expected: {self.tree}"
+        return f"get them: agrotools data get {self.name} (from {self.get_it}); expected: {self.tree}"
 
 
 Read = Callable[[Path, Any, Progress], ReadSet]

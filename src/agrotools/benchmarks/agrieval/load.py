@@ -66,6 +66,12 @@ _GET_IT = {
     "agrieval": "github.com/YanPioneer/AgriEval, folder Dataset (mind the licence beside it)",
     "cmmlu-agronomy": "github.com/haonan-li/CMMLU, data/test/agronomy.csv",
 }
+
+
+def _get(name: str) -> str:
+    return f"get them: agrotools data get {name} (from {_GET_IT[name]})"
+
+
 _FOLDERS = {"agrieval": ("agrieval", "AgriEval/Dataset", "AgriEval", "Dataset"), "cmmlu-agronomy": ("cmmlu", "CMMLU")}
 _VARIANTS = ("(main)", "(rag)", "(shuffle)")
 """Variants of a file in order of preference."""
@@ -80,11 +86,11 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
         NoFileError: the folder does not exist or holds no such file.
     """
     if data_root is None:
-        raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR; to be had from {_GET_IT[name]}")
+        raise UsageError(f"where are the files of {name}?", hint=f"--data-root DIR, or {_get(name)}")
     data_root = data_root.expanduser()
     root = next((data_root / each for each in _FOLDERS[name] if (data_root / each).is_dir()), data_root)
     if not root.is_dir():
-        raise NoFileError(f"there is no folder {root}", hint=f"put there what is to be had from {_GET_IT[name]}")
+        raise NoFileError(f"there is no folder {root}", hint=_get(name))
     if settings.files:
         return root, [_named_file(root, each.strip()) for each in settings.files.split(",") if each.strip()]
     there = sorted(path for path in root.iterdir() if path.suffix.lower() in (".json", ".csv") and path.is_file())
@@ -96,7 +102,7 @@ def find_files(name: str, data_root: Path | None, settings: QuestionSettings) ->
     if not agronomy_paths:
         raise NoFileError(
             f"{root} holds no file of {name}",
-            hint=f"put there what is to be had from {_GET_IT[name]}, or name files with --option files=NAME",
+            hint=f"{_get(name)}, or name files with --option files=NAME",
         )
     return root, agronomy_paths
 

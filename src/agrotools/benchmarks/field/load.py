@@ -3,10 +3,10 @@
 from pathlib import Path
 
 from agrotools.benchmarks.field.pack import PackHead, read_head, read_samples
-from agrotools.benchmarks.field.photographs import lacks_heads
+from agrotools.benchmarks.field.photographs import lacks_heads, train_missing_heads
 from agrotools.benchmarks.loading import Loading, data_folder, settings_of
 from agrotools.core import FrozenModel
-from agrotools.core.base import NoFileError
+from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
 
@@ -41,26 +41,30 @@ def load_field(loading: Loading) -> Benchmark:
         NoFileError: photographs are missing or altered.
     """
     settings = settings_of(FieldSettings, "field", loading.options)
-    head, root = read_head(), field_folder(loading.data_root)
-    intact: set[str] = set()
-    for number, file in enumerate(head.files, start=1):
+    head, root, samples = read_head(), field_folder(loading.data_root), read_samples()
+    in_quick = {file.path for sample in samples if sample.id in head.header.quick for file in sample.files}
+    needed = [file for file in head.files if not loading.quick or file.path in in_quick]
+    lacking: set[str] = set()
+    for number, file in enumerate(needed, start=1):
         path = root / file.path
-        if path.is_file() and sha256_of_file(path) == file.sha256:
-            intact.add(file.path)
-        loading.progress("photographs", number, len(head.files))
-    lacking = len(head.files) - len(intact)
+        if not path.is_file() or sha256_of_file(path) != file.sha256:
+            lacking.add(file.path)
+        loading.progress("photographs", number, len(needed))
     if lacking and not settings.missing:
         raise NoFileError(
-            f"{lacking} of {len(head.files)} photographs of field are missing or altered in {root}",
+            f"{len(lacking)} of {len(needed)} photographs of field are missing or altered in {root}",
             hint=f"{_GET_IT} fetches them; --option missing=true asks about the others",
         )
-    samples = [sample for sample in read_samples() if all(file.path in intact for file in sample.files)]
-    if not samples:
-        raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
-    notes = [_heads_note(head)]
+    notes = [_heads_note(head, root, loading.progress)]
+    header = head.header
     if lacking:
-        notes.append(f"{lacking} photographs are missing: {len(samples)} questions are asked, not the whole benchmark")
-    header = head.header.model_copy(update={"metadata": {**head.header.metadata, "notes": [*notes]}})
+        samples = [sample for sample in samples if not any(file.path in lacking for file in sample.files)]
+        notes.append(f"{len(lacking)} photographs are missing: {len(samples)} questions, not the whole benchmark")
+        if not samples:
+            raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
+    ids = {sample.id for sample in samples}
+    quick = tuple(each for each in header.quick if each in ids)
+    header = header.model_copy(update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}})
     digest = ContentDigest(header)
     for sample in samples:
         digest.add(sample)
@@ -68,7 +72,21 @@ def load_field(loading: Loading) -> Benchmark:
     return Benchmark(header, root, with_clusters(samples), content_hash)
 
 
-def _heads_note(head: PackHead) -> str:
-    if lacks_heads(head):
-        return f"heads for crop and weeds are not on this machine: tools do not tell them apart; {_GET_IT} trains them"
-    return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"
+def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
+    """Train missing heads if their files are there, and return a note on the heads."""
+    steps = 0
+
+    def count(_: str) -> None:
+        nonlocal steps
+        steps += 1
+        progress("training heads for crop and weeds", steps, len(head.head_files) // 2 + 3)
+
+    here = not lacks_heads(head)
+    if not here and head.head_files and all((root / file.path).is_file() for file in head.head_files):
+        done = train_missing_heads(root, count)
+        here = not lacks_heads(head)
+        if not here:
+            return f"{done}: tools do not tell crop from weeds"
+    if here:
+        return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"
+    return f"heads for crop and weeds are not on this machine: tools do not tell them apart; {_GET_IT} trains them"

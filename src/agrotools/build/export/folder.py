@@ -34,9 +34,12 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 def write_benchmark(folder: Path, header: BenchmarkHeader, samples: Iterable[Sample]) -> None:
     """Write header, samples, card and ``croissant.json`` into ``folder``, whose ``files/`` exist already.
 
-    Every sample gets the header's canary GUID.
+    Every sample gets the header's canary GUID, and all offer to refuse if one of them is unanswerable.
     """
-    samples = tuple(sample.model_copy(update={"canary": header.canary}) for sample in samples)
+    samples = tuple(samples)
+    may_abstain = not all(sample.answerable for sample in samples)
+    common = {"canary": header.canary, "may_abstain": may_abstain}
+    samples = tuple(sample.model_copy(update=common) for sample in samples)
     write_samples(folder, header, samples)
     describe_benchmark(folder, header, samples)
 

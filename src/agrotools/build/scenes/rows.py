@@ -76,6 +76,8 @@ def band_raster(
 ROWS_PX, COLUMNS_PX = 480, 640
 SOIL, CROP, WEED = 0, 1, 2
 CLASSES = {SOIL: "soil", CROP: "crop", WEED: "weed"}
+UNSURVEYED = 255
+_SQUARE_PX, _SQUARES_EACH = 14, 18
 
 
 @dataclass(frozen=True)
@@ -279,3 +281,19 @@ def _uneven_light(rng: np.random.Generator, canvas: Canvas, strength: float) -> 
         side += 12.0 * smooth_field(rng, rows, columns, 70)
         light *= 1.0 - 0.55 * cv2.GaussianBlur((side > 0).astype(np.float32), (0, 0), 5.0)
     canvas.bands *= light[..., None].astype(np.float32)
+
+
+def surveyed(classes: NDArray[np.uint8], rng: np.random.Generator) -> NDArray[np.uint8]:
+    """Return the classes in small squares, each around a random pixel of one of the classes.
+
+    All other pixels are :data:`UNSURVEYED`, so that shares of the classes cannot be read from the squares.
+    """
+    squares = np.full_like(classes, UNSURVEYED)
+    for number in CLASSES:
+        ys, xs = np.nonzero(classes == number)
+        for place in rng.permutation(len(ys))[:_SQUARES_EACH]:
+            y = int(np.clip(ys[place] - _SQUARE_PX // 2, 0, classes.shape[0] - _SQUARE_PX))
+            x = int(np.clip(xs[place] - _SQUARE_PX // 2, 0, classes.shape[1] - _SQUARE_PX))
+            part = (slice(y, y + _SQUARE_PX), slice(x, x + _SQUARE_PX))
+            squares[part] = classes[part]
+    return squares

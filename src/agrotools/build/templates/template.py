@@ -6,6 +6,7 @@ A template file is TOML with one table per template::
     task_type = "lesion_severity"
     of = "leaf"                       # the kind of thing that the question is about
     things = 2                        # number of things; each is measured by one call
+    beside = 1                        # number of further things whose files are shown, but not asked about
     answer_type = "exact"
     given = { limit = [5, 10, 15] }   # drawn at random; {limit} in wordings, labels, expressions and arguments
     clear = ["abs(@0.severity_pct - @1.severity_pct) >= 2"]   # conditions on measured values; else it is not asked
@@ -145,6 +146,10 @@ class Template(FrozenModel):
     """True if more than two things are shown in random order instead of their own (dates, quarters).
 
     Set it if the place of a thing must not reveal which is the largest.
+    """
+    beside: Annotated[int, Field(ge=0, le=len(PLACES))] = 0
+    """Number of further things of the subject whose files are shown but not asked about; the question must name its
+    files.
     """
     answer_type: AnswerType
     given: dict[str, Choices] = {}

@@ -20,7 +20,7 @@ from agrotools.build.scenes.scene import Difficulty, Scene
 from agrotools.build.scenes.wheat import LEAST_SEEN as LEAST_EAR
 from agrotools.build.scenes.wheat import make_wheat
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
+from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Subject, Thing
@@ -131,7 +131,7 @@ def _marked_apple(picture: Mapping[str, Any], mark: Mapping[str, Any], number: i
         arguments={**thing.arguments, "boxes": [ref(0, "crop_box")]},
         called=f"apple {place}",
         thought=f"Now the diameter of the fruit inside the {colour} mark in {file}.",
-        words={"colour": colour, "file": file},
+        words={"colour": colour, "file": file, **absent_colour(_APPLE_PENS, picture["marks"])},
         before=(find_mark(file, colour, mark["truth"]),),
     )
 
@@ -257,7 +257,8 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         count = _inside(pictures[number]["centres"], mark["truth"]["crop_box"])
         thought = f"Now the {plural} inside the {colour} mark in {file.name}."
         before = (find_mark(file.name, colour, mark["truth"]),)
-        return counted(file, count, thought, {"colour": colour}, before=before, region=ref(0, "crop_box"))
+        words = {"colour": colour, **absent_colour(_PENS, pictures[number]["marks"])}
+        return counted(file, count, thought, words, before=before, region=ref(0, "crop_box"))
 
     def one_of_marks(number: int, index: int, _: int) -> Thing:
         return in_mark(number, 1, pictures[number]["marks"][index])
@@ -266,7 +267,7 @@ def _count_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return in_mark(index, place, pictures[index]["marks"][0])
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, fruit=kind)
+        return drawn.subject(suffix, things, shown, of, variant=kind)
 
     subjects = [subject("pictures", len(pictures), whole, "fruit_picture")]
     if kind == "wheat head":

@@ -15,7 +15,7 @@ from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import find_mark, save_jpeg
+from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
@@ -120,11 +120,11 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         thought = f"Now the diseased share of the leaf inside the {colour} mark."
         leaf, region = board["leaves"][mark["place"]], ref(0, "crop_box")
         thing = analysed(file, leaf, board["ground"], thought, region=region)
-        before = find_mark(file.name, colour, mark["truth"])
-        return replace(thing, words={**thing.words, "colour": colour}, before=(before,))
+        before, absent = find_mark(file.name, colour, mark["truth"]), absent_colour(_PENS, board["marks"])
+        return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return drawn.subject(suffix, things, shown, of, crop=disease.crop)
+        return drawn.subject(suffix, things, shown, of, variant=disease.lesion)
 
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),

@@ -156,7 +156,8 @@ def _farmland_subjects(note: str, drawn: DrawnScene, originals: Originals) -> li
         kinds["field_kind"] = field_kind
         if pairs[0]["becomes"] != "road":
             kinds["field_sites"] = field_sites
-    return [drawn.subject(of, len(pairs), thing, of) for of, thing in kinds.items()]
+    variant = str(pairs[0]["becomes"]) if mode == "one" else "mixed"
+    return [drawn.subject(of, len(pairs), thing, of, variant=variant) for of, thing in kinds.items()]
 
 
 def _described(thing: Thing, attribute: str, truth: dict[str, JsonValue], thought: str) -> PlannedCall:

@@ -1,4 +1,4 @@
-"""Crop rows with weeds, as photo, as five-band raster or with a class map; and bands that separate their classes."""
+"""Crop rows with weeds, as photo or as five-band raster; and bands that separate their classes in surveyed squares."""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -13,15 +13,14 @@ from pydantic import JsonValue
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.scenes.canvas import BANDS
 from agrotools.build.scenes.marks import outlined
-from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, make_scene
+from agrotools.build.scenes.rows import CLASSES, COLUMNS_PX, ROWS_PX, UNSURVEYED, make_scene, surveyed
 from agrotools.build.scenes.scene import Difficulty
-from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
+from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind, turn_of
 from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_png, save_raster
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Thing, field
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture
 from agrotools.build.templates.thing import Subject
-from agrotools.core import SampleFile
 from agrotools.tools.crop_weed.bands import ranked_bands
 from agrotools.tools.result import round_significant
 
@@ -36,18 +35,12 @@ _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
 _RASTER_NOTE = "Drawn. Field seen straight from above, calibrated reflectance times 10,000 in five bands."
-_LABELS_NOTE = "Class map of the picture of the same number."
-_REMARKS = (
-    "The class map is in {files}.",
-    "I have had every pixel classified already, see {files}.",
-    "Crop, weeds and soil are told apart in {files}.",
-    "Go by the classification in {files}.",
-)
-View = Literal["photo", "bands", "map"]
+_SQUARES_NOTE = "Classes of the pixels in a few surveyed squares of the picture of the same number; 255: not surveyed."
+View = Literal["photo", "bands"]
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw two fields, each as photo, photo with a red box, raster with ranked bands, and class map."""
+    """Draw two fields, each as photo, photo with a red box, and raster with surveyed squares and ranked bands."""
     rng = np.random.default_rng([seed, difficulty])
     fields: list[JsonValue] = []
     for number in range(_FIELDS):
@@ -55,8 +48,8 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         weed_pct = float(np.exp(rng.uniform(*np.log(_WEED_PCT))))
         width, height = (int(rng.uniform(0.45, 0.7) * side) for side in (COLUMNS_PX, ROWS_PX))
         x0, y0 = int(rng.uniform(8, COLUMNS_PX - width - 8)), int(rng.uniform(8, ROWS_PX - height - 8))
-        photo, with_box, labels, raster = names = (
-            f"photo_{number}.jpg", f"marked_{number}.jpg", f"labels_{number}.png", f"bands_{number}.tif",
+        photo, with_box, map_of_squares, raster = names = (
+            f"photo_{number}.jpg", f"marked_{number}.jpg", f"squares_{number}.png", f"bands_{number}.tif",
         )  # fmt: skip
         if not any(map(only, names)):
             continue
@@ -64,13 +57,15 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         classes = cast("NDArray[np.uint8]", scene.masks["classes"])
         gsd_m = float(scene.sidecar["gsd_m"])
         marked, box = outlined(scene.images["rgb"], (x0, y0, x0 + width, y0 + height))
+        squares = surveyed(classes, np.random.default_rng([seed, difficulty, number]))
         save_jpeg(folder / photo, scene.images["rgb"], 93, full_colour=True)
         save_jpeg(folder / with_box, marked, 93, full_colour=True)
-        save_png(folder / labels, classes)
+        save_png(folder / map_of_squares, squares)
         if only(raster):
             save_raster(folder / raster, scene.images["bands"], BANDS, gsd_m, number)
         if all(map(only, names)):
-            fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], classes)})
+            save_png(folder / f"classes_{number}.png", classes)
+            fields.append({"gsd_m": gsd_m, "box": [*box], "bands": _ranking(scene.images["bands"], squares)})
     composites = _shown_composites(cast("Any", fields[0])["bands"], rng) if len(fields) == _FIELDS else []
     return {"fields": fields, "composites": [[*bands] for bands in composites]}
 
@@ -91,7 +86,7 @@ def _shown_composites(ranking: Mapping[str, Any], rng: np.random.Generator) -> l
 
 
 def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str, JsonValue]:
-    """Return the separability of each set of three bands for the true classes, by the joined names of its bands."""
+    """Return the separability of each set of three bands in the surveyed squares, by the joined names of its bands."""
     planes = {name: bands[k].astype(np.float32) * np.float32(1e-4) for k, name in enumerate(BANDS)}
     ranked = ranked_bands(planes, classes, (0, 0, classes.shape[1], classes.shape[0]), "labels")
     assert ranked is not None, "rows with crop, weeds and soil"
@@ -110,11 +105,11 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
     ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``composite``: three bands of a
-    raster each, with the class map; ``all_bands``: the whole raster with the class map; ``row_part``: the part of a
-    photo inside a red box.
+    raster each, with surveyed squares; ``all_bands``: the whole raster with these; ``row_part``: the part of a photo
+    inside a red box.
     """
     record = cast("dict[str, Any]", drawn.record)
-    view: View = ("photo", "bands", "photo", "map")[drawn.seed % 4]  # pyright: ignore[reportAssignmentType]
+    view: View = turn_of(drawn.seed, ("photo", "bands"))
     fields = [_Field(drawn.folder, k, item, originals) for k, item in enumerate(record["fields"])]
     first, composites = fields[0], [tuple(bands) for bands in record["composites"]]
 
@@ -123,7 +118,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return fields[index].picture(view, place)
 
     return [
-        drawn.subject(view, _FIELDS, picture, "field", view=view),
+        drawn.subject(view, _FIELDS, picture, "field", variant=view),
         drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
         drawn.subject("bands", 1, lambda _, place: first.all_bands(place), "all_bands"),
         drawn.subject("parts", _FIELDS, lambda index, place: fields[index].part(place), "row_part"),
@@ -136,7 +131,7 @@ class _Field:
     def __init__(self, folder: Path, number: int, item: Mapping[str, Any], originals: Originals) -> None:
         self.gsd_m, self.ranking = item["gsd_m"], item["bands"]
         self.box: Region = item["box"]
-        self._labels = folder / f"labels_{number}.png"
+        self._classes = folder / f"classes_{number}.png"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
         self.marked = originals.file(
@@ -145,22 +140,17 @@ class _Field:
         self.raster = originals.file(
             folder / f"bands_{number}.tif", kind="raster", bands=BANDS, crs="EPSG:32632", note=_RASTER_NOTE, **size
         )
-        named_classes = {str(value): name for value, name in CLASSES.items()}
-        self.labels = originals.file(self._labels, kind="mask", classes=named_classes, note=_LABELS_NOTE, **size)
+        named_classes = {**{str(value): name for value, name in CLASSES.items()}, str(UNSURVEYED): "ignore"}
+        squares = folder / f"squares_{number}.png"
+        self.squares = originals.file(squares, kind="mask", classes=named_classes, note=_SQUARES_NOTE, **size)
 
     def picture(self, view: View, place: int) -> FieldPicture:
         picture_file = named(self.raster, "bands", place) if view == "bands" else named(self.photo, "image", place)
-        files: tuple[SampleFile, ...] = (picture_file,)
-        arguments: dict[str, Any] = {"image": picture_file.name}
-        if view == "map":
-            files = (picture_file, named(self.labels, "labels", place))
-            arguments["label_raster"] = files[1].name
         noun = "multispectral image" if view == "bands" else "photo"
-        remarks = _REMARKS if view == "map" else ()
-        return field_picture(files, arguments, self.area, COLUMNS_PX, ROWS_PX, noun, remarks)
+        return field_picture((picture_file,), {"image": picture_file.name}, self.area, COLUMNS_PX, ROWS_PX, noun)
 
     def area(self, region: Region | None) -> AreaTruth:
-        return count_area(_classes(self._labels), None, region)
+        return count_area(_class_map(self._classes), None, region)
 
     def composite(self, bands: tuple[str, ...]) -> Thing:
         numbers: dict[str, JsonValue] = {name: BANDS.index(name) + 1 for name in bands}
@@ -176,9 +166,9 @@ class _Field:
         return self._ranked(place, triplets, f"I need all combinations of three bands of {name}, ranked.")
 
     def _ranked(self, place: int, triplets: list[dict[str, Any]], thought: str) -> Thing:
-        """Return the raster with its class map."""
-        raster, labels = named(self.raster, "bands", place), named(self.labels, "labels", place)
-        truth = {**self.area(None).as_result(self.gsd_m), "separability": {"triplets": triplets}}
+        """Return the raster with its surveyed squares."""
+        raster, labels = named(self.raster, "bands", place), named(self.squares, "squares", place)
+        truth = {"separability": {"triplets": triplets}}
         words = {"image": raster.name, "labels": labels.name}
         thing = photo_thing(raster, MEASURE, truth, thought, words, label_raster=labels.name)
         return replace(thing, files=(raster, labels))
@@ -193,7 +183,7 @@ class _Field:
 
 
 @cache
-def _classes(path: Path) -> NDArray[np.uint8]:
+def _class_map(path: Path) -> NDArray[np.uint8]:
     from PIL import Image
 
     with Image.open(path) as picture:

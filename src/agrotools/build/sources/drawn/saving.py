@@ -64,6 +64,13 @@ def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> Planne
     return PlannedCall("extract_marked_region", {"image": image, "mark_color": colour}, {**truth}, thought=thought)
 
 
+def absent_colour(pens: Sequence[str], marks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """Return ``{"absent": ...}`` with the first of ``pens`` in which no mark is drawn; empty if all are used."""
+    drawn = {mark["color"] for mark in marks}
+    absent = [pen for pen in pens if pen not in drawn]
+    return {"absent": absent[0]} if absent else {}
+
+
 def find_outline(image: str, box: list[int]) -> PlannedCall:
     """Return the call that finds the red outline; ``box``: bounds inside the stroke [x0, y0, x1, y1], pixels."""
     truth: dict[str, Any] = {"regions": [{"index": 1, "inner_box": box, "color": "red"}], "crop_box": box}

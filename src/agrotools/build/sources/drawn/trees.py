@@ -106,7 +106,8 @@ def _block_subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         "heights": {"block": block, "block_top": block_top},
         "marked": {"block_marked": block_marked},
     }[str(drawn.record["mode"])]
-    return [drawn.subject(of, len(blocks), thing, of, kind=kind) for of, thing in kinds.items()]
+    variant = f"{kind} {'pictures' if drawn.record['mode'] == 'pictures' else 'heights'}"
+    return [drawn.subject(of, len(blocks), thing, of, variant=variant) for of, thing in kinds.items()]
 
 
 def _counted(facts: dict[str, Any], region: Region | None, taller_than_m: float = 0.0) -> dict[str, Any]:

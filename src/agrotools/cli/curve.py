@@ -1,0 +1,37 @@
+"""``agrotools curve``: score against dose, from runs on degraded pictures."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agrotools.cli.output import print_json
+
+
+def curve(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, with and without --degrade.")],
+    out: Annotated[Path, typer.Option(help="Picture to draw: .svg, .png or .pdf.")] = Path("curve.svg"),
+    mode: Annotated[
+        str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")
+    ] = None,
+    metric: Annotated[str, typer.Option(help="Id of the metric.")] = "agrotools.fas",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
+) -> None:
+    """Draw score against dose from runs with --degrade; runs of baseline:oracle tell the loss of the tools apart."""
+    from typing import cast
+
+    from agrotools.core import MODES, Mode, UsageError
+    from agrotools.report.curve import curve_tables, degradation_curve
+    from agrotools.report.layout import console_for, print_part
+
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
+    result = degradation_curve(runs, mode=cast("Mode | None", mode), metric=metric)
+    result.draw(out)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    console = console_for(None)
+    for part in curve_tables(result):
+        print_part(console, part)
+    typer.echo(f"the curve: {out}")

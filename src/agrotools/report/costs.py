@@ -1,0 +1,401 @@
+"""Expected cost of the answers of runs under a table of costs that the user gives.
+
+A score counts an overlooked disease like a needless spraying; a cost table weighs them. Beside the runs stand policies
+that need no model: the same answer to every question, and a refusal of each ("send an agronomist"). A model whose costs
+exceed those of the best of them is worth less than none.
+"""
+
+import statistics
+import tomllib
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from difflib import get_close_matches
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+
+from pydantic import Field, ValidationError, model_validator
+
+from agrotools.core import (
+    AbstainSlot,
+    BooleanSlot,
+    ExactSlot,
+    FileSlot,
+    FrozenModel,
+    Mode,
+    Record,
+    Slot,
+    ToleranceSlot,
+    UsageError,
+    first_error,
+)
+from agrotools.report.layout import DASH, new_table, stacked
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring.metrics import SLOT_METRIC, is_invalid
+from agrotools.scoring.slots import outcome_scores, refuses
+from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+_ORACLE = "baseline:oracle"
+_OTHERS = "*"
+_REFUSE = "always refuse"
+_MOST_LABELS = 12
+"""Maximum number of labels of a slot that each get a row of their own as a constant answer."""
+Cost = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+
+
+class SlotCosts(FrozenModel):
+    """Costs of the answers to a slot: ``answers`` for labels and yes or no, ``over`` and ``under`` for numbers.
+
+    ``answers[truth][answer]``: ``*`` stands for every other truth or answer; a right answer costs nothing unless it is
+    listed. ``over`` and ``under`` are costs per unit above and below the truth, up to ``most``; a number within the
+    tolerance of its slot costs nothing. ``refusal`` and ``unusable`` replace those of the table.
+    """
+
+    answers: dict[str, dict[str, Cost]] = {}
+    over: Cost | None = None
+    under: Cost | None = None
+    most: Cost | None = None
+    refusal: Cost | None = None
+    unusable: Cost | None = None
+
+    @model_validator(mode="after")
+    def _has_one_kind(self) -> Self:
+        if bool(self.answers) == (self.over is not None and self.under is not None):
+            raise ValueError("give either answers, or over and under")
+        return self
+
+    def of_label(self, truth: str, answer: str) -> float | None:
+        """Return the cost of a label; None if the table does not tell."""
+        row = self.answers.get(truth, self.answers.get(_OTHERS, {}))
+        return row.get(answer, 0.0 if truth == answer else row.get(_OTHERS))
+
+    def of_number(self, slot: ToleranceSlot | ExactSlot, answer: float) -> float:
+        """Return the cost of a number in the unit of ``slot``."""
+        off = answer - float(slot.value)
+        if abs(off) <= (slot.margin if isinstance(slot, ToleranceSlot) else 0.0):
+            return 0.0
+        cost = abs(off) * ((self.over if off > 0 else self.under) or 0.0)
+        return cost if self.most is None else min(cost, self.most)
+
+
+class CostTable(FrozenModel):
+    """Costs in ``unit`` by name or pattern of a slot; the first entry that matches a slot counts.
+
+    ``refusal``: cost of a refusal. ``unusable``: cost of no answer, and of one that cannot be read. ``unfounded``: cost
+    of a value given to a question that the files do not allow to answer; without it, these questions are left out.
+    """
+
+    unit: Annotated[str, Field(min_length=1)]
+    refusal: Cost
+    unusable: Cost
+    unfounded: Cost | None = None
+    slots: Annotated[dict[str, SlotCosts], Field(min_length=1)]
+
+
+def read_cost_table(path: Path) -> CostTable:
+    """Read a cost table (TOML).
+
+    Raises:
+        UsageError: it cannot be read, a key is unknown, or a value is invalid.
+    """
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise UsageError(f"cannot read the cost table {path}: {error}", hint="it must be a TOML file") from error
+    if unknown := [key for key in data if key not in CostTable.model_fields]:
+        raise UsageError(f"{path}: unknown key {unknown[0]!r}", hint=_suggestion(unknown[0], [*CostTable.model_fields]))
+    try:
+        return CostTable.model_validate(data)
+    except ValidationError as error:
+        raise UsageError(f"{path}: {first_error(error)}", hint="docs/metrics.md has an example") from error
+
+
+class Question(NamedTuple):
+    """A slot of a sample that an entry of the table covers; ``answerable``: the files allow an answer."""
+
+    entry: str
+    costs: SlotCosts
+    slot: Slot
+    answerable: bool
+    cluster: str
+
+    def cost(self, table: CostTable, answer: str | float | None, *, refused: bool = False) -> float:
+        """Return the cost of an answer; None is one that cannot be used."""
+        if refused:
+            return table.refusal if self.costs.refusal is None else self.costs.refusal
+        cost = None
+        if answer is not None and not self.answerable:
+            cost = table.unfounded
+        elif isinstance(answer, str):
+            cost = self.costs.of_label(_truth(self.slot), answer)
+        elif answer is not None and isinstance(self.slot, ToleranceSlot | ExactSlot):
+            cost = self.costs.of_number(self.slot, answer)
+        if cost is None:
+            return table.unusable if self.costs.unusable is None else self.costs.unusable
+        return cost
+
+
+class PolicyCost(FrozenModel):
+    """Mean cost per question of a run or of a constant answer, and paired differences to other policies.
+
+    ``kinds``: number of right, wrong, refused and unusable answers of a run.
+    """
+
+    policy: str
+    cost: Estimate
+    above_best_constant: Estimate | None = None
+    above_oracle: Estimate | None = None
+    kinds: dict[str, int] = {}
+
+
+class ExpectedCosts(FrozenModel):
+    """Expected costs by entry of the table. ``n_uncovered``: samples without a slot in the table."""
+
+    unit: str
+    mode: Mode
+    n_uncovered: int
+    entries: dict[str, tuple[PolicyCost, ...]]
+
+
+_Key = tuple[str, str]
+"""Ids of a sample and a slot."""
+
+
+class _RunCosts(NamedTuple):
+    model: str
+    costs: dict[_Key, list[float]]
+    kinds: dict[_Key, list[str]]
+
+
+def expected_costs(
+    runs: Sequence[str | Path], table: CostTable | str | Path, mode: Mode = "end-to-end"
+) -> ExpectedCosts:
+    """Return the expected costs of ``runs`` on the questions that have a valid record in each of them.
+
+    Args:
+        runs: run folders; those of ``baseline:oracle`` show what the tools allow.
+        table: cost table, or its TOML file.
+        mode: mode of the records, end-to-end or no-tool.
+
+    Raises:
+        UsageError: the table does not fit the slots of the runs, or no question is in all runs.
+        RunStoreError: a run cannot be read.
+    """
+    table = table if isinstance(table, CostTable) else read_cost_table(Path(table))
+    questions: dict[_Key, Question] = {}
+    uncovered, names = set[str](), set[str]()
+    parts: list[_RunCosts] = []
+    for run in map(Path, runs):
+        manifest = read_manifest(run)
+        name = f"{manifest.model} ({manifest.degrade})" if manifest.degrade else manifest.model
+        part = _RunCosts(name, defaultdict(list), defaultdict(list))
+        for record in iter_records(run):
+            if record.mode == mode and record.trajectory is not None and not is_invalid(record):
+                of_record = _questions(record, table)
+                questions |= of_record
+                _add(part, record, of_record, table)
+                uncovered |= {record.sample.id} if not of_record else set()
+                names |= {slot.name for slot in record.sample.answer}
+        parts.append(part)
+    _check_names(table, questions.values(), sorted(names))
+    keys = [key for key in questions if all(key in part.costs for part in parts)]
+    if not keys:
+        raise UsageError(
+            f"the runs have no {mode} answer to a slot of the table", hint=f"entries: {', '.join(table.slots)}"
+        )
+    entries = dict.fromkeys(questions[key].entry for key in keys)
+    return ExpectedCosts(
+        unit=table.unit,
+        mode=mode,
+        n_uncovered=len(uncovered),
+        entries={
+            entry: _of_entry([key for key in keys if questions[key].entry == entry], questions, parts, table)
+            for entry in entries
+        },
+    )
+
+
+def _questions(record: Record, table: CostTable) -> dict[_Key, Question]:
+    """Return the questions of a record that the table covers.
+
+    Raises:
+        UsageError: an entry does not fit the type of a slot, or a pair of its labels has no cost.
+    """
+    sample = record.sample
+    answerable = not isinstance(sample.answer[0], AbstainSlot)
+    if not answerable and table.unfounded is None:
+        return {}
+    questions: dict[_Key, Question] = {}
+    for slot in sample.answer[0].asks if isinstance(sample.answer[0], AbstainSlot) else sample.answer:
+        entry = next((pattern for pattern in table.slots if fnmatchcase(slot.name, pattern)), None)
+        if entry is not None:
+            _check(entry, table.slots[entry], slot)
+            cluster = sample.cluster or sample.id
+            questions[sample.id, slot.name] = Question(entry, table.slots[entry], slot, answerable, cluster)
+    return questions
+
+
+def _check(entry: str, costs: SlotCosts, slot: Slot) -> None:
+    labels = _labels(slot)
+    if not labels and not _is_number(slot):
+        raise UsageError(f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are no labels or numbers")
+    if bool(labels) != bool(costs.answers):
+        raise UsageError(f"[slots.{entry}]: slot {slot.name!r} needs {'answers' if labels else 'over and under'}")
+    pair = next(((a, b) for a in labels for b in labels if costs.of_label(a, b) is None), None)
+    if pair:
+        raise UsageError(
+            f"[slots.{entry}]: no cost of the answer {pair[1]!r} if the truth is {pair[0]!r}",
+            hint=f'give answers."{pair[0]}"."{pair[1]}", or "*" for all others',
+        )
+
+
+def _check_names(table: CostTable, questions: Iterable[Question], names: Sequence[str]) -> None:
+    """Refuse entries without a slot, and labels that no slot of their entry has."""
+    known: dict[str, set[str]] = defaultdict(set)
+    for question in questions:
+        known[question.entry] |= {_OTHERS, *_labels(question.slot)}
+    for entry, costs in table.slots.items():
+        if entry not in known:
+            raise UsageError(f"[slots.{entry}]: no record has such a slot", hint=_suggestion(entry, names))
+        for label in (*costs.answers, *(answer for row in costs.answers.values() for answer in row)):
+            if label not in known[entry]:
+                hint = _suggestion(label, sorted(known[entry] - {_OTHERS}))
+                raise UsageError(f"[slots.{entry}]: unknown label {label!r}", hint=hint)
+
+
+def _suggestion(name: str, known: Sequence[str]) -> str:
+    close = get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]}?" if close else f"known: {', '.join(known[:20])}"
+
+
+def _labels(slot: Slot) -> tuple[str, ...]:
+    """Return the labels that an answer may give; empty for a slot without labels."""
+    if isinstance(slot, BooleanSlot):
+        return ("yes", "no")
+    if isinstance(slot, FileSlot | ExactSlot) and isinstance(slot.value, str):
+        return tuple(dict.fromkeys((slot.value, *slot.choices)))
+    return ()
+
+
+def _is_number(slot: Slot) -> bool:
+    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
+
+
+def _truth(slot: Slot) -> str:
+    return ("yes" if slot.value else "no") if isinstance(slot, BooleanSlot) else str(getattr(slot, "value", ""))
+
+
+def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], table: CostTable) -> None:
+    """Add the costs of the answers of a record."""
+    sample, text = record.sample, record.trajectory.answer if record.trajectory else None
+    asked = [question.slot for question in questions.values()]
+    whole = sample.answer[0].asks if isinstance(sample.answer[0], AbstainSlot) else sample.answer
+    refused = bool(asked) and text is not None and refuses(whole, text)
+    # The reading of a slot does not depend on whether the sample is answerable.
+    shown = record.model_copy(update={"sample": sample.model_copy(update={"answer": tuple(whole)})})
+    rows = {row.slot: row for row in outcome_scores(shown) if row.metric == SLOT_METRIC} if asked else {}
+    for key, question in questions.items():
+        row = rows[question.slot.name]
+        answer = None if text is None or refused else _answer(row.reading.get("value"))
+        kind = "refused" if refused else "unusable" if answer is None else "wrong"
+        part.kinds[key].append("right" if question.answerable and row.value else kind)
+        part.costs[key].append(question.cost(table, answer, refused=refused))
+
+
+def _answer(value: object) -> str | float | None:
+    """Return the answer in the reading of a score: a label, yes or no, or a number (the middle of a range)."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    only = value[0] if isinstance(value, list) and len(value) == 1 else None  # several candidates do not decide
+    return statistics.fmean(only) if isinstance(only, list) else only
+
+
+def _of_entry(
+    keys: Sequence[_Key], questions: Mapping[_Key, Question], parts: Sequence[_RunCosts], table: CostTable
+) -> tuple[PolicyCost, ...]:
+    """Return the costs of the runs, then of constant answers, on the questions ``keys`` of one entry."""
+    asked = [questions[key] for key in keys]
+    of_runs = [[statistics.fmean(part.costs[key]) for key in keys] for part in parts]
+    constants = {
+        f"always {answer if isinstance(answer, str) else format(answer, 'g')}": [
+            question.cost(table, answer) for question in asked
+        ]
+        for answer in _constants(asked, table)
+    }
+    constants[_REFUSE] = [question.cost(table, None, refused=True) for question in asked]
+    best = min(constants.values(), key=sum)
+    oracle = next((values for part, values in zip(parts, of_runs, strict=True) if part.model == _ORACLE), None)
+    scale = max(1e-12, *map(max, of_runs), *map(max, constants.values()))
+    clusters = [question.cluster for question in asked]
+
+    def difference(first: Sequence[float], second: Sequence[float]) -> Estimate:
+        scaled = estimate_difference([one / scale for one in first], [two / scale for two in second], clusters)
+        interval = scaled.interval and Interval(
+            lower=scale * scaled.interval.lower, upper=scale * scaled.interval.upper
+        )
+        return Estimate(value=scale * scaled.value, interval=interval, n=scaled.n, n_clusters=scaled.n_clusters)
+
+    zeros = [0.0] * len(keys)
+    rows = [
+        PolicyCost(
+            policy=part.model,
+            cost=difference(values, zeros),
+            above_best_constant=difference(values, best),
+            above_oracle=difference(values, oracle) if oracle and part.model != _ORACLE else None,
+            kinds=dict(Counter(kind for key in keys for kind in part.kinds[key])),
+        )
+        for part, values in zip(parts, of_runs, strict=True)
+    ]
+    rows += [PolicyCost(policy=policy, cost=difference(values, zeros)) for policy, values in constants.items()]
+    return tuple(rows)
+
+
+def _constants(asked: Sequence[Question], table: CostTable) -> list[str | float]:
+    """Return the labels that all questions share, or the number of least cost, chosen with the truth in hindsight."""
+    numbers = [
+        float(slot.value)
+        for each in asked
+        if isinstance(slot := each.slot, ToleranceSlot | ExactSlot) and _is_number(slot)
+    ]
+    if numbers:
+        return [min(numbers, key=lambda number: sum(question.cost(table, number) for question in asked))]
+    shared = set.intersection(*(set(_labels(question.slot)) for question in asked))
+    ordered = [label for label in _labels(asked[0].slot) if label in shared]
+    if len(ordered) > _MOST_LABELS:
+        ordered = [min(ordered, key=lambda label: sum(question.cost(table, label) for question in asked))]
+    return [*ordered]
+
+
+def cost_tables(costs: ExpectedCosts) -> list["RenderableType"]:
+    """Return a table for each entry, for the terminal, and notes."""
+    from rich.text import Text
+
+    parts: list[RenderableType] = []
+    for entry, rows in costs.entries.items():
+        n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters
+        title = f"{entry}: expected cost per question, {costs.unit} ({costs.mode}, n {n} ({n_clusters}))"
+        table = new_table(title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unusable"])
+        for at, row in enumerate(rows):
+            if row.above_best_constant is None and rows[at - 1].above_best_constant is not None:
+                table.add_section()
+            kinds = "/".join(str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable"))
+            differences = (row.above_oracle, row.above_best_constant)
+            table.add_row(row.policy, _cell(row.cost), *map(_cell, differences), kinds if row.kinds else "")
+        parts.append(table)
+    notes = [
+        f"95 % intervals over clusters; differences are paired. {costs.n_uncovered} samples have no slot in the table.",
+        "always: the same answer to every question; a constant number is the best one in hindsight.",
+    ]
+    return [*parts, Text("\n" + "\n".join(notes), style="dim")]
+
+
+def _cell(estimate: Estimate | None) -> "Text":
+    if estimate is None:
+        return stacked([DASH], value_style="dim")
+    interval = estimate.interval
+    return stacked([f"{estimate.value:.4g}", *([f"{interval.lower:.4g} to {interval.upper:.4g}"] if interval else [])])

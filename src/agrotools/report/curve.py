@@ -1,0 +1,243 @@
+"""Curves of score against dose from runs on degraded pictures, with the loss of the tools and of the model apart.
+
+All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
+its score loses against the original pictures is lost by the tools. What a model loses beyond that is its own: the
+growth of its distance to the oracle. Intervals are those of :mod:`agrotools.scoring.statistics`, paired by sample.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agrotools.core import FrozenModel, Mode, Record, UsageError
+from agrotools.report.layout import DASH, new_table, points, stacked, value_cell
+from agrotools.runner.degradation import NO_DEGRADATION, Degradation
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import iter_records
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import METRICS, Estimate, score_record
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import estimate_difference, estimate_mean
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from rich.console import RenderableType
+    from rich.text import Text
+
+ORACLE = "baseline:oracle"
+_SUFFIXES = (".svg", ".png", ".pdf")
+
+
+class CurvePoint(FrozenModel):
+    """Score of a model at one dose. Losses are None without the runs that they need.
+
+    ``loss``: loss against the same model on the original pictures. ``below_oracle``: distance to the oracle at the same
+    dose. ``own_loss``: growth of that distance from the original pictures, the part of ``loss`` that is not the tools'.
+    """
+
+    model: str
+    doses: dict[str, float]
+    score: Estimate
+    loss: Estimate | None = None
+    below_oracle: Estimate | None = None
+    own_loss: Estimate | None = None
+
+    @property
+    def label(self) -> str:
+        """Doses as text, ``none`` for the original pictures."""
+        return ",".join(f"{name}={value:g}" for name, value in self.doses.items()) or NO_DEGRADATION
+
+
+class Curve(FrozenModel):
+    """Curves of several models on the same samples. ``n_dropped``: samples that are not valid in every run."""
+
+    benchmark: str
+    mode: Mode
+    metric: str
+    n: int
+    n_dropped: int
+    points: tuple[CurvePoint, ...]
+
+    def draw(self, path: str | Path) -> None:
+        """Draw the curve with its intervals, a panel for each kind of dose, as SVG, PNG or PDF.
+
+        Raises:
+            UsageError: another suffix.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in _SUFFIXES:
+            raise UsageError(f"a curve cannot be drawn as {path.name}", hint=f"use one of {', '.join(_SUFFIXES)}")
+        from matplotlib.figure import Figure
+
+        kinds = sorted({_kind(point) for point in self.points if point.doses}) or [""]
+        figure = Figure(figsize=(1.2 + 3.6 * len(kinds), 3.6), layout="constrained")
+        axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+        for kind, panel in zip(kinds, axes, strict=True):
+            _draw_panel(panel, kind, [point for point in self.points if not point.doses or _kind(point) == kind])
+        axes[0].set_ylabel(f"{METRICS[self.metric].label if self.metric in METRICS else self.metric} (%)")
+        axes[0].legend(frameon=False, fontsize=8)
+        figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+
+
+class _RunScores(NamedTuple):
+    """Mean score over epochs of each sample of a run, and the samples' clusters."""
+
+    model: str
+    doses: tuple[tuple[str, float], ...]
+    scores: Mapping[str, float]
+    clusters: Mapping[str, str]
+
+
+def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
+    """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
+
+    Raises:
+        UsageError: runs of different benchmarks or of equal model and doses, no common mode or sample, unknown metric.
+        RunStoreError: a run cannot be read.
+    """
+    folders = [Path(run) for run in runs]
+    manifests = [read_manifest(run) for run in folders]
+    if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
+        raise UsageError("a curve needs runs on one benchmark", hint="their benchmarks differ by more than --degrade")
+    scored: tuple[Mode, ...] = ("end-to-end", "no-tool")
+    common: list[Mode] = [
+        each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)
+    ]
+    if not common:
+        raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
+    shown: Mode = common[0]
+    keys = Counter((_name(each), each.degrade) for each in manifests)
+    (name, degrade), n = keys.most_common(1)[0]
+    if n > 1:
+        raise UsageError(f"{n} runs of {name} at {degrade or NO_DEGRADATION}", hint="give one run of each")
+    parts = [_read(run, manifest, shown, metric) for run, manifest in zip(folders, manifests, strict=True)]
+    known = set.union(*(set(part.scores) for part in parts))
+    shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
+    if not shared:
+        raise UsageError("the runs have no valid sample in common", hint="run them without --limit, or with the same")
+    clusters = [parts[0].clusters[sample_id] for sample_id in shared]
+    values = {(part.model, part.doses): [part.scores[sample_id] for sample_id in shared] for part in parts}
+    models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
+    doses = sorted({part.doses for part in parts}, key=_severity)
+    found = [_point(model, each, values, clusters) for model in models for each in doses if (model, each) in values]
+    first = manifests[0]
+    benchmark = f"{first.benchmark} {first.benchmark_version}"
+    return Curve(
+        benchmark=benchmark,
+        mode=shown,
+        metric=metric,
+        n=len(shared),
+        n_dropped=len(known) - len(shared),
+        points=tuple(found),
+    )
+
+
+def _name(manifest: Manifest) -> str:
+    return manifest.model if manifest.tools == "all" else f"{manifest.model} ({manifest.tools} tools)"
+
+
+def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
+    sums, counts, clusters = defaultdict[str, float](float), Counter[str](), dict[str, str]()
+    for record in iter_records(run):
+        if record.mode == mode and not is_invalid(record) and (value := _value(record, metric)) is not None:
+            sums[record.sample.id] += value
+            counts[record.sample.id] += 1
+            clusters[record.sample.id] = record.sample.cluster or record.sample.id
+    if not counts:
+        known = ", ".join(sorted(name for name in METRICS if name.startswith("agrotools.")))
+        raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
+    doses = tuple(Degradation.parse(manifest.degrade).doses.items())
+    return _RunScores(_name(manifest), doses, {name: sums[name] / n for name, n in counts.items()}, clusters)
+
+
+def _value(record: Record, metric: str) -> float | None:
+    return next((row.value for row in score_record(record) if row.metric == metric and row.slot is None), None)
+
+
+def _severity(doses: tuple[tuple[str, float], ...]) -> tuple[int, list[tuple[str, float]]]:
+    """Return a key that sorts single doses by name and strength, before combinations."""
+    return len(doses), [(name, -value if name == "jpeg" else value) for name, value in doses]
+
+
+def _point(
+    model: str,
+    doses: tuple[tuple[str, float], ...],
+    values: Mapping[tuple[str, tuple[tuple[str, float], ...]], list[float]],
+    clusters: Sequence[str],
+) -> CurvePoint:
+    here, clean = values[model, doses], values.get((model, ()))
+    oracle, clean_oracle = values.get((ORACLE, doses)), values.get((ORACLE, ()))
+    below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
+    own = None
+    if below and doses and oracle and clean and clean_oracle:
+        gap, clean_gap = (
+            [a - b for a, b in zip(*pair, strict=True)] for pair in ((oracle, here), (clean_oracle, clean))
+        )
+        own = estimate_difference(gap, clean_gap, clusters)
+    return CurvePoint(
+        model=model,
+        doses=dict(doses),
+        score=estimate_mean(here, clusters),
+        loss=estimate_difference(clean, here, clusters) if clean and doses else None,
+        below_oracle=below,
+        own_loss=own,
+    )
+
+
+def curve_tables(curve: Curve) -> list["RenderableType"]:
+    """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
+    from rich.text import Text
+
+    label = METRICS[curve.metric].label if curve.metric in METRICS else curve.metric
+    table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "below oracle", "own loss"])
+    for at, point in enumerate(curve.points):
+        if at and point.model != curve.points[at - 1].model:
+            table.add_section()
+        name = stacked([point.label, point.model], value_style="")
+        differences = (point.loss, point.below_oracle, point.own_loss)
+        table.add_row(name, value_cell(point.score), *map(_difference, differences))
+    notes = [
+        f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
+        "lost: against the same model on the original pictures; for the oracle, the loss of the tools",
+        "below oracle: distance to the oracle at the same dose",
+        "own loss: growth of that distance from the original pictures, the part of the loss that is not the tools'",
+    ]
+    return [table, Text("\n" + "\n".join(notes), style="dim")]
+
+
+def _difference(estimate: Estimate | None) -> "Text":
+    if estimate is None:
+        return stacked([DASH], value_style="dim")
+    if estimate.interval is None:
+        return stacked([points(estimate.value)])
+    return stacked([points(estimate.value), f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"])
+
+
+def _kind(point: CurvePoint) -> str:
+    return next(iter(point.doses)) if len(point.doses) == 1 else "several doses"
+
+
+def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:
+    labels = list(
+        dict.fromkeys(point.label for point in sorted(shown, key=lambda each: _severity(tuple(each.doses.items()))))
+    )
+    for model in dict.fromkeys(point.model for point in shown):
+        of_model = [point for point in shown if point.model == model]
+        intervals = [point.score.interval for point in of_model]
+        values = [100 * point.score.value for point in of_model]
+        reach = [
+            (value - 100 * each.lower, 100 * each.upper - value) if each else (0.0, 0.0)
+            for value, each in zip(values, intervals, strict=True)
+        ]
+        style: dict[str, Any] = {"color": "black", "linestyle": "--"} if model == ORACLE else {}
+        at = [labels.index(point.label) for point in of_model]
+        errors = [[below for below, _ in reach], [above for _, above in reach]]
+        panel.errorbar(at, values, errors, marker="o", ms=4, capsize=2, label=model, **style)
+    short = [label.partition("=")[2] or label if kind != "several doses" else label for label in labels]
+    panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == "several doses" else 0)
+    panel.set_xlabel(kind)
+    panel.set_ylim(0, 100)
+    panel.spines[["top", "right"]].set_visible(False)

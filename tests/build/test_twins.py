@@ -1,0 +1,148 @@
+"""Unanswerable twins of questions: what is withheld, that nothing else differs, and their reference calls."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from agrotools.agents.images import file_parts
+from agrotools.build.building import Group, build_samples
+from agrotools.build.choosing import Chosen
+from agrotools.build.references import ref
+from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
+from agrotools.build.sources.part import Originals, named
+from agrotools.build.templates import Template, load_templates
+from agrotools.build.templates.thing import Subject, Thing
+from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
+from agrotools.core import AbstainSlot, Intrinsics, Sample
+from agrotools.text.answer_form import answer_form
+from agrotools.tools import AGROTOOLS
+
+FRUIT = {"fruits": [{"diameter_mm": 70.0}], "mean_diameter_mm": 70.0}
+
+
+@pytest.fixture
+def originals(tmp_path: Path) -> Originals:
+    (tmp_path / "files").mkdir()
+    save_jpeg(tmp_path / "photo.jpg", np.full((40, 60, 3), 120, np.uint8))
+    save_png(tmp_path / "depth.png", np.full((40, 60), 900, np.uint16))
+    return Originals(tmp_path / "files")
+
+
+def thing(originals: Originals, folder: Path, place: int = 1, *, mark: str = "") -> Thing:
+    camera = Intrinsics(fx_px=500, fy_px=500, cx_px=30, cy_px=20)
+    photo = originals.file(folder / "photo.jpg", note="Apples, daylight.").model_copy(update={"intrinsics": camera})
+    depth = originals.file(folder / "depth.png", kind="depth", depth_unit_mm=1.0)
+    files = named(photo, "image", place), named(depth, "depth", place)
+    arguments = {"image": files[0].name, "depth": files[1].name}
+    made = Thing(files, "measure_fruit_size", arguments, FRUIT, files[0].name, "I need the diameters.")
+    if not mark:
+        return made
+    before = find_mark(files[0].name, mark, {"crop_box": [1, 1, 20, 20]})
+    words = {"colour": mark, "file": files[0].name, "absent": "yellow"}
+    return replace(made, words=words, before=(before,), arguments={**arguments, "boxes": [ref(0, "crop_box")]})
+
+
+def asked(file: str, template: str, things: tuple[Thing, ...]) -> Chosen:
+    question = next(each for each in load_templates(file) if each.template == template)
+    instance = question.instantiate(things, np.random.default_rng(3))
+    assert instance is not None
+    subject = Subject("apples-1-rows", len(things), lambda index, _: things[index], of=question.of)
+    return Chosen(subject, question, instance, question.wordings[0])
+
+
+def built(tmp_path: Path, originals: Originals, *items: Chosen) -> list[Sample]:
+    for stored, path in originals.files.items():
+        (tmp_path / stored).write_bytes(path.read_bytes())
+    return build_samples([Group("t", "made", items)], tmp_path, toolset=AGROTOOLS, workers=1)
+
+
+def test_every_way_names_things_of_templates_that_exist() -> None:
+    names = ("apple", "drawn_apple", "drawn_apple_boxes", "drawn_apple_marks", "drawn_count_marks", "drawn_leaf_marks",
+             "drawn_pot", "farmland", "change")  # fmt: skip
+    templates: list[Template] = [template for name in names for template in load_templates(name)]
+    kinds, known = {each.of for each in templates}, {each.template for each in templates}
+    for way in withholdings():
+        assert {*way.of} <= kinds, way.name
+        assert {*way.skip} <= known, way.name
+
+
+def test_twins_ask_the_same_in_the_same_form_and_differ_in_what_is_withheld(originals, tmp_path) -> None:
+    item = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
+    pair = with_twin(item)
+    twin = next(each for each in pair if isinstance(each.slots[0], AbstainSlot))
+    assert len(pair) == 2
+    assert {each.pair for each in pair} == {twin.pair}
+    assert twin.query == item.query
+    assert answer_form(twin.slots) == answer_form(item.slots)
+    if len(twin.instance.files) == 2:
+        assert [file.model_copy(update={"intrinsics": None}) for file in item.instance.files] == [*twin.instance.files]
+    else:
+        assert twin.instance.files == item.instance.files[:1]
+
+
+def test_the_tool_shows_why_and_the_samples_name_each_other(originals, tmp_path) -> None:
+    item = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
+    answerable, unanswerable = sorted(
+        built(tmp_path, originals, *with_twin(item)), key=lambda each: not each.answerable
+    )
+    assert (answerable.twin, unanswerable.twin) == (unanswerable.id, answerable.id)
+    slot, reference = unanswerable.answer[0], unanswerable.reference
+    assert isinstance(slot, AbstainSlot)
+    assert slot.reason == "no_scale"
+    assert reference is not None
+    (step,) = reference.steps
+    assert step.observation is not None
+    assert step.observation.error is not None
+    assert step.observation.error.kind == "missing_metadata"
+    assert not unanswerable.no_tool_eligible
+    assert answerable.no_tool_eligible is False  # depth cannot be known by looking
+
+
+def test_a_comparison_keeps_its_answer_without_the_focal_length(originals, tmp_path) -> None:
+    things = tuple(
+        replace(thing(originals, tmp_path, place), truth={**FRUIT, "mean_diameter_mm": 60.0 + 8 * place})
+        for place in (1, 2, 3)
+    )
+    for wording in asked("drawn_apple", "row_larger", things).question.wordings[:20]:
+        twin = unanswerable_twin(replace(asked("drawn_apple", "row_larger", things), wording=wording))
+        assert twin is not None
+        assert [file.kind for file in twin.instance.files] == ["image"] * 3
+
+
+def test_a_mark_that_is_not_in_the_picture_changes_one_word(originals, tmp_path) -> None:
+    item = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
+    twins = [
+        twin
+        for wording in item.question.wordings
+        if (twin := unanswerable_twin(replace(item, wording=wording))) and twin.slots[0].reason == "wrong_subject"
+    ]
+    assert twins
+    for twin in twins:
+        assert twin.instance.files == item.instance.files
+        assert twin.query == replace(item, wording=twin.wording).query.replace("blue", "yellow")
+        assert twin.instance.calls[0].arguments["mark_color"] == "yellow"
+
+
+def test_a_question_that_holds_the_scale_or_asks_for_a_chart_has_no_such_twin(originals, tmp_path) -> None:
+    item = asked("drawn_apple", "row_calibre", (replace(thing(originals, tmp_path), words={"disc": "5"}),))
+    assert unanswerable_twin(replace(item, wording="The disc is {disc} cm across: how thick are they?")) is None
+    bars = tuple(thing(originals, tmp_path, place) for place in (1, 2, 3, 4))
+    assert unanswerable_twin(asked("drawn_apple", "row_bars", bars)) is None
+
+
+def test_the_text_about_the_files_differs_only_in_what_is_withheld(originals, tmp_path) -> None:
+    item = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
+    for wording in item.question.wordings[:12]:
+        twin = unanswerable_twin(replace(item, wording=wording))
+        assert twin is not None
+        shown, withheld = (
+            {
+                word
+                for part in file_parts(each.instance.files, images=False)
+                for word in getattr(part, "text", "").split()
+            }
+            for each in (item, twin)
+        )
+        assert {word.strip(".,;") for word in withheld} <= {word.strip(".,;") for word in shown}
