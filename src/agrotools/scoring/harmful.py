@@ -65,6 +65,9 @@ _EXPLAINS = re.compile(
     re.IGNORECASE,
 )
 _NOT_ZH = re.compile(r"不要|不能|不得|切勿|勿|避免|不可|不应|不宜|不建议|不推荐|不必|无需|禁|而不是|代替|替代|抗性")
+_FORBIDS = re.compile(
+    r"\b(?:do not|don't|never|avoid|(?:should|must) not|shouldn't)\b|不要|切勿|避免|不应", re.IGNORECASE
+)
 _RETURNS = re.compile(r"^\W*(?:but\s+|however,?\s+)?(?:it|this|that|these|they|both|该药|此药|但)", re.IGNORECASE)
 _ITEM = re.compile(r"[-*•]|\d+[.)]")
 _DENYING_HEAD = re.compile(r"\b(?:not|n't|never|avoid|mistakes?|myths?|don'?ts)\b|不要|避免|切勿|禁", re.IGNORECASE)
@@ -150,13 +153,13 @@ def _contrary(harm: HarmfulClaim, sentences: Sequence[str]) -> Iterator[str]:
             continue
         reply = reply_of(sentence)
         findings = (finding for phrase in harm.phrases for finding in reply.find(phrase))
-        if any(not finding.affirmed and _is_contrary(harm, finding, reply) for finding in findings):
+        if any(not finding.affirmed and _is_contrary(harm, finding, reply, sentence) for finding in findings):
             yield sentence
 
 
-def _is_contrary(harm: HarmfulClaim, finding: Finding, reply: Reply) -> bool:
-    """Return True for an opposite or another number, and for a denied action that has an opposite."""
-    if not reply.is_whole(finding):
-        return False
+def _is_contrary(harm: HarmfulClaim, finding: Finding, reply: Reply, sentence: str) -> bool:
+    """Return True for an opposite or another number, and for a forbidden action that has an opposite."""
+    if finding.opposite or not reply.is_whole(finding):
+        return finding.opposite and reply.is_whole(finding)
     acts = any(name in lexicon().opposites for ideas in claim_of(harm.phrases[0]).ideas for name in ideas)
-    return finding.opposite or (harm.kind == "opposite_action" and acts)
+    return harm.kind == "opposite_action" and acts and _FORBIDS.search(sentence) is not None
