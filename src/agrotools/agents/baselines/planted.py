@@ -19,6 +19,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.simple import blank, derived_values, live_arguments, random_arguments
 from agrotools.core import (
+    AbstainSlot,
     Action,
     Answer,
     Arguments,
@@ -34,8 +35,10 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import Results
+from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
 from agrotools.text.answer_form import guessed_values
+from agrotools.text.refusal import refusal_of
 from agrotools.tools import get_tool, tool_specs
 
 SKIPPED, WRONG_TOOL, WRONG_ARGUMENT = "skipped step", "wrong tool", "wrong argument"
@@ -84,7 +87,8 @@ class PlantedPolicy:
     def __init__(self, sample: Sample, agent: Planted, mode: Mode, epoch: int) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
-        self._slots = sample.answer
+        self._slots = asked_slots(sample.answer)
+        self._refusal = next((refusal_of(slot) for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
         self._steps = sample.reference.steps
         self._seed = f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}"
         right = agent.success(difficulty_level(sample)) ** (1 / (len(self._steps) + 1))
@@ -123,6 +127,8 @@ class PlantedPolicy:
         return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
 
     def _answer(self, view: SampleView, results: Results) -> str:
+        if self._refusal and not self._misreads and not any(self._mistakes):
+            return self._refusal
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")
