@@ -46,7 +46,9 @@ def test_public_names_and_signatures():
         "ToolCall",
         "ToolError",
         "compare",
+        "degradation_curve",
         "evaluate",
+        "expected_costs",
         "load_benchmark",
         "read_run",
         "score",
@@ -54,10 +56,12 @@ def test_public_names_and_signatures():
     ]
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
+        "degradation_curve": ["runs", "mode", "metric"],
         "evaluate": [
             *("benchmark", "model", "mode", "quick", "limit", "epochs", "protocol", "base_url"),
             *("out", "progress", "options"),
         ],
+        "expected_costs": ["runs", "table", "mode"],
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from agrotools.core.record import Record
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
+    from agrotools.report.costs import expected_costs
+    from agrotools.report.curve import degradation_curve
     from agrotools.tools.contract import tool
 
 __version__: str
@@ -45,6 +47,8 @@ _MODULES = {
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
+    "degradation_curve": "agrotools.report.curve",
+    "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
     "tool": "agrotools.tools.contract",
 }
@@ -70,7 +74,9 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "compare",
+    "degradation_curve",
     "evaluate",
+    "expected_costs",
     "load_benchmark",
     "read_run",
     "score",

@@ -123,11 +123,13 @@ def test_a_raster_keeps_type_place_names_and_missing_data(tmp_path: Path):
 
 
 def folder_of(tmp_path: Path) -> Path:
-    """Four samples: a photograph, band selection, a table alone, and a raster."""
+    """Five samples: a photograph, band selection, a table alone, a raster, and a marked photograph."""
     root = tmp_path / "tiny"
     samples = [number_sample(root, f"tiny-{number}", number) for number in range(1, 5)]
     samples[1]["task_type"] = "band_selection"
     samples[2]["files"][0]["kind"] = "table"
+    samples.append(number_sample(root, "tiny-5", 5))
+    samples[4]["reference"]["steps"].insert(0, {"tool": "extract_marked_region", "arguments": {"image": "image_1.png"}})
     write_raster(root / "files/r.tif", np.ones((4, 20, 20), np.float32))
     samples[3]["files"] = [{"name": "r.tif", "path": "files/r.tif", "kind": "raster", "bands": ["B", "G", "R", "NIR"]}]
     return write_folder(root, samples)
@@ -139,6 +141,7 @@ def test_samples_whose_truth_or_files_do_not_fit_are_left_out_with_the_reason(tm
     assert [sample.id for sample in blurred.samples] == ["tiny-1", "tiny-4"]
     assert "pixel values" in blurred.left_out["tiny-2"]
     assert "no photograph" in blurred.left_out["tiny-3"]
+    assert "marks drawn" in blurred.left_out["tiny-5"]
     assert "step-by-step" not in blurred.modes
     hazy = degrade_benchmark(clean, Degradation(haze=0.2))
     assert "haze is defined for 8-bit" in hazy.left_out["tiny-4"]
@@ -176,7 +179,7 @@ def test_a_run_shows_degraded_files_under_their_names_and_says_what_it_left_out(
     assert all(Path(file.path).is_relative_to(own_cache) for file in looker.files)
     manifest = run.manifest
     assert (manifest.degrade, manifest.clean_hash) == ("blur=2", load_folder(folder).content_hash)
-    assert sorted(name for names in manifest.left_out.values() for name in names) == ["tiny-2", "tiny-3"]
+    assert sorted(name for names in manifest.left_out.values() for name in names) == ["tiny-2", "tiny-3", "tiny-5"]
     assert set(manifest.modes) == {"no-tool", "end-to-end"}
     assert run.summary.benchmark_options == {"degrade": "blur=2"}
     before = {path: path.stat().st_mtime_ns for path in own_cache.rglob("*") if path.is_file()}

@@ -21,13 +21,13 @@ def curve(
     from typing import cast
 
     from agrotools.core import MODES, Mode, UsageError
-    from agrotools.report.curve import curve_tables, degradation_curve, draw_curve
+    from agrotools.report.curve import curve_tables, degradation_curve
     from agrotools.report.layout import console_for, print_part
 
     if mode is not None and mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
     result = degradation_curve(runs, mode=cast("Mode | None", mode), metric=metric)
-    draw_curve(result, out)
+    result.draw(out)
     if as_json:
         print_json(result.model_dump(mode="json"))
         return

@@ -91,10 +91,10 @@ def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:
     Raises:
         UsageError: the table cannot be read or does not fit the runs.
     """
-    from agrotools.report.costs import cost_tables, expected_costs, read_cost_table
+    from agrotools.report.costs import cost_tables, expected_costs
     from agrotools.report.layout import console_for, print_part
 
-    costs = expected_costs(runs, read_cost_table(table))
+    costs = expected_costs(runs, table)
     if as_json:
         print_json(costs.model_dump(mode="json"))
         return 0

@@ -172,17 +172,25 @@ class _RunCosts(NamedTuple):
     kinds: dict[_Key, list[str]]
 
 
-def expected_costs(runs: Sequence[Path], table: CostTable, mode: Mode = "end-to-end") -> ExpectedCosts:
+def expected_costs(
+    runs: Sequence[str | Path], table: CostTable | str | Path, mode: Mode = "end-to-end"
+) -> ExpectedCosts:
     """Return the expected costs of ``runs`` on the questions that have a valid record in each of them.
+
+    Args:
+        runs: run folders; those of ``baseline:oracle`` show what the tools allow.
+        table: cost table, or its TOML file.
+        mode: mode of the records, end-to-end or no-tool.
 
     Raises:
         UsageError: the table does not fit the slots of the runs, or no question is in all runs.
         RunStoreError: a run cannot be read.
     """
+    table = table if isinstance(table, CostTable) else read_cost_table(Path(table))
     questions: dict[_Key, Question] = {}
     uncovered, names = set[str](), set[str]()
     parts: list[_RunCosts] = []
-    for run in runs:
+    for run in map(Path, runs):
         manifest = read_manifest(run)
         name = f"{manifest.model} ({manifest.degrade})" if manifest.degrade else manifest.model
         part = _RunCosts(name, defaultdict(list), defaultdict(list))

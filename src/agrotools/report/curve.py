@@ -59,6 +59,28 @@ class Curve(FrozenModel):
     n_dropped: int
     points: tuple[CurvePoint, ...]
 
+    def draw(self, path: str | Path) -> None:
+        """Draw the curve with its intervals, a panel for each kind of dose, as SVG, PNG or PDF.
+
+        Raises:
+            UsageError: another suffix.
+        """
+        path = Path(path)
+        if path.suffix.lower() not in _SUFFIXES:
+            raise UsageError(f"a curve cannot be drawn as {path.name}", hint=f"use one of {', '.join(_SUFFIXES)}")
+        from matplotlib.figure import Figure
+
+        kinds = sorted({_kind(point) for point in self.points if point.doses}) or [""]
+        figure = Figure(figsize=(1.2 + 3.6 * len(kinds), 3.6), layout="constrained")
+        axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
+        for kind, panel in zip(kinds, axes, strict=True):
+            _draw_panel(panel, kind, [point for point in self.points if not point.doses or _kind(point) == kind])
+        axes[0].set_ylabel(f"{METRICS[self.metric].label if self.metric in METRICS else self.metric} (%)")
+        axes[0].legend(frameon=False, fontsize=8)
+        figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=150)
+
 
 class _RunScores(NamedTuple):
     """Mean score over epochs of each sample of a run, and the samples' clusters."""
@@ -69,14 +91,15 @@ class _RunScores(NamedTuple):
     clusters: Mapping[str, str]
 
 
-def degradation_curve(runs: Sequence[Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
+def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
     """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
 
     Raises:
         UsageError: runs of different benchmarks or of equal model and doses, no common mode or sample, unknown metric.
         RunStoreError: a run cannot be read.
     """
-    manifests = [read_manifest(run) for run in runs]
+    folders = [Path(run) for run in runs]
+    manifests = [read_manifest(run) for run in folders]
     if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
         raise UsageError("a curve needs runs on one benchmark", hint="their benchmarks differ by more than --degrade")
     scored: tuple[Mode, ...] = ("end-to-end", "no-tool")
@@ -90,7 +113,7 @@ def degradation_curve(runs: Sequence[Path], *, mode: Mode | None = None, metric:
     (name, degrade), n = keys.most_common(1)[0]
     if n > 1:
         raise UsageError(f"{n} runs of {name} at {degrade or NO_DEGRADATION}", hint="give one run of each")
-    parts = [_read(run, manifest, shown, metric) for run, manifest in zip(runs, manifests, strict=True)]
+    parts = [_read(run, manifest, shown, metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
     if not shared:
@@ -191,28 +214,6 @@ def _difference(estimate: Estimate | None) -> "Text":
     if estimate.interval is None:
         return stacked([points(estimate.value)])
     return stacked([points(estimate.value), f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"])
-
-
-def draw_curve(curve: Curve, path: Path) -> None:
-    """Draw the curve with its intervals, a panel for each kind of dose, as SVG, PNG or PDF.
-
-    Raises:
-        UsageError: another suffix.
-    """
-    if path.suffix.lower() not in _SUFFIXES:
-        raise UsageError(f"a curve cannot be drawn as {path.name}", hint=f"use one of {', '.join(_SUFFIXES)}")
-    from matplotlib.figure import Figure
-
-    kinds = sorted({_kind(point) for point in curve.points if point.doses}) or [""]
-    figure = Figure(figsize=(1.2 + 3.6 * len(kinds), 3.6), layout="constrained")
-    axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
-    for kind, panel in zip(kinds, axes, strict=True):
-        _draw_panel(panel, kind, [point for point in curve.points if not point.doses or _kind(point) == kind])
-    axes[0].set_ylabel(f"{METRICS[curve.metric].label if curve.metric in METRICS else curve.metric} (%)")
-    axes[0].legend(frameon=False, fontsize=8)
-    figure.suptitle(f"{curve.benchmark}, {curve.mode}, {curve.n} samples", fontsize=9)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=150)
 
 
 def _kind(point: CurvePoint) -> str:

@@ -29,8 +29,8 @@ from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import checked_selection
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
-FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle")
-"""Default models: plans of similar questions, and the upper bound that the tools allow."""
+FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
+"""Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
 """Default models for questions without reference calls."""
 RECORDED = "recorded"

@@ -46,6 +46,8 @@ _AIRLIGHT = 230.0
 """Colour of haze on each channel, 0 to 255: the neutral grey of an overcast sky."""
 _PIXEL_STATISTICS = frozenset({"band_selection"})
 """Task types whose truth is a statistic of the pixel values rather than a property of the scene."""
+_READER_OF_MARKS = "extract_marked_region"
+"""Tool that reads marks drawn into a picture, which belong to the question rather than to the scene."""
 _OTHER_INSTRUMENTS = frozenset({"depth", "mask", "table", "document", "audio"})
 
 
@@ -209,6 +211,8 @@ def _reason_to_leave_out(
         return "the sample, or its twin, asks whether the picture is fit, which the doses change"
     if sample.task_type in _PIXEL_STATISTICS:
         return f"the truth of {sample.task_type} is a statistic of the pixel values, which the doses change"
+    if sample.reference and _READER_OF_MARKS in sample.reference.tools:
+        return "the question refers to marks drawn into the picture, which the doses would change"
     if not any(map(_is_picture, sample.files)):
         return "no photograph or multispectral raster among the files"
     for file in sample.files:
