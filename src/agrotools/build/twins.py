@@ -32,7 +32,7 @@ from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FrozenModel, SampleFile, Slot
-from agrotools.core.record import REF_PATTERN
+from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
@@ -149,22 +149,27 @@ def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int
     pictures = [file for file in instance.files if file.kind == "image"]
     for number in range(len(pictures) if len(pictures) > 1 else 0):
         file = pictures[(shift + number) % len(pictures)]
-        steps = [index for index, call in enumerate(instance.calls) if file.name in call.arguments.values()]
-        if steps and all(_needs(each, steps[0]) for each in instance.slots):
+        lost: set[int] = set()
+        for index, call in enumerate(instance.calls):
+            used = {int(match["step"]) for _, target, _ in iter_refs(dict(call.arguments))
+                    if (match := REF_PATTERN.match(target))}  # fmt: skip
+            if file.name in call.arguments.values() or used & lost:
+                lost.add(index)
+        if all(_needs(each, lost) for each in instance.slots):
             shown = tuple(each for each in instance.files if each is not file)
             return replace(instance, files=shown, slots=(slot,))
     return None
 
 
-def _needs(slot: Slot, step: int) -> bool:
-    """Return True if the value of a slot needs the result of ``step`` or a later one.
+def _needs(slot: Slot, lost: set[int]) -> bool:
+    """Return True if the value of a slot needs the result of one of the ``lost`` steps.
 
     Of a yes or no from several results, one may settle it: whether both are below a limit.
     """
     used = {int(match["step"]) for match in REF_PATTERN.finditer(str(slot.from_))}
     if isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1:
         return False
-    return max(used, default=-1) >= step
+    return bool(used & lost)
 
 
 def _without_arguments(call: PlannedCall, dropped: set[str], way: Withholding) -> PlannedCall:

@@ -3,6 +3,7 @@
 It knows the reference calls (and is therefore *privileged*), but makes each of them right only with some probability.
 Otherwise it makes a mistake that models make: another tool, a wrong argument, a skipped step, a misread number. All
 its calls are run by the real tools, and it answers from what they returned; where that implies no answer, it guesses.
+It refuses an unanswerable question only if it made no mistake.
 
 A sample of difficulty ``level`` in [0, 1] is solved without a mistake with the probability ``ability ** 4 ** (2 *
 level - 1)``: the ability itself at medium difficulty, 1 and 0 at any for abilities of 1 and 0. The probability is
@@ -38,7 +39,7 @@ from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
 from agrotools.text.answer_form import guessed_values
-from agrotools.text.refusal import refusal_of
+from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import get_tool, tool_specs
 
 SKIPPED, WRONG_TOOL, WRONG_ARGUMENT = "skipped step", "wrong tool", "wrong argument"
@@ -88,7 +89,7 @@ class PlantedPolicy:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
         self._slots = asked_slots(sample.answer)
-        self._refusal = next((refusal_of(slot) for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
+        self._abstains = next((slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
         self._steps = sample.reference.steps
         self._seed = f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}"
         right = agent.success(difficulty_level(sample)) ** (1 / (len(self._steps) + 1))
@@ -127,8 +128,9 @@ class PlantedPolicy:
         return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
 
     def _answer(self, view: SampleView, results: Results) -> str:
-        if self._refusal and not self._misreads and not any(self._mistakes):
-            return self._refusal
+        slip = self._misreads or any(self._mistakes)
+        if self._abstains and not slip and shows_no_answer(self._abstains, results):
+            return refusal_of(self._abstains)
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")
