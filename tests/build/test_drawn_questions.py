@@ -2,7 +2,9 @@
 
 import json
 import re
+import tomllib
 from collections import Counter
+from importlib.resources import files
 from typing import Any, cast
 
 import numpy as np
@@ -12,6 +14,7 @@ from PIL import Image
 from agrotools.build.quality.order import order_faults
 from agrotools.build.scenes.farmland import make_farmland_pair
 from agrotools.build.scenes.marks import STROKE_COLOURS, marked
+from agrotools.build.scenes.rows import UNSURVEYED
 from agrotools.build.scenes.scene import save_picture
 from agrotools.build.sources.drawn import every_file
 from agrotools.build.sources.drawn.drawing import SCENE_KINDS
@@ -203,3 +206,47 @@ def test_no_other_order_of_tools_gives_the_answers(name: str):
         if found := order_faults(_sample(item.instance)):
             faults[item.question.template] = found
     assert faults == {}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SCENE_KINDS)
+def test_no_shown_file_classifies_the_picture_that_is_asked_about(name):
+    _, originals = drawn_subjects(name)
+    masks = {
+        file.path
+        for item in asked_of_drawings(name)
+        for file in item.instance.files
+        if file.kind == "mask" or file.classes
+    }
+    assert bool(masks) == (name == "rows")
+    for path in masks:
+        with Image.open(originals.files[path]) as picture:
+            assert (np.asarray(picture) != UNSURVEYED).mean() < 0.06, "a survey of a few squares"
+    shown = {originals.files[file.path].name for item in asked_of_drawings(name) for file in item.instance.files}
+    assert not any(file.startswith("classes") for file in shown)
+
+
+def test_questions_with_files_beside_the_asked_ones_name_these():
+    shown = [item for item in asked_of_drawings("pots") if item.question.beside]
+    assert shown
+    for item in shown:
+        named, asked = [file.name for file in item.instance.files], item.question.things
+        assert len(named) == asked + item.question.beside
+        assert named == sorted(named)
+        used = {call.arguments["image"] for call in item.instance.calls if "image" in call.arguments}
+        assert len(used) == asked
+        query = item.instance.query(item.question.wordings[0])
+        assert {file for file in named if file in query} == used
+
+
+def test_every_decided_class_exists():
+    text = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+    rows = tomllib.loads(text)["classes"]
+    for kind, of, template, _, difficulty, n, rate, decision, reason in rows:
+        assert (of, template) in {(question.of, question.template) for question in questions_of(kind, "en")}
+        assert difficulty in range(4)
+        assert n > 0
+        assert 0 <= rate <= 1
+        assert decision in ("embedded", "frontier", "dropped")
+        assert (decision == "embedded") == (reason == "")
+    assert len({tuple(row[:5]) for row in rows}) == len(rows)

@@ -153,6 +153,22 @@ def test_samples_whose_truth_or_files_do_not_fit_are_left_out_with_the_reason(tm
         )
 
 
+def test_twins_are_left_out_together(tmp_path: Path):
+    root = tmp_path / "tiny"
+    samples = [number_sample(root, f"tiny-{number}", number) for number in range(1, 4)]
+    slots = samples[0]["answer"]
+    samples[0]["answer"] = [
+        {"type": "abstain", "name": "refusal", "label": "r", "reason": "unfit_image", "asks": slots}
+    ]
+    samples[0] |= {"twin": "tiny-2", "no_tool_eligible": False}
+    samples[1]["twin"] = "tiny-1"
+    for sample in samples:
+        sample["may_abstain"] = True
+    benchmark = degrade_benchmark(load_folder(write_folder(root, samples)), Degradation(blur=1))
+    assert [sample.id for sample in benchmark.samples] == ["tiny-3"]
+    assert len(set(benchmark.left_out.values())) == 1
+
+
 def _table(tmp_path: Path) -> dict[str, Any]:
     sample = number_sample(tmp_path / "tiny")
     sample["files"][0]["kind"] = "table"

@@ -363,12 +363,16 @@ def test_streams_that_are_closed_or_full_or_speak_ascii_are_survived():
     assert raw.getvalue().startswith(b"\\u5343\\u95ee on b: 2 samples to run\n")
 
 
-def test_stages_are_told_by_quarters_in_a_pipe_and_live_on_a_terminal():
-    stream = io.StringIO()
+def test_stages_are_told_every_ten_seconds_in_a_pipe_and_live_on_a_terminal(monkeypatch: pytest.MonkeyPatch):
+    stream, now = io.StringIO(), Clock()
+    monkeypatch.setattr("agrotools.runner.progress.time.monotonic", now)
     report = stage_progress(stream)
-    for done in range(1, 101):
+    for done in range(101):
         report("scenes", done, 100)
-    assert stream.getvalue().splitlines() == [f"scenes: {done}/100" for done in (1, 25, 50, 75, 100)]
+        now.now += 0.25
+    left = [f"scenes: {done}/100, 0:00:{seconds} left" for done, seconds in ((40, "15"), (80, "05"))]
+    assert stream.getvalue().splitlines() == ["scenes: 0/100", *left, "scenes: 100/100"]
+    monkeypatch.undo()
     with terminal(12) as screen:
         report = stage_progress(screen.stream)
         for done in range(1, 101):

@@ -12,6 +12,7 @@ from agrotools.scoring.statistics import (
     estimate_difference,
     estimate_mean,
     mean_interval,
+    planned_detectable,
     ratio_spread,
 )
 
@@ -299,3 +300,12 @@ def test_the_draws_are_those_of_one_piece_however_many_clusters_there_are():
     assert bootstrap_ratios(sizes, sums, draws=draws, seed=7).tolist() == whole.tolist()
     even = sums[picked].sum(axis=1) / (2.0 * k)
     assert bootstrap_ratios(np.full(k, 2.0), sums, draws=draws, seed=7).tolist() == even.tolist()
+
+
+def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():
+    plan = planned_detectable([1] * 400)
+    found = estimate_mean([0.0, 1.0] * 200, list(range(400))).detectable
+    assert plan == pytest.approx(found, rel=0.01)
+    assert plan == pytest.approx(0.099, abs=0.001)
+    assert planned_detectable([1] * 400, correlation=0.3) == pytest.approx(plan * 0.7**0.5)
+    assert plan < planned_detectable([2] * 200) < planned_detectable([2] * 200, within=1.0)

@@ -2,16 +2,18 @@
 
 import asyncio
 import threading
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from pydantic import JsonValue
 
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import MISSING_BACKEND, ChainBroken, Tally, record_reference
+from agrotools.build.templates.template import exact_result
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import (
     FAMILY_OF_TASK_TYPE,
@@ -20,12 +22,14 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    ReferenceStep,
     ReferenceTrajectory,
     Sample,
     Slot,
     ToleranceSlot,
 )
 from agrotools.core.base import Progress, no_progress
+from agrotools.core.record import resolved_value
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import shows_no_answer
 from agrotools.tools.cache import ResultCache
@@ -86,7 +90,7 @@ def build_samples(
 
             samples = await _gathered([one(group, item) for group, item in items])
             pairs = [item.pair for _, item in items]
-            return _numbered_samples([group.prefix for group, _ in items], pairs, samples, counted)
+            return with_levels(_numbered_samples([group.prefix for group, _ in items], pairs, samples, counted))
 
     samples = run_apart(build)
     if tally is None:
@@ -217,7 +221,8 @@ def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajecto
     """Return measures of the reference.
 
     Keys: number of ``calls``, of different ``tools``, of ``files`` shown and of ``unused_files`` among these, and
-    ``margin``, the smallest tolerance of a number as a share of its value (at most 1).
+    ``margin``, the share (at most 1) by which values may be wrong before the answer is: the smallest tolerance of a
+    number, or the smallest tried change of the measured values that changes a label.
     """
     names = {file.name for file in instance.files}
     used = {value for step in reference.steps for value in step.arguments.values() if isinstance(value, str)} & names
@@ -230,7 +235,77 @@ def measured_difficulty(instance: QuestionInstance, reference: ReferenceTrajecto
         "files": float(len(names)),
         "unused_files": float(len(names - used)),
     }
-    return measured | ({"margin": round(min(1.0, *margins), 4)} if margins else {})
+    labels = [slot for slot in instance.slots if isinstance(slot, _FOLLOWING) and not isinstance(slot, ToleranceSlot)]
+    margins += [_label_margin(slot, reference) for slot in labels if slot.from_ is not None]
+    return measured | ({"margin": round(min([1.0, *margins]), 4)} if margins else {})
+
+
+_CHANGES = (0.02, 0.05, 0.1, 0.2, 0.4, 0.7)
+"""Changes of measured values that are tried, as shares."""
+
+
+def _label_margin(slot: Slot, reference: ReferenceTrajectory) -> float:
+    """Return the smallest of :data:`_CHANGES` that changes a label if the results of calls rise and fall by it in turn.
+
+    The numbers of a call are changed together, since the errors of a tool in a picture are of one sign; 1 if none does.
+    """
+    for change in _CHANGES:
+        for turn in (0, 1):
+            results: list[dict[str, JsonValue] | None] = []
+            try:
+                for index, step in enumerate(reference.steps):
+                    results.append(_changed_result(step, 1 + (change if (index + turn) % 2 else -change), results))
+                value = evaluate_from(str(slot.from_), results)
+            except (ValueError, ExpressionError):
+                continue
+            if not _is_answer(cast("ExactSlot", slot), value):
+                return change
+    return 1.0
+
+
+def _changed_result(
+    step: ReferenceStep, factor: float, results: Sequence[dict[str, JsonValue] | None]
+) -> dict[str, JsonValue] | None:
+    """Return the true result of a step with its numbers times ``factor``, or the exact result of changed values."""
+    if step.tool in ("calculate", "plot"):
+        arguments = cast("Mapping[str, Any]", resolved_value(dict(step.arguments), results))
+        return exact_result(step.tool, arguments, unrounded=True)
+    return None if step.truth is None else cast("dict[str, JsonValue]", _scaled(dict(step.truth), factor))
+
+
+def _scaled(value: JsonValue, factor: float) -> JsonValue:
+    if isinstance(value, dict):
+        return {key: _scaled(item, factor) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_scaled(item, factor) for item in value]
+    return value * factor if isinstance(value, int | float) and not isinstance(value, bool) else value
+
+
+def with_levels(samples: Sequence[Sample]) -> list[Sample]:
+    """Return the samples with the measure ``level``: their rank by difficulty among all, from 0 to 1.
+
+    Samples are ranked by the mean of their ranks in number of calls, files that are not used, and smallness of the
+    margin; equally difficult ones share a rank.
+    """
+    if len(samples) < 2:
+        return [*samples]
+    measures = [
+        [sample.difficulty.get(key, 0.0) * sign for sample in samples]
+        for key, sign in (("calls", 1.0), ("unused_files", 1.0), ("margin", -1.0))
+    ]
+    levels = _ranks([sum(each) for each in zip(*map(_ranks, measures), strict=True)])
+    return [
+        sample.model_copy(update={"difficulty": {**sample.difficulty, "level": round(level, 4)}})
+        for sample, level in zip(samples, levels, strict=True)
+    ]
+
+
+def _ranks(values: Sequence[float]) -> list[float]:
+    """Return the rank of each value from 0 to 1; equal values share the middle of theirs."""
+    ordered = sorted(values)
+    return [
+        (bisect_left(ordered, value) + bisect_right(ordered, value) - 1) / 2 / (len(ordered) - 1) for value in values
+    ]
 
 
 def run_apart(make: Callable[[], Coroutine[Any, Any, T]]) -> T:

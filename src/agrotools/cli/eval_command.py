@@ -154,20 +154,22 @@ def evaluate(
     details: Details = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the scores as JSON.")] = False,
 ) -> None:
-    """Run a benchmark, score it and print the table. Run the same command again to resume."""
+    """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
     import sys
 
     from agrotools.api import Run, evaluate_config
-    from agrotools.cli.results import ask_judges, check_judges, show_runs
+    from agrotools.benchmarks import Benchmark, load_benchmark
+    from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
+    from agrotools.runner.progress import stage_progress
 
     groups = (run, samples, endpoint, cost, tools)  # the names of their fields are the keys of the configuration file
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
     models = options.pop("model", [])
     if run.benchmark is None and not models and config is None:
-        options.setdefault("quick", True)
+        options = {"quick": True, "mode": "end-to-end", **options}
     if samples.options:
         options["options"] = benchmark_options(samples.options)
     if tools.backends:
@@ -175,18 +177,22 @@ def evaluate(
     configs = read_config(config, options, models)
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
+    first, progress = configs[0], stage_progress(sys.stderr)
     runs: list[Run] = []
     failure: AgrotoolsError | None = None
+    benchmark: Benchmark | None = None
     try:
+        benchmark = load_benchmark(first.benchmark, first.data_root, progress, first.options, quick=first.quick)
         for each in configs:
-            runs.append(evaluate_config(each, sys.stderr))
+            runs.append(evaluate_config(each, sys.stderr, benchmark=benchmark))
     except AgrotoolsError as error:
         if not runs:
             raise
-        failure = error  # shown below the tables of the previous models
+        failure = error  # shown below the scores of the previous models
     except KeyboardInterrupt:
         typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
         raise typer.Exit(STOPPED) from None
+    assert benchmark is not None  # there is at least one run
     missing = ask_judges([each.path for each in runs], judging)
     code = show_runs(
         [each.path for each in runs],
@@ -194,8 +200,7 @@ def evaluate(
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,
-        with_page=True,
-        stops=[each.stopped for each in runs if each.stopped],
+        evaluated=Evaluated(first, benchmark, [each.stopped for each in runs if each.stopped]),
     )
     if len({each.degrade for each in configs}) > 1:
         typer.echo(f"score against dose: agrotools curve {' '.join(str(each.path) for each in runs)}", err=as_json)

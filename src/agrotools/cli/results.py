@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
@@ -11,9 +11,11 @@ from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text, print_j
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
+    from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
     from agrotools.report.settings import Papers
+    from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
@@ -124,6 +126,14 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
     return judged.missing > 0
 
 
+class Evaluated(NamedTuple):
+    """First configuration of ``agrotools eval``, its benchmark, and reasons why runs were stopped early."""
+
+    config: "EvalConfig"
+    benchmark: "Benchmark"
+    stops: Sequence[str] = ()
+
+
 def show_runs(
     runs: Sequence[Path],
     comparisons: "TextComparisons",
@@ -133,10 +143,9 @@ def show_runs(
     as_json: bool,
     paper: bool = False,
     again: bool = True,
-    with_page: bool = False,
-    stops: Sequence[str] = (),
+    evaluated: Evaluated | None = None,
 ) -> int:
-    """Score runs, write each ``scores.json`` and print the scores side by side.
+    """Score runs, write each ``scores.json`` and print the scores: tables, or the screen at the end of ``eval``.
 
     Args:
         runs: run folders.
@@ -146,28 +155,37 @@ def show_runs(
         as_json: print the scores as JSON.
         paper: also print the tables of the benchmark's paper, with its published figures.
         again: score runs of another scoring version again instead of showing their stored scores.
-        with_page: also write an HTML report of all runs to the first run's folder.
-        stops: reasons why runs were stopped before they were complete.
+        evaluated: set by ``eval``, which ends in a screen (after the tables if ``details``) and writes an HTML report
+            of all runs to the first run's folder.
 
     Returns:
         Exit code: 0; 1 if samples are invalid or missing, a run was stopped, or the report cannot be written; 3 if all
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
+    import sys
+
     from agrotools.report.html import Outcomes
     from agrotools.report.settings import Papers
+    from agrotools.runner.progress import stage_progress
     from agrotools.runner.rescore import score_runs
+    from agrotools.runner.store import read_manifest
 
-    outcomes, papers = Outcomes(), Papers()
+    outcomes, papers, progress = Outcomes(), Papers(), stage_progress(sys.stderr)
+    n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
+    n_scored = 0
 
     def begin(manifest: "Manifest") -> None:
         papers.begin_run(manifest)
         outcomes.begin_run()
 
     def add(record: "Record", scores: "list[Score]") -> None:
+        nonlocal n_scored
         papers.add(record, scores)
-        if with_page:
+        if evaluated:
             outcomes.add(record, scores)
+            n_scored += 1
+            progress("scores", n_scored, max(n_records, n_scored))
 
     rescored = score_runs(
         runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=begin, on_scored=add
@@ -178,7 +196,7 @@ def show_runs(
     with allow_closed_pipe():
         if as_json:
             print_json([summary.model_dump(mode="json") for summary in summaries])
-        elif not silent:
+        elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
@@ -186,23 +204,61 @@ def show_runs(
     code = int(any(part.invalid.n for part in parts) or any(summary.missing for summary in summaries))
     if not allow_invalid and _lost_most(runs, summaries):
         code = 3
-    _print_papers(runs, papers, paper=paper, as_json=as_json)
-    if with_page:
+    if paper or not evaluated:
+        _print_papers(runs, papers, paper=paper, as_json=as_json)
+    if evaluated:
         from agrotools.core import RunStoreError
         from agrotools.report.html import build_report
 
-        options = {"allow_invalid": allow_invalid, "comparisons": comparisons}
-        out = runs[0] / "report.html"
+        page, out = None, runs[0] / "report.html"
         try:
+            options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
             page = build_report(runs, out, summaries=summaries, outcomes=outcomes, papers=papers, **options).path
-            with allow_closed_pipe():
-                typer.echo(f"the report, with samples, pictures and steps: {page}", err=as_json)
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
             code = code or 1
-    for reason in stops:
-        typer.echo(f"stopped: {reason}", err=True)
-    return code or int(bool(stops))
+        if as_json:
+            typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
+        else:
+            _print_screen(runs, rescored, evaluated, page, has_paper=bool(papers.filled()))
+        for reason in evaluated.stops:
+            typer.echo(f"stopped: {reason}", err=True)
+        code = code or int(bool(evaluated.stops))
+    return code
+
+
+def _print_screen(
+    runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
+) -> None:
+    import sys
+
+    from agrotools.report.screen import Screen, print_screen
+    from agrotools.runner.ladder import references_of
+    from agrotools.runner.progress import stage_progress
+
+    summaries = [each.summary for each in rescored]
+    at = next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
+    progress = stage_progress(sys.stderr)
+    references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress)
+    commands = _next_commands(summaries[at].model, runs, evaluated.config)
+    if sample := rescored[at].telling_sample:
+        commands.append(f"agrotools explain {runs[at]} {sample}")
+    if has_paper:
+        commands.append(f"agrotools score {runs[at]} --paper")
+    with allow_closed_pipe():
+        print_screen(Screen(runs, summaries, references, evaluated.stops, commands, page))
+
+
+def _next_commands(model: str, runs: Sequence[Path], config: "EvalConfig") -> list[str]:
+    """Return what to do after this evaluation, except looking at a sample."""
+    options = [f" --data-root {config.data_root}" if config.data_root else ""]
+    options += [f" -o {name}={value}" for name, value in config.options.items()]
+    benchmark = f"agrotools eval {config.benchmark}{''.join(options)}"
+    if model.startswith("baseline:"):
+        return [f"{benchmark}{' --quick' if config.quick else ''} --model openai:gpt-4.1  (or yours)"]
+    if config.quick:
+        return [f"{benchmark} --model {model}  (the whole benchmark)"]
+    return [f"agrotools score {' '.join(map(str, runs))} --details"]
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

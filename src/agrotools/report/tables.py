@@ -388,6 +388,12 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
             "tools needed: only the tools of the reference calls were offered, which hints at the solution; "
             "tools +N: these and N others."
         )
+    return [*lines, *caveat_lines(summaries)]
+
+
+def caveat_lines(summaries: Sequence[Summary]) -> list[str]:
+    """Return a line for each mode with recorded observations, one for each with invalid records, and what to do."""
+    lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         lines += [_recorded_line(name, mode, part) for mode, part in summary.modes.items() if part.counts.recorded]
         lines += [_invalid_line(name, mode, part) for mode, part in summary.modes.items() if part.invalid.n]

@@ -15,6 +15,7 @@ seed.
 # pyright: reportMissingTypeStubs=false, reportUnknownMemberType=false, reportUnknownVariableType=false
 
 import io
+import os
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -123,9 +124,12 @@ class DegradedBenchmark(Benchmark):
         """Degrade the files of these samples in threads, so that the run does not wait for each of them."""
         chosen = [self.sample(sample_id) for sample_id in sample_ids]
         files = {file.path: file for sample in chosen for file in sample.files if _is_picture(file)}
-        with ThreadPoolExecutor() as pool:
-            for done, _ in enumerate(pool.map(self.file_path, files.values()), start=1):
-                progress("degrading files", done, len(files))
+        with ThreadPoolExecutor(os.cpu_count()) as pool:
+            try:
+                for done, _ in enumerate(pool.map(self.file_path, files.values()), start=1):
+                    progress("degrading files", done, len(files))
+            finally:
+                pool.shutdown(cancel_futures=True)  # otherwise Ctrl-C would wait for all files
 
     def _degraded(self, file: SampleFile, path: Path) -> Path:
         sha256 = file.sha256 or sha256_of_file(path)
@@ -141,6 +145,7 @@ class DegradedBenchmark(Benchmark):
             target.parent.mkdir(parents=True, exist_ok=True)
             write_whole(target, content)
             self._sweeper.record_write(len(content))
+        self._sweeper.mark_used(target)
         return target
 
     @cached_property
@@ -160,17 +165,14 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
     """
     ids = facts_of(benchmark.samples).ids
     faults: dict[str, str] = {}
-    unfit = {
-        sample_id
-        for sample in benchmark.samples
-        if any(isinstance(slot, AbstainSlot) and slot.reason == "unfit_image" for slot in sample.answer)
-        for sample_id in (sample.id, sample.twin)
-    }
-    left_out = {
-        ids[at]: reason
-        for at, sample in enumerate(benchmark.samples)
-        if (reason := _reason_to_leave_out(sample, benchmark, degradation, faults, unfit))
-    }
+    left_out: dict[str, str] = {}
+    twins: dict[str, str] = {}
+    for sample in benchmark.samples:
+        if reason := _reason_to_leave_out(sample, benchmark, degradation, faults):
+            left_out[sample.id] = reason
+        if sample.twin:
+            twins[sample.id] = sample.twin
+    left_out |= {name: left_out[twin] for name, twin in twins.items() if twin in left_out and name not in left_out}
     left = [at for at, sample_id in enumerate(ids) if sample_id not in left_out]
     modes = tuple(mode for mode in benchmark.modes if mode != "step-by-step")
     if not left or not modes:
@@ -205,10 +207,10 @@ def _is_picture(file: SampleFile) -> bool:
 
 
 def _reason_to_leave_out(
-    sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str], unfit: "set[str | None]"
+    sample: Sample, benchmark: Benchmark, degradation: Degradation, faults: dict[str, str]
 ) -> str | None:
-    if sample.id in unfit:
-        return "the sample, or its twin, asks whether the picture is fit, which the doses change"
+    if any(isinstance(slot, AbstainSlot) and slot.reason == "unfit_image" for slot in sample.answer):
+        return "a sample of the pair asks whether the picture is fit, which the doses change"
     if sample.task_type in _PIXEL_STATISTICS:
         return f"the truth of {sample.task_type} is a statistic of the pixel values, which the doses change"
     if sample.reference and _READER_OF_MARKS in sample.reference.tools:
@@ -242,7 +244,9 @@ def _fault(path: Path, degradation: Degradation) -> str:
                 pixels = image.width * image.height
         else:
             with open_raster(path) as source:
-                pixels = source.width * source.height
+                pixels = source.width * source.height * max(1, source.count // 4)  # rasters are read with all bands
+                if source.dataset.colorinterp[0].name == "palette":
+                    return "colours of a palette cannot be averaged"
                 for dose in ("haze", "jpeg"):
                     if dose in degradation.doses and not _is_rgb(source):
                         return f"{dose} is defined for 8-bit colour pictures, not for multispectral rasters"
@@ -310,7 +314,6 @@ def degrade_bands(
 
     rows, columns = bands.shape[1:]
     coarse = (max(1, round(columns / degradation.gsd)), max(1, round(rows / degradation.gsd)))
-    noise = generator.normal(0, degradation.noise, (1 if is_grey else len(bands), rows, columns)).astype(np.float32)
 
     def smooth(values: "FloatArray") -> "FloatArray":
         if degradation.blur:
@@ -321,6 +324,7 @@ def degrade_bands(
         return values
 
     degraded = np.empty_like(bands)
+    noise: FloatArray | None = None
     for at, values in enumerate(bands):
         valid = np.isfinite(values)
         hazy = values * np.float32(1 - degradation.haze) + np.float32(_AIRLIGHT * degradation.haze)
@@ -329,7 +333,9 @@ def degrade_bands(
         else:  # only pixels with data are averaged
             share = np.maximum(smooth(valid.astype(np.float32)), 1e-6)
             result = np.where(valid, smooth(np.where(valid, hazy, 0).astype(np.float32)) / share, np.nan)
-        degraded[at] = result + noise[0 if is_grey else at] * levels[at]
+        if degradation.noise and not (is_grey and noise is not None):
+            noise = generator.standard_normal((rows, columns), np.float32) * np.float32(degradation.noise)
+        degraded[at] = result if noise is None else result + noise * levels[at]
     return degraded
 
 

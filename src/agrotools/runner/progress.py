@@ -410,24 +410,22 @@ def _dollars(spent: float) -> str:
 
 
 def stage_progress(stream: TextIO) -> Callable[[str, int, int], None]:
-    """Return a callback ``(stage, done, total)`` that draws a bar on a terminal and a line per quarter elsewhere."""
+    """Return a callback ``(stage, done, total)`` that draws a bar on a terminal and prints plain lines elsewhere.
+
+    Plain lines: when a stage begins with nothing done, every ten seconds, and when it is complete.
+    """
     line = ProgressLine(stream)
-    quarters: dict[str, int] = {}
     rates: dict[str, _Rate] = {}
     due = 0.0
 
     def report(stage: str, done: int, total: int) -> None:
         nonlocal due
         now = time.monotonic()
-        if not line.live:
-            quarter = done * 4 // total if total else 4
-            if quarters.get(stage) != quarter:
-                quarters[stage] = quarter
-                line.print(f"{stage}: {done}/{total}")
-            return
-        rate = rates.setdefault(stage, _Rate(now))
-        if done == total or now >= due:
-            due = now + _LIVE_EVERY_S
+        if stage not in rates:
+            rates[stage], due = _Rate(now), now + (0.0 if line.live else _PLAIN_FIRST_S)
+        rate = rates[stage]
+        if not done or done == total or now >= due:
+            due = now + (_LIVE_EVERY_S if line.live else _PLAIN_EVERY_S)
             rate.note(now, done)
             per_s = rate.per_s(now)
             time_left = f", {_duration((total - done) / per_s)} left" if per_s and done < total else ""

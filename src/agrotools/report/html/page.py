@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 import orjson
 
 from agrotools.core import Record, RunStoreError, UsageError
+from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import detail_of
@@ -77,6 +78,7 @@ def build_report(
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
+    progress: Progress = no_progress,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
 
@@ -93,6 +95,7 @@ def build_report(
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
         longest_px: longest side of a picture; larger ones are scaled down.
+        progress: callback for the records written.
 
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
@@ -117,8 +120,10 @@ def build_report(
     try:
         with temporary_sibling(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers)
-                page.write()
+                page = _Page(
+                    opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers, outcomes
+                )
+                page.write(progress)
             size = temporary.stat().st_size
     except OSError as error:
         raise RunStoreError(
@@ -144,8 +149,10 @@ class _Page:
         file: IO[str],
         pictures: Pictures,
         papers: Papers,
+        outcomes: Outcomes | None,
     ) -> None:
         self._runs = runs
+        self._rows = outcomes.rows if outcomes else {}
         self._papers = papers
         self._file = file
         self._template = templates().get_template("page.html.j2").module
@@ -156,7 +163,7 @@ class _Page:
         self.parts: list[dict[str, Any]] = []
         """Index entries of the shown records, without steps and reference."""
 
-    def write(self) -> None:
+    def write(self, progress: Progress) -> None:
         style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
         self._render(
             "page_head",
@@ -174,9 +181,11 @@ class _Page:
                 *(note for run in self._runs for note in run.records.notes),
             ],
         )
+        n_shown = sum(len(run.places) for run in self._runs)
         for at, run in enumerate(self._runs):
             for record in run.shown():
                 self._write_part(at, record)
+                progress("report", len(self.parts), n_shown)
         self._mark_lost()
         present = {facet for part in self.parts for facet in part["facets"]}
         index = {"runs": [*map(_run_data, self._runs)], "parts": self.parts}
@@ -195,7 +204,9 @@ class _Page:
 
     def _write_part(self, at: int, record: Record) -> None:
         run = self._runs[at]
-        scores = score_record(record, run.comparisons)
+        key = (at, record.mode, record.sample.id, record.epoch)
+        judged = run.summary.judging is not None  # the page shows the rows of judges apart
+        scores = self._rows[key] if key in self._rows and not judged else score_record(record, run.comparisons)
         value = value_of(record, scores)
         detail = detail_of(record, scores, RunPictures(run.roots, self._places, self.pictures, self.missing))
         sample = record.sample

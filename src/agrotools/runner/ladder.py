@@ -1,0 +1,99 @@
+"""Floor and ceiling of a run: baselines on the same samples, to place the score of a model between them.
+
+A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
+the floor (``guess``, which calls no tool) and the ceiling (``oracle``, which makes the reference calls) are computed
+with the tool results that the benchmark has recorded, in milliseconds per sample. The planner is never run for this.
+"""
+
+import io
+import tempfile
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from agrotools.benchmarks import Benchmark
+from agrotools.core import MODES, AgrotoolsError, Mode
+from agrotools.core.base import Progress, no_progress
+from agrotools.formats.benchmark import facts_of, select_samples
+from agrotools.runner.config import EVERY_TOOL, RECORDED, EvalConfig
+from agrotools.runner.evaluate import evaluate
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import record_index
+from agrotools.runner.rescore import score_runs
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import Summary
+
+FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
+_SAME = ("scoring", "benchmark_hash", "degrade", "backends", "tool_data", "toolset_hash")
+"""Fields of the manifest in which a run of a baseline must agree with the run that it is a reference for."""
+
+
+@dataclass(frozen=True)
+class References:
+    """Summaries of baselines on the samples of a run, by name; ``recorded``: names computed from recorded results."""
+
+    summaries: Mapping[str, Summary] = field(default_factory=dict[str, Summary])
+    recorded: frozenset[str] = frozenset()
+
+
+def headline_mode(modes: tuple[Mode, ...]) -> Mode:
+    """Return the mode that a run is judged by: the end-to-end mode if it has it."""
+    return next(mode for mode in ("end-to-end", *MODES) if mode in modes)
+
+
+def references_of(
+    run: Path, benchmark: Benchmark, data_root: Path | None = None, progress: Progress = no_progress
+) -> References:
+    """Return floor, planner and ceiling of the samples that ``run`` has finished in its headline mode.
+
+    A baseline that cannot be run is left out: on degraded files without a run of its own, on samples without reference
+    calls, and the ceiling where no tools are called.
+
+    Raises:
+        RunStoreError: the run cannot be read.
+    """
+    manifest = read_manifest(run)
+    mode = headline_mode(manifest.modes)
+    ids = frozenset(sample_id for of_mode, sample_id, _ in record_index(run).finished if of_mode == mode)
+    summaries = {
+        name: summary for name in (FLOOR, PLANNER, CEILING) if (summary := _beside(run, manifest, name, mode, ids))
+    }
+    names = [name for name in (FLOOR, CEILING) if name not in summaries and (mode != "no-tool" or name == FLOOR)]
+    if manifest.degrade or not ids:
+        names = []
+    all_ids = facts_of(benchmark.samples).ids
+    part = replace(
+        benchmark, samples=select_samples(benchmark.samples, [at for at, each in enumerate(all_ids) if each in ids])
+    )
+    for number, name in enumerate(names):
+        progress("floor and ceiling", number, len(names))
+        backends = {EVERY_TOOL: RECORDED} if benchmark.toolset and mode != "no-tool" else {}
+        with suppress(AgrotoolsError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
+            config = EvalConfig(
+                benchmark=benchmark.name,
+                data_root=data_root,
+                model=name,
+                mode=mode,
+                backends=backends,
+                out=Path(folder) / "run",
+            )
+            evaluate(config, io.StringIO(), benchmark=part)
+            summaries[name] = score_runs([Path(folder) / "run"])[0].summary
+    if names:
+        progress("floor and ceiling", len(names), len(names))
+    return References(summaries, frozenset(names))
+
+
+def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, ids: frozenset[str]) -> Summary | None:
+    """Return the summary of a complete run of baseline ``name`` on these samples in the folder of ``run``, if any."""
+    for folder in sorted(run.absolute().parent.glob(f"*{name.removeprefix('baseline:')}*")):
+        with suppress(AgrotoolsError):
+            other = read_manifest(folder)
+            if other.model == name and mode in other.modes and all(
+                getattr(other, each) == getattr(manifest, each) for each in _SAME
+            ):  # fmt: skip
+                finished = record_index(folder).finished
+                if {sample_id for of_mode, sample_id, _ in finished if of_mode == mode} == {*ids}:
+                    return score_runs([folder])[0].summary
+    return None

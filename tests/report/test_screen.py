@@ -1,0 +1,90 @@
+"""The screen at the end of ``agrotools eval``, as it stands: a change of wording or layout shows in the diff.
+
+``python tests/check.py --update-snapshots tests/report/test_screen.py`` writes the snapshots anew.
+"""
+
+import io
+import os
+from pathlib import Path
+
+import pytest
+from rich.cells import cell_len
+
+from agrotools.report.screen import LINES, Screen, print_screen, screen
+from agrotools.runner.ladder import References
+from report.test_tables import full, scored, summary
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+UPDATE = bool(os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"))
+PAGE = Path("runs/field-rows-m1-c0ffee/report.html")
+
+
+def end_to_end(model: str, share: float, *, n: int = 40, invalid: int = 0, **options: object):
+    pairs = [scored(at, "end-to-end", float(at < share * n)) for at in range(n - invalid)]
+    pairs += [scored(at, "end-to-end", 0.0, invalid="connection refused") for at in range(n - invalid, n)]
+    return summary(pairs, model=model).model_copy(update=options)
+
+
+GUESS, PLANNER = end_to_end("baseline:guess", 0.1), end_to_end("baseline:planner", 0.4, privileged=True)
+ORACLE = end_to_end("baseline:oracle", 0.9, privileged=True)
+ENDS = References({each.model: each for each in (GUESS, ORACLE)}, frozenset({GUESS.model, ORACLE.model}))
+EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
+WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
+TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1  (or yours)"
+
+SCREENS = {
+    "first-run": Screen(
+        [Path("a"), Path("b"), Path("c")],
+        [each.model_copy(update={"quick": True, "synthetic": True}) for each in (PLANNER, ORACLE, GUESS)],
+        commands=[TRY, EXPLAIN],
+        page=PAGE,
+    ),
+    "model": Screen(
+        [Path("a")],
+        [full(model="openai:gpt-4.1-mini-2025-04-14")],
+        ENDS,
+        commands=["agrotools score runs/field-rows-m1-c0ffee --details", EXPLAIN],
+        page=PAGE,
+    ),
+    "quick-model": Screen([Path("a")], [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE),
+    "baseline": Screen([Path("a")], [ORACLE], References({GUESS.model: GUESS}), commands=[TRY, EXPLAIN], page=PAGE),
+    "invalid": Screen(
+        [Path("a")],
+        [end_to_end("m1", 0.5, invalid=4)],
+        ENDS,
+        ["the budget of 5 USD is reached\nhint: raise --budget"],
+        [EXPLAIN],
+        PAGE,
+    ),
+    "guesser": Screen([Path("a")], [end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
+    "crowd": Screen(
+        [Path("a")] * 9,
+        [end_to_end(f"provider:model-{at}-with-a-name-of-its-own", at / 10, invalid=4 * (at % 2)) for at in range(9)],
+        ENDS,
+        [f"run {at} was stopped for a reason that takes more than one line of eighty columns" for at in range(9)],
+        [WHOLE, EXPLAIN],
+        PAGE,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SCREENS)
+@pytest.mark.parametrize("width", [80, 120])
+def test_the_screen_is_as_it_was_and_fits(name: str, width: int) -> None:
+    lines = [line.plain.rstrip() for line in screen(SCREENS[name], min(width, 100))]
+    assert len(lines) <= LINES
+    assert max(map(cell_len, lines)) <= width
+    if width != 80:
+        return
+    text, stored = "".join(f"{line}\n" for line in lines), SNAPSHOTS / f"screen-{name}.txt"
+    if UPDATE:
+        stored.write_text(text, encoding="utf-8")
+    assert text == stored.read_text(encoding="utf-8")
+
+
+def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
+    written = io.StringIO()
+    print_screen(Screen([Path("a")], [full()], ENDS), file=written)
+    assert "\x1b" not in written.getvalue()
+    assert written.getvalue().startswith("field-rows")
+    assert [line.plain for line in screen(Screen([Path("a")], [summary([])]), 80)][-1] == "No records to score yet."
