@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         evaluate,
         read_run,
         score,
+        study,
     )
     from agrotools.benchmarks import load_benchmark
     from agrotools.core import Action, AgrotoolsError, Answer, CallTools, SampleView, Step, ToolCall, ToolError
@@ -35,7 +36,18 @@ __version__: str
 
 _MODULES = {
     **dict.fromkeys(
-        ("Comparison", "MetricDifference", "MetricScore", "Run", "Sample", "compare", "evaluate", "read_run", "score"),
+        (
+            "Comparison",
+            "MetricDifference",
+            "MetricScore",
+            "Run",
+            "Sample",
+            "compare",
+            "evaluate",
+            "read_run",
+            "score",
+            "study",
+        ),
         "agrotools.api",
     ),
     **dict.fromkeys(
@@ -80,6 +92,7 @@ __all__ = [
     "load_benchmark",
     "read_run",
     "score",
+    "study",
     "tool",
 ]
 

@@ -3,19 +3,17 @@
 The command line calls the same functions.
 """
 
-import asyncio
 import importlib
 import inspect
 import io
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
-from functools import cached_property
+from functools import cached_property, partial
 from html import escape
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
 from agrotools.agents.modes import Policy
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
@@ -29,9 +27,8 @@ from agrotools.runner.records import RecordIndex, flat_row, record_index
 from agrotools.runner.store import read_manifest
 
 if TYPE_CHECKING:
+    from agrotools.analysis.study import StudyResult
     from agrotools.scoring.summary import Summary
-
-T = TypeVar("T")
 
 _LISTED = 10
 """Maximum number of ids listed in a message."""
@@ -369,11 +366,35 @@ def evaluate_config(
         benchmark: loaded benchmark to use instead of the one named in ``config``.
     """
     from agrotools.runner.evaluate import evaluate as run
+    from agrotools.runner.evaluate import outside_event_loop
 
     stop = threading.Event()
-    done = _outside_event_loop(lambda: run(config, progress, model=model, benchmark=benchmark, stop=stop), stop)
+    done = outside_event_loop(lambda: run(config, progress, model=model, benchmark=benchmark, stop=stop), stop)
     reason = f"{done.stopped.message}\nhint: {done.stopped.hint}" if done.stopped else None
     return Run(done.run, stopped=reason)
+
+
+def study(
+    file: str | Path, *, dry_run: bool = False, allow_invalid: bool = False, progress: TextIO | None = None
+) -> "StudyResult":
+    """Run what is missing of a study file (models x benchmarks x lists of tools), and compare its runs in one table.
+
+    Args:
+        file: TOML file as for ``agrotools study``.
+        dry_run: only count the missing records and estimate their cost; runs that have records are compared.
+        allow_invalid: report headline scores even if more than 1 % of samples are invalid.
+        progress: stream for progress and notes; standard error by default.
+
+    Raises:
+        UsageError, BenchmarkError: the file is not valid, or a benchmark cannot be loaded. Faults of a single run are
+            in its state: ``result.states[0].problem``.
+    """
+    from agrotools.analysis.study import inspect_study, read_study, run_study, study_result
+    from agrotools.runner.evaluate import outside_event_loop
+
+    plan, stream, stop = read_study(Path(file)), progress or sys.stderr, threading.Event()
+    act = partial(inspect_study, plan, stream) if dry_run else partial(run_study, plan, stream, stop=stop)
+    return study_result(plan, outside_event_loop(act, stop), allow_invalid=allow_invalid)
 
 
 def read_run(path: str | Path) -> Run:
@@ -428,24 +449,6 @@ def compare(*runs: str | Path | Run) -> Comparison:
         )
         for each in scored[0].summary.between_runs
     )
-
-
-def _outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
-    """Return ``act()``, called in another thread if this one runs an event loop (as in a notebook).
-
-    After an interrupt, the samples in progress are completed before KeyboardInterrupt is raised.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        return act()
-    with ThreadPoolExecutor(1, thread_name_prefix="agrotools") as pool:
-        future = pool.submit(act)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            stop.set()
-            raise
 
 
 def _check_object(model: Model | Policy) -> None:

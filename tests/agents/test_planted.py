@@ -9,8 +9,9 @@ import agrotools as at
 from agrotools.agents.baselines.planted import Planted, PlantedPolicy, difficulty_level
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import Action, Answer, CallTools, UsageError
+from agrotools.core import AbstainSlot, Action, Answer, CallTools, UsageError
 from agrotools.scoring.steps import agrees
+from agrotools.text.refusal import ends_in_refusal
 
 
 @pytest.fixture(scope="module")
@@ -91,3 +92,18 @@ def test_an_agent_of_full_ability_is_the_oracle_and_one_of_none_is_not(small_ben
     assert fas["planted:1"] == fas["oracle"] > fas["planted:0"] + 0.2
     assert all(step.observation for record in scores["planted:0"].samples() if record.trajectory
                for step in record.trajectory.steps if step.kind == "call")  # fmt: skip
+
+
+def test_unanswerable_questions_are_refused_only_without_a_mistake(benchmark: Benchmark):
+    refused: list[float] = []
+    for ability in (0, 0.5, 1):
+        answers: list[Action] = []
+        for sample in map(with_shown_observations, benchmark.samples):
+            slot = AbstainSlot(name="none", label="none", reason="no_scale", asks=sample.answer, **{"from": "1 == 1"})
+            unanswerable = sample.model_copy(update={"answer": (slot,)})
+            assert sample.reference is not None
+            policy = PlantedPolicy(unanswerable, Planted(ability, 1), "step-by-step", 0)
+            view = benchmark.view(sample, "step-by-step")
+            answers.append(asyncio.run(run_step_by_step(policy, view, sample.reference))[-1])
+        refused.append(sum(isinstance(each, Answer) and ends_in_refusal(each.text) for each in answers) / len(answers))
+    assert refused[0] == 0 < refused[1] < refused[2] == 1

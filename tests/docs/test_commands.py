@@ -104,6 +104,9 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "corpus").mkdir()
     (place / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
     _copy_part(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark", 3)
+    (place / "examples").mkdir()
+    study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
+    (place / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-benchmark"'))
     for name in ("RUN", "OTHER_RUN"):
         shutil.copytree(GOLDEN / "runs_0_1" / "gta-lagent", place / name)
         shutil.copytree(GOLDEN / "runs_0_1" / "agrieval", place / f"{name}_of_agrieval")

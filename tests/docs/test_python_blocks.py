@@ -38,6 +38,13 @@ def write_farm(folder: Path) -> None:
     write_text_benchmark(folder / "my-farm", 6)
 
 
+def write_study(folder: Path) -> None:
+    write_farm(folder)
+    (folder / "examples").mkdir()
+    study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
+    (folder / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-farm"'))
+
+
 def find_sandbox(_folder: Path) -> None:
     if not available_runners():
         pytest.skip("no sandbox works here")
@@ -49,6 +56,7 @@ PREPARE: dict[str, Callable[[Path], None]] = {
     "python.md": write_farm,
     "retrieval.md": write_corpus,
     "sandbox.md": find_sandbox,
+    "studies.md": write_study,
     "tools.md": write_photo,
 }
 
@@ -113,3 +121,8 @@ def test_pages_examples_and_the_plugin_import_public_modules_alone(path: str):
     text = (ROOT / path).read_text(encoding="utf-8")
     modules = re.findall(r"^ *(?:from|import) (agrotools[.\w]*)", text, re.MULTILINE)
     assert set(modules) <= {"agrotools", "agrotools.tools", "agrotools.plugin"}
+
+
+@pytest.mark.parametrize("page", ["studies.md"], indirect=True)
+def test_a_study_is_planned(page: dict[str, Any]):
+    assert len(page["result"].states) == 13

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 COMMANDS = {
     "eval": "eval_command:evaluate",
+    "study": "study:study",
     "score": "score:score",
     "explain": "explain:explain",
     "report": "report:report",

@@ -26,17 +26,13 @@ from agrotools.plugin import plugin_of
 from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
-from agrotools.runner.toolsets import checked_selection
+from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
 """Default models for questions without reference calls."""
-RECORDED = "recorded"
-"""Back-end of a tool that is not executed: its calls return the recorded observations of the reference."""
-EVERY_TOOL = "*"
-"""Name that stands for all tools of a benchmark in a table of back-ends."""
 _READ_AHEAD = 32
 """Samples of a plan that are read in one batch, which halves the reading time."""
 
@@ -172,20 +168,10 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
             given for several models.
     """
-    values = dict(_read_toml(file)) if file else {}
+    values = dict(read_toml(file)) if file else {}
     model_value = values.pop("model", None)
     values.update(options)
-    unknown = [key for key in values if key not in EvalConfig.model_fields]
-    if unknown:
-        close = get_close_matches(unknown[0], EvalConfig.model_fields, n=2)
-        raise UsageError(
-            f"unknown key {unknown[0]!r} in {file}"
-            if file and unknown[0] not in options
-            else f"unknown option {unknown[0]!r}",
-            hint=f"did you mean {' or '.join(map(repr, close))}?"
-            if close
-            else f"known: {', '.join(EvalConfig.model_fields)}",
-        )
+    check_keys(values, tuple(EvalConfig.model_fields), str(file or ""), options)
     if not isinstance(model_value, str | list | None):
         raise UsageError(
             f"model: should be a name or a list of names (got {model_value!r})", hint='e.g. model = "qwen2.5-vl"'
@@ -245,11 +231,35 @@ def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str,
     return {name: value for name, _, value in pairs}
 
 
-def _read_toml(file: Path) -> dict[str, Any]:
+def check_keys(values: Iterable[str], known: Sequence[str], file: str, options: Iterable[str] = ()) -> None:
+    """Check the keys of a configuration.
+
+    Args:
+        file: where the keys come from; empty for options.
+        options: keys that come from options although there is a file.
+
+    Raises:
+        UsageError: a key is not known; the closest ones are suggested.
+    """
+    for key in values:
+        if key not in known:
+            close = get_close_matches(key, known, n=2)
+            raise UsageError(
+                f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}",
+                hint=f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}",
+            )
+
+
+def read_toml(file: Path, *, hint: str = "check the path of --config") -> dict[str, Any]:
+    """Read a configuration file.
+
+    Raises:
+        UsageError: it does not exist, or is not a TOML file.
+    """
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no configuration file {file}", hint="check the path of --config") from error
+        raise UsageError(f"there is no configuration file {file}", hint=hint) from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error
 
@@ -323,23 +333,6 @@ def _default_protocol(published: Protocol | None, modes: Sequence[Mode]) -> tupl
         return DEFAULT_PROTOCOL, f"protocol {DEFAULT_PROTOCOL}: {published}, of the paper, has no {', '.join(modes)}"
     without = f"; it has no {' and no '.join(lacking)}" if lacking else ""
     return published, f"protocol {published}, as published (--protocol {DEFAULT_PROTOCOL} for ours){without}"
-
-
-def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
-    """Return ``backends`` with the entry for all tools expanded to each tool of ``toolset`` without an entry.
-
-    Raises:
-        UsageError: a tool outside ``toolset`` has the back-end ``recorded``.
-    """
-    by_tool = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
-    for tool, backend in by_tool.items():
-        if backend == RECORDED and tool not in toolset:
-            close = get_close_matches(tool, toolset, n=2)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(toolset)}"
-            raise UsageError(f"the benchmark has no tool {tool!r} whose calls could be recorded", hint=hint)
-    if EVERY_TOOL in backends:
-        return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **by_tool}
-    return by_tool
 
 
 def tool_model(backends: Mapping[str, str], endpoint: Endpoint) -> PricedModel | None:

@@ -7,11 +7,12 @@ import platform
 import sys
 import threading
 from collections.abc import Callable, Iterable
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
+from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -21,7 +22,6 @@ from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
-    RECORDED,
     EvalConfig,
     Plan,
     RunSettings,
@@ -44,7 +44,7 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import with_offered_tools
+from agrotools.runner.toolsets import RECORDED, with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.cache import ResultCache
@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from agrotools.runner.estimate import Estimate
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
+T = TypeVar("T")
+
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
 _MOST_SAMPLES = 256
@@ -64,6 +66,19 @@ _MOST_NAMED = 3
 _LOOKED_AT = 32
 """Number of samples searched for one with files, to determine whether a run shows images."""
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
+
+
+class PreparedRun(NamedTuple):
+    """Everything that follows from a configuration before its run folder is opened."""
+
+    config: EvalConfig
+    settings: RunSettings
+    benchmark: Benchmark
+    source: PolicySource
+    vision_model: PricedModel | None
+    plan: Plan
+    manifest: Manifest
+    folder: Path
 
 
 class Evaluation(NamedTuple):
@@ -95,9 +110,62 @@ def evaluate(
         BudgetReached: the budget does not even allow the first sample.
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
-    benchmark = benchmark or load_benchmark(
+    benchmark = benchmark or load_for_run(config, progress)
+    prepared = prepare_run(config, benchmark, model)
+    config, settings, benchmark, source, vision_model, plan, manifest, folder = prepared
+    if model is not None and config.out is None:
+        folder = _unused(folder)  # another object may have the same name
+    with (
+        RunStore(folder, manifest) as store,
+        accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
+    ):
+        todo = remaining(plan, store.finished, store.failed)
+        stats = source.stats
+        bar = Progress(
+            progress,
+            f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
+            len(todo),
+            len(plan) - len(todo),
+            (lambda: stats) if stats else None,
+            composition=_composition(plan),
+        )
+        if config.budget and source.price and source.price.source == "local":
+            bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
+        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
+            bar.note(note)
+        if config.degrade:
+            cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
+        if stats is not None:
+            stats.worked_before = bool(store.finished)
+            stats.stopping = False  # left over from an earlier run of the same object
+        vision = _vision(accounts, vision_model)
+        try:
+            if todo:
+                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop))
+        except BudgetReached as stopped:
+            if not store.finished:
+                raise
+            return Evaluation(folder, stopped)
+        finally:
+            bar.close()
+            if accounts.replies and accounts.replies.fault:
+                bar.note(accounts.replies.fault)
+    return Evaluation(folder)
+
+
+def load_for_run(config: EvalConfig, progress: TextIO) -> Benchmark:
+    """Load the benchmark that ``config`` names."""
+    return load_benchmark(
         config.benchmark, config.data_root, stage_progress(progress), config.options, quick=config.quick
     )
+
+
+def prepare_run(config: EvalConfig, benchmark: Benchmark, model: Model | Policy | None = None) -> PreparedRun:
+    """Return the plan, the manifest and the policy of the run that ``config`` describes, without starting it.
+
+    Raises:
+        UsageError: the configuration does not fit the benchmark, the model or the endpoint.
+    """
     if "proposed" in benchmark.header.metadata:
         raise UsageError(
             f"{benchmark.name} holds questions that a model proposed and nobody reviewed",
@@ -147,44 +215,7 @@ def evaluate(
     )
     manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
     folder = config.out or default_folder(manifest)
-    if model is not None and config.out is None:
-        folder = _unused(folder)  # another object may have the same name
-    with (
-        RunStore(folder, manifest) as store,
-        accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
-    ):
-        todo = remaining(plan, store.finished, store.failed)
-        stats = source.stats
-        bar = Progress(
-            progress,
-            f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
-            len(todo),
-            len(plan) - len(todo),
-            (lambda: stats) if stats else None,
-            composition=_composition(plan),
-        )
-        if config.budget and source.price and source.price.source == "local":
-            bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
-            bar.note(note)
-        if config.degrade:
-            cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
-        if stats is not None:
-            stats.worked_before = bool(store.finished)
-            stats.stopping = False  # left over from an earlier run of the same object
-        vision = _vision(accounts, vision_model)
-        try:
-            if todo:
-                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop))
-        except BudgetReached as stopped:
-            if not store.finished:
-                raise
-            return Evaluation(folder, stopped)
-        finally:
-            bar.close()
-            if accounts.replies and accounts.replies.fault:
-                bar.note(accounts.replies.fault)
-    return Evaluation(folder)
+    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder)
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
@@ -419,3 +450,21 @@ def _content_hash(files: Iterable[Path]) -> str:
     for path in sorted(files):
         digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
     return digest.hexdigest()
+
+
+def outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:
+    """Return ``act()``, called in another thread if this one runs an event loop (as in a notebook).
+
+    After an interrupt, the samples in progress are completed before KeyboardInterrupt is raised.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return act()
+    with ThreadPoolExecutor(1, thread_name_prefix="agrotools") as pool:
+        future = pool.submit(act)
+        try:
+            return future.result()
+        except KeyboardInterrupt:
+            stop.set()
+            raise

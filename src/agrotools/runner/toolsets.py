@@ -1,4 +1,4 @@
-"""Selection of the tools that each sample of a run offers (``--tools``), to measure what long lists of tools cost.
+"""Tools of a run: those that each sample offers (``--tools``, to measure what long lists cost), and their back-ends.
 
 ``needed`` offers the tools of the reference calls, which is *privileged* information: the list hints at the solution.
 ``+N`` adds N of the sample's other tools. They depend only on the sample's id, so that every model is offered the same
@@ -6,8 +6,9 @@ ones, and those of ``+2`` are among those of ``+4``.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from difflib import get_close_matches
 from hashlib import sha256
 
 from agrotools.agents.llm import PROTOCOLS
@@ -15,6 +16,10 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import Protocol, Sample, UsageError
 from agrotools.formats.benchmark import LazySamples, facts_of
 
+RECORDED = "recorded"
+"""Back-end of a tool that is not executed: its calls return the recorded observations of the reference."""
+EVERY_TOOL = "*"
+"""Name that stands for all tools of a benchmark in a table of back-ends."""
 ALL_TOOLS, NEEDED_TOOLS = "all", "needed"
 _SELECTION = re.compile(rf"{ALL_TOOLS}|{NEEDED_TOOLS}|\+(?:0|[1-9]\d{{0,3}})")
 
@@ -36,7 +41,8 @@ def offered_tools(sample: Sample, selection: str) -> tuple[str, ...]:
         return sample.toolset
     needed = set(sample.reference.tools)
     others = [tool for tool in sample.toolset if tool not in needed]
-    others.sort(key=lambda tool: sha256(f"{sample.id}/{tool}".encode()).digest())
+    name = min(sample.id, sample.twin or sample.id)  # the same for twins, so that the list does not tell them apart
+    others.sort(key=lambda tool: sha256(f"{name}/{tool}".encode()).digest())
     n_others = 0 if selection == NEEDED_TOOLS else int(selection)
     offered = needed.union(others[:n_others])
     return tuple(tool for tool in sample.toolset if tool in offered)
@@ -70,3 +76,20 @@ def with_offered_tools(benchmark: Benchmark, selection: str, protocol: Protocol)
         return sample.model_copy(update={"toolset": offered_tools(sample, selection)})
 
     return replace(benchmark, samples=LazySamples(facts, offered))
+
+
+def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict[str, str]:
+    """Return ``backends`` with the entry for all tools expanded to each tool of ``toolset`` without an entry.
+
+    Raises:
+        UsageError: a tool outside ``toolset`` has the back-end ``recorded``.
+    """
+    by_tool = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
+    for tool, backend in by_tool.items():
+        if backend == RECORDED and tool not in toolset:
+            close = get_close_matches(tool, toolset, n=2)
+            hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(toolset)}"
+            raise UsageError(f"the benchmark has no tool {tool!r} whose calls could be recorded", hint=hint)
+    if EVERY_TOOL in backends:
+        return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **by_tool}
+    return by_tool

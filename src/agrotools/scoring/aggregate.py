@@ -404,22 +404,33 @@ def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregat
     return [each.model_copy(update={"between_runs": between}) for each in together]
 
 
-def differences_between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[RunDifference]:
-    """Return the differences of all pairs of runs on one benchmark in the headline of each mode, adjusted together.
+def differences_between(
+    summaries: Sequence[Summary],
+    aggregators: Sequence[RunAggregator],
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> list[RunDifference]:
+    """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
 
-    Runs whose policy saw the gold, runs of a quick part and modes without a headline are left out.
+    Runs of a quick part and modes without a headline are left out. ``pairs`` are indices of runs; None: all pairs of
+    policies that did not see the gold.
     """
-    pairs = list(_between(summaries, aggregators))
-    estimates = adjusted([each.difference for each in pairs])
-    return [each.model_copy(update={"difference": estimate}) for each, estimate in zip(pairs, estimates, strict=True)]
+    if pairs is None:
+        pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
+    differences = list(_between(summaries, aggregators, pairs))
+    estimates = adjusted([each.difference for each in differences])
+    return [
+        each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
+    ]
 
 
 _Headline = dict[tuple[Mode, str], Units]
 
 
-def _between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> Iterator[RunDifference]:
+def _between(
+    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
+) -> Iterator[RunDifference]:
     units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
-    for first, second in combinations(range(len(summaries)), 2):
+    for first, second in pairs:
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
         shared = [key for key in units[first] if key in units[second]]
@@ -432,8 +443,8 @@ def _between(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator])
 
 
 def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """Return the units of each metric that is compared between runs; none for a quick part or if it saw the gold."""
-    if summary.quick or summary.privileged:
+    """Return the units of each metric that is compared between runs; none for a quick part."""
+    if summary.quick:
         return {}
     return {
         (mode, metric): units

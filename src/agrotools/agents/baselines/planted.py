@@ -3,6 +3,7 @@
 It knows the reference calls (and is therefore *privileged*), but makes each of them right only with some probability.
 Otherwise it makes a mistake that models make: another tool, a wrong argument, a skipped step, a misread number. All
 its calls are run by the real tools, and it answers from what they returned; where that implies no answer, it guesses.
+It refuses an unanswerable question only if it made no mistake.
 
 A sample of difficulty ``level`` in [0, 1] is solved without a mistake with the probability ``ability ** 4 ** (2 *
 level - 1)``: the ability itself at medium difficulty, 1 and 0 at any for abilities of 1 and 0. The probability is
@@ -19,6 +20,7 @@ from pydantic import JsonValue
 
 from agrotools.agents.baselines.simple import blank, derived_values, live_arguments, random_arguments
 from agrotools.core import (
+    AbstainSlot,
     Action,
     Answer,
     Arguments,
@@ -34,8 +36,10 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.core.record import Results
+from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
 from agrotools.text.answer_form import guessed_values
+from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import get_tool, tool_specs
 
 SKIPPED, WRONG_TOOL, WRONG_ARGUMENT = "skipped step", "wrong tool", "wrong argument"
@@ -84,7 +88,8 @@ class PlantedPolicy:
     def __init__(self, sample: Sample, agent: Planted, mode: Mode, epoch: int) -> None:
         if sample.reference is None:
             raise ValueError(f"sample {sample.id} has no reference trajectory")
-        self._slots = sample.answer
+        self._slots = asked_slots(sample.answer)
+        self._abstains = next((slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
         self._steps = sample.reference.steps
         self._seed = f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}"
         right = agent.success(difficulty_level(sample)) ** (1 / (len(self._steps) + 1))
@@ -123,6 +128,9 @@ class PlantedPolicy:
         return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
 
     def _answer(self, view: SampleView, results: Results) -> str:
+        slip = self._misreads or any(self._mistakes)
+        if self._abstains and not slip and shows_no_answer(self._abstains, results):
+            return refusal_of(self._abstains)
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")

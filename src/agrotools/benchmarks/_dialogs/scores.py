@@ -28,9 +28,9 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.plugin import PredictionContent, PredictionInput, PublishedRun, Scoring
-from agrotools.runner.config import RECORDED
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
+from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.predictions import PublishedScorerStops, ScoredFile, Scores, Similarity
 from agrotools.scoring.slots import SlotScore

@@ -1,0 +1,300 @@
+"""Studies: models, benchmarks and lists of tools from one TOML file, run one after the other and compared together.
+
+A study stores no state of its own. Its folder holds an ordinary run folder for each combination, so that the same
+command resumes it after any interruption, and all commands for runs work on its parts.
+"""
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from typing import Any, NamedTuple, TextIO, cast
+
+from agrotools.benchmarks import Benchmark
+from agrotools.core import AgrotoolsError, InfrastructureError, UsageError
+from agrotools.core.base import EndpointRefusal, EndpointUnreachable, count_text
+from agrotools.runner.config import EvalConfig, Plan, check_keys, read_config, read_toml, remaining
+from agrotools.runner.estimate import Estimate, estimate
+from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepare_run
+from agrotools.runner.policies import SPEND_FILE, read_spend
+from agrotools.runner.records import RECORDS_FILE, record_index
+from agrotools.runner.rescore import rescore
+from agrotools.scoring import Summary
+from agrotools.scoring.aggregate import differences_between
+from agrotools.scoring.summary import RunDifference
+
+_OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")
+_OF_ROW = ("name", "label", *(key for key in EvalConfig.model_fields if key not in _OF_STUDY))
+_WITHOUT_ENDPOINT = ("baseline:", "replay:", "scripted:")
+
+
+class StudyRun(NamedTuple):
+    """One run of a study: shown names of its model and benchmark, and its configuration."""
+
+    label: str
+    benchmark: str
+    config: EvalConfig
+
+    @property
+    def folder(self) -> Path:
+        return cast(Path, self.config.out)
+
+    @property
+    def title(self) -> str:
+        tools = f", tools {self.config.tools}" if self.config.tools != "all" else ""
+        return f"{self.label} on {self.benchmark}{tools}"
+
+
+class Study(NamedTuple):
+    """Folder, total budget in USD and runs of a study, model by model."""
+
+    folder: Path
+    budget: float | None
+    runs: tuple[StudyRun, ...]
+
+
+class RunState(NamedTuple):
+    """Records of one run of a study, and the ``problem`` that keeps it from being complete."""
+
+    run: StudyRun
+    planned: int = 0
+    finished: int = 0
+    invalid: int = 0
+    expected: Estimate | None = None
+    """Estimated cost of the missing records; None without a paid endpoint."""
+    problem: str = ""
+
+    @property
+    def complete(self) -> bool:
+        return not self.problem and self.finished == self.planned
+
+
+class StudyResult(NamedTuple):
+    """Runs of a study, the summaries of those with records, and the adjusted differences between these."""
+
+    study: Study
+    states: Sequence[RunState]
+    scored: Sequence[tuple[StudyRun, Summary]]
+    differences: Sequence[RunDifference]
+
+    def _repr_markdown_(self) -> str:
+        from agrotools.analysis.study_tables import markdown, study_tables
+
+        return markdown(study_tables(self))
+
+
+def read_study(file: Path) -> Study:
+    """Read a study from a TOML file: keys of ``agrotools eval``, with lists of benchmarks, models, modes and tools.
+
+    Benchmarks and models are names, or tables with ``name``, ``label`` and keys that apply to them alone.
+
+    Raises:
+        UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
+    """
+    values = read_toml(file, hint="give the path of a study file")
+    check_keys(values, tuple(EvalConfig.model_fields), str(file))
+    benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
+    models = _rows(values.pop("model", []), "model", file)
+    modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
+    folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
+    values["budget"] = budget = values.pop("budget", None)
+    runs: list[StudyRun] = []
+    for model in models:
+        for benchmark in benchmarks:
+            for selection in tools:
+                run = {**values, **benchmark, **model, "mode": ",".join(modes), "tools": selection}
+                runs.append(_study_run(run, benchmark, model, folder, file))
+    if len({run.folder for run in runs}) < len(runs):
+        raise UsageError(f"{file}: two runs have the same benchmark, model and tools", hint="give them a label")
+    return Study(folder, budget, tuple(runs))
+
+
+def _study_run(
+    values: Mapping[str, Any], benchmark: Mapping[str, Any], model: Mapping[str, Any], folder: Path, file: Path
+) -> StudyRun:
+    name = str(model["name"])
+    benchmark_label = str(benchmark.get("label", Path(str(benchmark["name"])).name))
+    label = str(model.get("label", name))
+    options = {key: value for key, value in values.items() if key not in ("name", "label")}
+    pays = not name.startswith(_WITHOUT_ENDPOINT) or "vlm_model" in options
+    if not pays or options["budget"] is None:
+        del options["budget"]
+    options |= {"benchmark": str(benchmark["name"]), "out": folder / _folder_name(benchmark_label, label, values)}
+    try:
+        (config,) = read_config(None, options, [name])
+        _ = config.modes
+    except UsageError as error:
+        raise UsageError(f"{file}, model {label}: {error.message}", hint=error.hint) from error
+    return StudyRun(label, benchmark_label, config)
+
+
+def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
+    text = f"{benchmark}-{label}" + ("" if values["tools"] == "all" else f"-tools-{values['tools']}")
+    return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
+
+
+def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
+    """Return the entries of a list of names and tables as tables."""
+    entries = cast("list[object]", value) if isinstance(value, list) else [value]
+    rows = [cast("dict[str, Any]", entry if isinstance(entry, dict) else {"name": entry}) for entry in entries]
+    for row in rows:
+        check_keys(row, _OF_ROW, f"[[{key}]] of {file}")
+        if not isinstance(row.get("name"), str) or not row["name"]:
+            raise UsageError(f"{file}: an entry of {key} has no name", hint=f'e.g. [[{key}]] with name = "NAME"')
+    if not rows:
+        raise UsageError(f"{file} names no {key}", hint='e.g. model = ["baseline:guess", "openai:gpt-4.1"]')
+    return rows
+
+
+def _texts(value: object, key: str, file: Path) -> list[str]:
+    texts = cast("list[object]", value) if isinstance(value, list) else [value]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        raise UsageError(
+            f"{file}: {key} should be a text or a list of texts (got {value!r})", hint=f'e.g. {key} = "all"'
+        )
+    return cast("list[str]", texts)
+
+
+class _Benchmarks:
+    """Benchmarks of a study, each loaded once.
+
+    Raises:
+        BenchmarkError, UsageError: a benchmark cannot be loaded.
+    """
+
+    def __init__(self, study: Study, progress: TextIO) -> None:
+        self._loaded: dict[str, Benchmark] = {}
+        for config in (run.config for run in study.runs):
+            if self._key(config) not in self._loaded:
+                self._loaded[self._key(config)] = load_for_run(config, progress)
+
+    def of(self, run: StudyRun) -> Benchmark:
+        """Return the benchmark of a run."""
+        return self._loaded[self._key(run.config)]
+
+    @staticmethod
+    def _key(config: EvalConfig) -> str:
+        return repr((config.benchmark, config.data_root, sorted(config.options.items()), config.quick))
+
+
+def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
+    """Return how much of each run is done, with the estimated cost of the rest. No model is called.
+
+    Raises:
+        BenchmarkError, UsageError: a benchmark cannot be loaded.
+    """
+    benchmarks = _Benchmarks(study, progress)
+    return [_inspect_run(run, benchmarks, estimates=True) for run in study.runs]
+
+
+def _inspect_run(run: StudyRun, benchmarks: _Benchmarks, *, estimates: bool = False) -> RunState:
+    try:
+        prepared = prepare_run(run.config, benchmarks.of(run))
+        index = record_index(run.folder) if (run.folder / RECORDS_FILE).is_file() else None
+        planned = set(prepared.plan.keys())
+        finished = planned & index.finished if index else set()
+        todo = remaining(prepared.plan, finished)
+        expected = asyncio.run(_estimated(prepared, todo, wanted=estimates))
+    except AgrotoolsError as error:
+        return RunState(run, problem=error.message)
+    n_invalid = len(planned.intersection(index.keys) - finished) if index else 0
+    return RunState(run, len(planned), len(finished), n_invalid, expected)
+
+
+async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:
+    source = prepared.source
+    try:
+        if not (wanted and len(todo) and source.base_url) or (source.price and source.price.is_free):
+            return None
+        return await estimate(todo, prepared.benchmark, source, source.price)
+    finally:
+        if source.model is not None:
+            await source.model.close()
+
+
+def spent_usd(study: Study) -> dict[Path, float]:
+    """Return the US dollars spent so far by run folder."""
+    return {run.folder: read_spend(run.folder / SPEND_FILE).usd for run in study.runs}
+
+
+def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = None) -> list[RunState]:
+    """Run what is missing of a study. A run that fails is reported, and the others continue.
+
+    A model whose endpoint does not answer or refuses all requests is not tried on further benchmarks.
+
+    Raises:
+        BenchmarkError, UsageError: a benchmark cannot be loaded.
+        KeyboardInterrupt: the study was interrupted; finished samples are kept.
+    """
+    benchmarks = _Benchmarks(study, progress)
+    states = [_inspect_run(run, benchmarks) for run in study.runs]
+    unreachable: set[tuple[str, str | None]] = set()
+    for at, state in enumerate(states):
+        config, endpoint = state.run.config, (state.run.config.model, state.run.config.base_url)
+        problem = state.problem
+        if state.complete:
+            continue
+        spent = spent_usd(study)
+        if study.budget is not None and config.budget is not None:
+            left = study.budget - sum(spent.values()) + spent[state.run.folder]
+            config = config.model_copy(update={"budget": left})
+            problem = problem or ("" if left > spent[state.run.folder] else "not run: the budget is spent")
+        if endpoint in unreachable:
+            problem = problem or "not run: its endpoint failed before in this study"
+        if not problem:
+            print(f"study: {_position(states, at, study, sum(spent.values()))}", file=progress, flush=True)
+            try:
+                ended = evaluate(config, progress, benchmark=benchmarks.of(state.run), stop=stop)
+                problem = ended.stopped.message if ended.stopped else ""
+            except AgrotoolsError as error:
+                problem = error.message
+                if isinstance(error, InfrastructureError | EndpointRefusal | EndpointUnreachable):
+                    unreachable.add(endpoint)
+            states[at] = _inspect_run(state.run, benchmarks)
+        if problem:
+            states[at] = states[at]._replace(problem=problem)
+            print(f"study: {state.run.title}: {problem}", file=progress, flush=True)
+    return states
+
+
+def _position(states: Sequence[RunState], at: int, study: Study, spent: float) -> str:
+    done, planned = (sum(counts) for counts in zip(*((each.finished, each.planned) for each in states), strict=True))
+    budget = f", {spent:.2f} of {study.budget:g} USD" if study.budget is not None else ""
+    records = f"{done:,} of {count_text(planned, 'record')}"
+    return f"run {at + 1} of {len(states)}, {records}{budget}: {states[at].run.title}"
+
+
+def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: bool = False) -> StudyResult:
+    """Score the runs that have records, and compare them.
+
+    Compared are models with the same tools, and the tools of the same model, on the same benchmark; policies that see
+    the gold only with each other. All these differences are adjusted together. Modes with missing records or too many
+    invalid ones are not compared.
+
+    Raises:
+        RunStoreError: a run cannot be read or its scores cannot be written.
+    """
+    with_records = [state.run for state in states if state.finished + state.invalid]
+    rescored = [rescore(run.folder, allow_invalid=allow_invalid) for run in with_records]
+    summaries = [each.summary for each in rescored]
+    scored = list(zip(with_records, summaries, strict=True))
+    pairs = [
+        (first, second)
+        for (first, (one, mine)), (second, (other, theirs)) in combinations(enumerate(scored), 2)
+        if one.benchmark == other.benchmark
+        and mine.privileged == theirs.privileged
+        and (one.config.tools == other.config.tools or one.label == other.label)
+    ]
+    aggregators = [each.tally for each in rescored if each.tally is not None]
+    differences = differences_between([_complete_modes(each) for each in summaries], aggregators, pairs)
+    return StudyResult(study, states, scored, differences)
+
+
+def _complete_modes(summary: Summary) -> Summary:
+    """Return the summary with headlines only in modes without missing records."""
+    modes = {
+        mode: part.model_copy(update={"headline": part.headline and mode not in summary.missing})
+        for mode, part in summary.modes.items()
+    }
+    return summary.model_copy(update={"modes": modes})

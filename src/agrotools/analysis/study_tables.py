@@ -1,0 +1,349 @@
+"""Tables of a study in Markdown, LaTeX and HTML: scores in the layout of the papers, with groups of equal models."""
+
+import html
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from agrotools.analysis.study import StudyResult
+from agrotools.core import MODES, Mode
+from agrotools.core.base import count_text
+from agrotools.core.files import write_whole
+from agrotools.report.layout import DASH, harmless, on_scale, percent, points
+from agrotools.report.settings import OUTCOME, PROCESS
+from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.scoring.summary import RunDifference
+
+_INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent."
+
+
+class Cell(NamedTuple):
+    """Value of a table with its interval, and the letters of its groups or the marks of its notes."""
+
+    value: str
+    interval: str = ""
+    marks: str = ""
+
+
+@dataclass
+class StudyTable:
+    """A table with a header of two lines. ``groups``: names and numbers of columns of the upper line."""
+
+    title: str
+    groups: list[tuple[str, int]]
+    header: list[str]
+    rows: list[list[Cell]]
+    notes: list[str] = field(default_factory=list[str])
+
+
+def study_tables(result: StudyResult) -> list[StudyTable]:
+    """Return a table of scores for each benchmark, then the differences between lists of tools, if there are any."""
+    names = dict.fromkeys(run.benchmark for run in result.study.runs)
+    tables = [_score_table(name, result) for name in names]
+    return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
+
+
+def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
+    states = [state for state in result.states if state.run.benchmark == benchmark]
+    summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
+    summaries = [summary_of[state.run.folder][1] for state in states if state.run.folder in summary_of]
+    columns = list(_columns(summaries))
+    shows_tools = {state.run.config.tools for state in states} != {"all"}
+    letters = _letters(result)
+    notes: list[str] = []
+    rows: list[list[Cell]] = []
+    for state in states:
+        at, summary = summary_of.get(state.run.folder, (-1, None))
+        marks: list[str] = []
+        if state.problem:
+            marks.append(_note(notes, f"stopped: {state.problem}"))
+        if summary is not None and summary.privileged:
+            marks.append(_note(notes, "privileged: this policy sees the reference; it is not a result"))
+        row = [Cell(state.run.label, marks="".join(marks))]
+        row += [Cell(state.run.config.tools)] if shows_tools else []
+        for mode, metric in columns:
+            row.append(_score_cell(summary, mode, metric, letters.get((at, mode, metric), ""), notes))
+        rows.append(row)
+    leading = ["Model", *(["Tools"] if shows_tools else [])]
+    modes = dict.fromkeys(mode for mode, _ in columns)
+    groups = [("", len(leading)), *((mode, sum(mode == each for each, _ in columns)) for mode in modes)]
+    header = [
+        *leading,
+        *(METRICS[metric].label + (" ↓" if METRICS[metric].lower_is_better else "") for _, metric in columns),
+    ]
+    version = next((summary.benchmark_version for summary in summaries), "")
+    synthetic = (
+        " Synthetic images: scores say nothing about real fields." if any(s.synthetic for s in summaries) else ""
+    )
+    if shows_tools:
+        notes.append("Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others.")
+    legend = [f"{_INTERVAL}{synthetic}", *([_group_legend(result)] if any(letters.values()) else [])]
+    return StudyTable(f"{benchmark} {version}".strip(), groups, header, rows, [*legend, *notes])
+
+
+def _columns(summaries: Sequence[Summary]) -> Iterator[tuple[Mode, str]]:
+    """Yield the metrics of the main table: process metrics in step-by-step, outcomes in the other modes."""
+    for mode in MODES:
+        present = {metric for each in summaries if mode in each.modes for metric in each.modes[mode].metrics}
+        ours = PROCESS if mode == "step-by-step" else OUTCOME
+        theirs = [name for name in present if name not in ours and mode in METRICS[name].compared_in]
+        for metric in (*ours, *sorted(theirs)):
+            if metric in present:
+                yield mode, metric
+
+
+def _score_cell(summary: Summary | None, mode: Mode, metric: str, letters: str, notes: list[str]) -> Cell:
+    part = summary.modes.get(mode) if summary else None
+    if summary is None or part is None or metric not in part.metrics:
+        return Cell(DASH)
+    if not part.headline:
+        share = percent(part.invalid.share)
+        return Cell(DASH, marks=_note(notes, f"{share} % of the records are invalid: no score is shown"))
+    marks = letters
+    if missing := summary.missing.get(mode):
+        note = f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared"
+        marks += _note(notes, note)
+    if part.invalid.n:
+        marks += _note(notes, f"{count_text(part.invalid.n, 'invalid record')} left out")
+    info, estimate = METRICS[metric], part.metrics[metric].overall
+    shows_interval = estimate.interval is not None and mode in info.compared_in
+    interval = (
+        [on_scale(end, info.out_of) for end in (estimate.interval.lower, estimate.interval.upper)]
+        if (shows_interval and estimate.interval)
+        else []
+    )
+    return Cell(on_scale(estimate.value, info.out_of), f"[{', '.join(interval)}]" if interval else "", marks)
+
+
+def _note(notes: list[str], text: str) -> str:
+    """Return the mark of a note, ``(1)``; equal notes share a mark."""
+    marked = [note for note in notes if note.startswith("(")]
+    known = next((note for note in marked if note.partition(" ")[2] == text), None)
+    if known is None:
+        notes.append(known := f"({len(marked) + 1}) {text}")
+    return known.partition(" ")[0]
+
+
+def _tools_table(benchmark: str, result: StudyResult) -> StudyTable:
+    """Return the differences of the same model with other tools, one row for each model and pair of selections."""
+    runs = [run for run, _ in result.scored]
+    differences = [
+        each
+        for each in result.differences
+        if runs[each.first].benchmark == benchmark and runs[each.first].label == runs[each.second].label
+    ]
+    columns = list(dict.fromkeys((each.mode, each.metric) for each in differences))
+    rows: list[list[Cell]] = []
+    for first, second in dict.fromkeys((each.first, each.second) for each in differences):
+        cells = {(each.mode, each.metric): each for each in differences if (each.first, each.second) == (first, second)}
+        tools = f"{runs[first].config.tools} minus {runs[second].config.tools}"
+        shown = (_difference_cell(cells[key].difference) if key in cells else Cell(DASH) for key in columns)
+        rows.append([Cell(runs[first].label), Cell(tools), *shown])
+    header = ["Model", "Tools", *(f"{METRICS[metric].label}, {mode}" for mode, metric in columns)]
+    legend = (
+        f"Differences in points, paired by sample. *: below 5 %, Holm-adjusted over {_n_compared(result)} differences."
+    )
+    return StudyTable(f"Cost of the list of tools: {benchmark}", [], header, rows, [legend])
+
+
+def _difference_cell(difference: Estimate) -> Cell:
+    ends = difference.interval
+    interval = f"[{points(ends.lower)}, {points(ends.upper)}]" if ends else ""
+    return Cell(points(difference.value), interval, "*" if difference.differs() else "")
+
+
+# --- groups of models that cannot be separated -----------------------------------------------------------------------
+
+
+def _letters(result: StudyResult) -> dict[tuple[int, Mode, str], str]:
+    """Return the letters of each run by mode and metric. Runs that share a letter cannot be separated."""
+    runs = [run for run, _ in result.scored]
+    tables: dict[tuple[str, str, bool, Mode, str], list[RunDifference]] = {}
+    for each in result.differences:
+        first, second = runs[each.first], runs[each.second]
+        if first.config.tools == second.config.tools and each.difference.p_adjusted is not None:
+            privileged = result.scored[each.first][1].privileged
+            key = (first.benchmark, first.config.tools, privileged, each.mode, each.metric)
+            tables.setdefault(key, []).append(each)
+    letters: dict[tuple[int, Mode, str], str] = {}
+    for (_, _, _, mode, metric), differences in tables.items():
+        nodes = {at for each in differences for at in (each.first, each.second)}
+        separated = {frozenset((each.first, each.second)) for each in differences if each.difference.differs()}
+        values = {at: result.scored[at][1].modes[mode].metrics[metric].overall.value for at in nodes}
+        groups = inseparable_groups(sorted(nodes, key=lambda at: -values[at]), separated)
+        for number, group in enumerate(groups):
+            letter = chr(ord("a") + number % 26) * (number // 26 + 1)
+            for at in group:
+                letters[at, mode, metric] = letters.get((at, mode, metric), "") + letter
+    return letters
+
+
+def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> list[list[int]]:
+    """Return the largest groups of ``nodes`` without a separated pair, in the order of their first members.
+
+    These are the maximal cliques of the graph of inseparable pairs (Bron and Kerbosch 1973, doi:10.1145/362342.362367).
+    """
+    neighbours = {
+        one: {other for other in nodes if other != one and frozenset((one, other)) not in separated} for one in nodes
+    }
+    groups: list[list[int]] = []
+
+    def extend(group: list[int], candidates: list[int], excluded: set[int]) -> None:
+        if not candidates and not excluded:
+            groups.append(group)
+        while candidates:
+            node, *candidates = candidates
+            near = neighbours[node]
+            extend([*group, node], [each for each in candidates if each in near], excluded & near)
+            excluded = excluded | {node}
+
+    extend([], list(nodes), set())
+    rank = {node: at for at, node in enumerate(nodes)}
+    return sorted(
+        (sorted(group, key=rank.__getitem__) for group in groups), key=lambda group: [rank[at] for at in group]
+    )
+
+
+def _n_compared(result: StudyResult) -> int:
+    return sum(each.difference.p_adjusted is not None for each in result.differences)
+
+
+def _group_legend(result: StudyResult) -> str:
+    return (
+        "Scores of one column that share a letter cannot be separated at the 5 % level (same tools; paired by sample, "
+        f"clustered, Holm-adjusted over all {_n_compared(result)} differences of the study)."
+    )
+
+
+# --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def markdown(tables: Iterable[StudyTable]) -> str:
+    """Return the tables in Markdown, with columns aligned."""
+    return "\n".join(_markdown_table(table) for table in tables)
+
+
+def _markdown_table(table: StudyTable) -> str:
+    spans = [name for name, width in table.groups for _ in range(width)]
+    header = [
+        f"{name}: {heading}" if name else heading
+        for name, heading in zip(spans or [""] * len(table.header), table.header, strict=True)
+    ]
+    lines = [[_in_markdown(text) for text in header]]
+    lines += [[_markdown_cell(cell) for cell in row] for row in table.rows]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    padded = [
+        "| " + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
+    ]
+    rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
+    notes = "\n".join(f"- {_in_markdown(note)}" for note in table.notes)
+    return "\n".join([f"## {_in_markdown(table.title)}", "", padded[0], rule, *padded[1:], "", notes, ""])
+
+
+def _markdown_cell(cell: Cell) -> str:
+    return " ".join(filter(None, (_in_markdown(cell.value), cell.interval, _in_markdown(cell.marks))))
+
+
+def _in_markdown(text: str) -> str:
+    return re.sub(r"([\\`*_|<>\[\]#~])", r"\\\1", _one_line(text))
+
+
+_LATEX = {
+    **{each: f"\\{each}" for each in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "↓": r"$\downarrow$",
+    DASH: "--",
+}
+
+
+def latex(tables: Iterable[StudyTable]) -> str:
+    """Return the tables in LaTeX (packages booktabs and graphicx)."""
+    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(map(_latex_table, tables))
+
+
+def _latex_table(table: StudyTable) -> str:
+    def cell(each: Cell) -> str:
+        interval = rf" {{\scriptsize {_in_latex(each.interval)}}}" if each.interval else ""
+        marks = rf"\textsuperscript{{{_in_latex(each.marks)}}}" if each.marks else ""
+        return f"{_in_latex(each.value)}{interval}{marks}"
+
+    top = " & ".join(rf"\multicolumn{{{n}}}{{c}}{{{_in_latex(name)}}}" for name, n in table.groups)
+    starts = [1 + sum(width for _, width in table.groups[:at]) for at in range(len(table.groups))]
+    rules = "".join(
+        rf"\cmidrule(lr){{{start}-{start + width - 1}}}"
+        for start, (name, width) in zip(starts, table.groups, strict=True)
+        if name
+    )
+    lines = [
+        r"\begin{table*}",
+        rf"\caption{{{_in_latex(' '.join([table.title + '.', *table.notes]))}}}",
+        r"\resizebox{\textwidth}{!}{%",
+        rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
+        r"\toprule",
+        *([rf"{top} \\", rules] if table.groups else []),
+        " & ".join(map(_in_latex, table.header)) + r" \\",
+        r"\midrule",
+        *(" & ".join(map(cell, row)) + r" \\" for row in table.rows),
+        r"\bottomrule",
+        r"\end{tabular}}",
+        r"\end{table*}",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _in_latex(text: str) -> str:
+    return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
+
+
+_STYLE = (
+    "body{font:15px sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}td,th{padding:.3em .6em;"
+    "border-bottom:1px solid #ccc;text-align:left}thead th{border-bottom:2px solid #666}small{color:#666}"
+)
+
+
+def html_page(tables: Iterable[StudyTable], title: str) -> str:
+    """Return the tables as one self-contained HTML page."""
+    body = "".join(map(_html_table, tables))
+    head = f'<meta charset="utf-8"><title>{_in_html(title)}</title><style>{_STYLE}</style>'
+    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body><h1>{_in_html(title)}</h1>{body}</body></html>\n'
+
+
+def _html_table(table: StudyTable) -> str:
+    def cell(each: Cell) -> str:
+        interval = f" <small>{_in_html(each.interval)}</small>" if each.interval else ""
+        return f"<td>{_in_html(each.value)}{interval}<sup>{_in_html(each.marks)}</sup></td>"
+
+    top = "".join(f'<th colspan="{width}">{_in_html(name)}</th>' for name, width in table.groups)
+    header = "".join(f"<th>{_in_html(heading)}</th>" for heading in table.header)
+    rows = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
+    notes = "".join(f"<p><small>{_in_html(note)}</small></p>" for note in table.notes)
+    upper = f"<tr>{top}</tr>" if top else ""
+    return (
+        f"<h2>{_in_html(table.title)}</h2><table><thead>{upper}<tr>{header}</tr></thead>"
+        f"<tbody>{rows}</tbody></table>{notes}"
+    )
+
+
+def _in_html(text: str) -> str:
+    return html.escape(_one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(harmless(text).split())
+
+
+def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list[Path]:
+    """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
+    writers: dict[str, Callable[[], str]] = {
+        "study.md": lambda: f"# {_in_markdown(title)}\n\n{markdown(tables)}",
+        "study.tex": lambda: latex(tables),
+        "study.html": lambda: html_page(tables, title),
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, write in writers.items():
+        write_whole(folder / name, write().encode())
+    return [folder / name for name in writers]

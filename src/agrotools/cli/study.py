@@ -1,0 +1,75 @@
+"""``agrotools study``: run models, benchmarks and lists of tools from one file, and compare them in one table."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from agrotools.cli.options import AllowInvalid
+from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text
+
+if TYPE_CHECKING:
+    from agrotools.analysis.study import Study
+
+
+def study(
+    file: Annotated[Path, typer.Argument(help="TOML file of the study: keys of eval, with lists of models...")],
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print the runs, what is missing of them, and the estimated cost.")
+    ] = False,
+    allow_invalid: AllowInvalid = False,
+) -> None:
+    """Run all combinations of a study file and compare them in one table. Run the same command again to resume."""
+    import sys
+
+    from agrotools.analysis.study import read_study, run_study, study_result
+    from agrotools.analysis.study_tables import markdown, study_tables, write_tables
+
+    plan = read_study(file)
+    if dry_run:
+        _print_plan(plan)
+        return
+    try:
+        states = run_study(plan, sys.stderr)
+    except KeyboardInterrupt:
+        typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
+        raise typer.Exit(STOPPED) from None
+    result = study_result(plan, states, allow_invalid=allow_invalid)
+    if not result.scored:
+        typer.echo("error: no run of the study has any record; the lines above say why", err=True)
+        raise typer.Exit(3)
+    tables = study_tables(result)
+    paths = write_tables(tables, plan.folder, f"Study {file.stem}")
+    with allow_closed_pipe():
+        typer.echo(markdown(tables))
+        typer.echo(f"the tables: {', '.join(map(str, paths))}")
+        typer.echo(f"a run with its samples: agrotools report {result.scored[0][0].folder}")
+    if incomplete := [state for state in states if not state.complete]:
+        runs = "; ".join(f"{state.run.title} ({state.problem or f'{state.invalid} invalid'})" for state in incomplete)
+        typer.echo(f"{count_text(len(incomplete), 'run')} incomplete, run the same command again: {runs}", err=True)
+        raise typer.Exit(1)
+
+
+def _print_plan(plan: "Study") -> None:
+    import sys
+
+    from agrotools.analysis.study import inspect_study, spent_usd
+
+    states = inspect_study(plan, sys.stderr)
+    for state in states:
+        missing = state.planned - state.finished
+        todo = f"{missing:,} of {count_text(state.planned, 'record')} to run" if missing else "complete"
+        cost = f"; {state.expected}" if state.expected else ""
+        typer.echo(f"{state.run.title}: {state.problem or f'{todo}{cost}'}")
+    n_records = sum(state.planned - state.finished for state in states)
+    typer.echo(f"{count_text(len(states), 'run')}, {count_text(n_records, 'record')} to run")
+    expected = [state.expected for state in states if state.expected]
+    low, high = (sum(getattr(each, end) or 0 for each in expected) for end in ("usd_low", "usd_high"))
+    if expected:
+        n_unpriced = sum(each.usd_low is None for each in expected)
+        unpriced = f', without {count_text(n_unpriced, "run")} of unknown price (price = "IN/OUT")'
+        typer.echo(f"estimated cost {low:.2f} to {high:.2f} USD{unpriced if n_unpriced else ''}")
+    if plan.budget is not None:
+        spent = sum(spent_usd(plan).values())
+        note = "; it may end before the study is complete" if spent + high > plan.budget else ""
+        typer.echo(f"budget {plan.budget:g} USD, of which {spent:.2f} are spent{note}")

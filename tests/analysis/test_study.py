@@ -1,0 +1,237 @@
+"""``agrotools study``: real runs against a local server, with failures, kills and budgets."""
+
+import json
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+import agrotools as at
+from agrotools.analysis.study import read_study
+from agrotools.analysis.study_tables import inseparable_groups
+from agrotools.core import UsageError
+from agrotools.runner.policies import read_spend
+from support.benchmark_folders import number_sample, write_folder
+from support.command import run_command
+from support.eval_process import wait_for
+from support.fault_server import closed_port
+from support.openai_server import Body, Endpoint, completion, error, serving, text_of
+
+N = 12
+BUDGET_USD = 0.2
+HOSTILE = "<b>x</b> & a|b_c %"
+
+
+class Models:
+    """Server of the models ``good``, ``bad`` and ``flaky``, which gets no reply for one sample."""
+
+    def __init__(self) -> None:
+        self.asked = Counter[str]()
+        self.server = Endpoint("")
+
+    def __call__(self, body: Body) -> web.Response:
+        name, question = body["model"], text_of(body["messages"][-1])
+        self.asked[name] += 1
+        if name == "flaky" and "field 3." in question:
+            return error(500, "lost")
+        return completion(f"mean_yield: {9.9 if name == 'bad' else 5.4} t/ha")
+
+
+@pytest.fixture
+def models() -> Iterator[Models]:
+    models = Models()
+    with serving(models) as models.server:
+        yield models
+
+
+@pytest.fixture
+def benchmark(tmp_path: Path) -> Path:
+    folder = tmp_path / "yields"
+    return write_folder(folder, [number_sample(folder, f"yield-{at:02}", at) for at in range(1, N + 1)])
+
+
+def write_study(tmp_path: Path, benchmarks: Path | list[str], base_url: str, rows: str, **keys: object) -> Path:
+    """Write a study of the mode no-tool; ``rows`` are its models."""
+    names = benchmarks if isinstance(benchmarks, list) else str(benchmarks)
+    lines = {"benchmark": names, "mode": "no-tool", "base_url": base_url, "attempts": 1, **keys}
+    text = "".join(f"{key} = {json.dumps(value)}\n" for key, value in lines.items())
+    (tmp_path / "paper.toml").write_text(f"{text}\n{rows}")
+    return tmp_path / "paper.toml"
+
+
+def model_rows(*names: str) -> str:
+    return "".join(f'[[model]]\nname = "{name}"\n' for name in names)
+
+
+@pytest.mark.parametrize(
+    ("text", "message", "hint"),
+    [
+        ("epoch = 2", "unknown key 'epoch' in ", "did you mean 'epochs'"),
+        ('[[model]]\nname = "m"\ntemprature = 1', "unknown key 'temprature' in [[model]] of ", "'temperature'"),
+        ('[[model]]\nname = "m"\nmode = "all"', "unknown key 'mode' in [[model]]", ""),
+        ('[[model]]\nlabel = "m"', "an entry of model has no name", ""),
+        ('benchmark = "embedded"', "names no model", ""),
+        ('model = ["m", "m"]', "two runs have the same benchmark", "label"),
+        ('model = "m"\ntools = ["all", "most"]', "model m: tools: ", ""),
+        ('model = "m"\nmode = ["end-to-end", "none"]', "model m: unknown mode 'none'", "no-tool"),
+        ('model = "m"\nbudget = -1', "model m: budget: ", ""),
+        ('model = "m"\nepochs = "x"', "model m: epochs: ", ""),
+        ("model = [", "cannot read the configuration", ""),
+    ],
+)
+def test_a_wrong_study_file_is_refused_with_a_hint(tmp_path: Path, text: str, message: str, hint: str):
+    file = tmp_path / "study.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError) as failure:
+        read_study(file)
+    assert message in failure.value.message
+    assert any(part in str(failure.value.hint) for part in hint.split("|"))
+
+
+def test_all_combinations_are_run_and_budgets_are_for_paid_models_alone(tmp_path: Path):
+    file = tmp_path / "study.toml"
+    file.write_text(
+        'benchmark = ["embedded", {name = "a/b", limit = 3}]\ntools = ["all", "+2"]\nbudget = 4\nlimit = 9\n'
+        'model = ["baseline:guess", {name = "openai:gpt-4.1", label = "GPT", limit = 5}]'
+    )
+    study = read_study(file)
+    assert [run.title for run in study.runs[:4]] == [
+        "baseline:guess on embedded",
+        "baseline:guess on embedded, tools +2",
+        "baseline:guess on b",
+        "baseline:guess on b, tools +2",
+    ]
+    assert [(run.config.limit, run.config.budget) for run in study.runs[1::2]] == [(9, None), (3, None), (5, 4), (5, 4)]
+    assert study.runs[-1].folder == Path("runs/study/b-GPT-tools-+2")
+
+
+def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_study(
+    tmp_path: Path, benchmark: Path, models: Models
+):
+    other = write_folder(tmp_path / "others", [number_sample(tmp_path / "others", f"other-{at}", at) for at in (1, 2)])
+    rows = model_rows("good", "bad") + f'[[model]]\nname = "good"\nlabel = {json.dumps(HOSTILE)}\n'
+    dead = rows + f'base_url = "http://127.0.0.1:{closed_port()}/v1"\n'
+    both = [str(benchmark), str(other)]
+    file = write_study(tmp_path, both, models.server.base_url, dead)
+    done = run_command("study", file, cwd=tmp_path)
+    assert done.returncode == 1
+    assert f"study: {HOSTILE} on yields: " in done.stderr
+    assert f"study: {HOSTILE} on others: not run: its endpoint failed before" in done.stderr
+    assert "2 runs incomplete, run the same command again" in done.stderr
+    assert models.asked == {"good": N + 2, "bad": N + 2}
+    lines = {
+        line.split("|")[1].split()[0]: line for line in reversed(done.stdout.splitlines()) if line.startswith("| ")
+    }
+    assert "100.0 [" in lines["good"]
+    assert "] a " in lines["good"]
+    assert "] b " in lines["bad"]
+    assert "(1) stopped: " in done.stdout
+    run = tmp_path / "runs/paper/yields-good"
+    assert run_command("score", run, "--json", cwd=tmp_path).returncode == 0
+
+    file = write_study(tmp_path, both, models.server.base_url, rows)
+    again = run_command("study", file, cwd=tmp_path)
+    assert again.returncode == 0, again.stderr
+    assert models.asked == {"good": 2 * (N + 2), "bad": N + 2}
+    folder = tmp_path / "runs/paper"
+    assert r"\<b\>x\</b\> & a\|b\_c % " in (folder / "study.md").read_text()
+    assert r"<b>x</b> \& a|b\_c \% " in (folder / "study.tex").read_text()
+    page = (folder / "study.html").read_text()
+    assert "&lt;b&gt;x&lt;/b&gt; &amp; a|b_c %" in page
+    assert "<b>" not in page
+    assert r"\cmidrule(lr){2-" in (folder / "study.tex").read_text()
+
+
+def test_invalid_and_missing_records_are_never_silently_in_the_table(tmp_path: Path, benchmark: Path, models: Models):
+    file = write_study(tmp_path, benchmark, models.server.base_url, model_rows("good", "flaky"))
+    done = run_command("study", file, cwd=tmp_path)
+    assert done.returncode == 1
+    assert "flaky on yields (1 invalid)" in done.stderr
+    row = next(line for line in done.stdout.splitlines() if line.startswith("| flaky"))
+    assert row.split("|")[2].strip() == "— (1)"
+    assert "(1) 8.3 % of the records are invalid: no score is shown" in done.stdout
+    allowed = run_command("study", file, "--allow-invalid", cwd=tmp_path).stdout
+    assert "(1) 1 invalid record left out" in allowed
+
+
+def test_one_budget_for_all_models_and_estimates_before(tmp_path: Path, benchmark: Path, models: Models):
+    paid = 'price = "10/1000"\nmax_output_tokens = 20\n'
+    rows = model_rows("baseline:guess") + "".join(model_rows(name) + paid for name in ("good", "bad"))
+    file = write_study(tmp_path, benchmark, models.server.base_url, rows, budget=BUDGET_USD, concurrency=1)
+    before = run_command("study", file, "--dry-run", cwd=tmp_path)
+    assert before.returncode == 0, before.stderr
+    assert "good on yields: 12 of 12 records to run; about 12 requests" in before.stdout
+    assert "3 runs, 36 records to run" in before.stdout
+    assert "it may end before the study is complete" in before.stdout
+    assert not models.asked
+    done = run_command("study", file, cwd=tmp_path)
+    assert done.returncode == 1
+    folder = tmp_path / "runs/paper"
+    spent = {name: read_spend(folder / f"yields-{name}/spend.jsonl").usd for name in ("good", "bad")}
+    assert 0 < sum(spent.values()) <= BUDGET_USD
+    assert sum(models.asked.values()) < 2 * N
+    assert "incomplete: " in done.stdout
+    assert "baseline:guess on yields" not in done.stderr.splitlines()[-1]
+    write_study(tmp_path, benchmark, models.server.base_url, rows, budget=600, concurrency=1)
+    assert run_command("study", file, cwd=tmp_path).returncode == 0
+    assert models.asked == {"good": N, "bad": N}
+
+
+def test_a_killed_study_goes_on_where_it_stopped(tmp_path: Path, benchmark: Path):
+    models = Models()
+    with serving(models, latency_s=0.15) as models.server:
+        rows = model_rows("good", "bad")
+        file = write_study(tmp_path, benchmark, models.server.base_url, rows, concurrency=2)
+        command = [sys.executable, "-m", "agrotools", "study", str(file)]
+        process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        wait_for(lambda: models.asked["bad"] >= 4)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        records = tmp_path / "runs/paper/yields-bad/records.jsonl"
+        kept = len(records.read_bytes().splitlines())
+        assert models.asked["good"] == N
+        done = run_command("study", file, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert models.asked["good"] == N
+    assert N <= models.asked["bad"] <= N + 2 * 4
+    names = [json.loads(line)["sample"]["id"] for line in records.read_bytes().splitlines()]
+    assert len(names) == len(set(names)) == N
+    assert kept < N
+
+
+@pytest.mark.process
+def test_studies_from_python(tmp_path: Path, benchmark: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    file = write_study(tmp_path, benchmark, "", model_rows("baseline:planted:1", "baseline:planted:0"),
+                       mode="end-to-end", tools=["all", "needed"])  # fmt: skip
+    file.write_text(file.read_text().replace('base_url = ""\n', ""))
+    assert [state.planned for state in at.study(file, dry_run=True).states] == [N] * 4
+    result = at.study(file)
+    assert all(state.complete for state in result.states)
+    values = [summary.modes["end-to-end"].metrics["agrotools.fas"].overall.value for _, summary in result.scored]
+    assert values[0] == values[1] == 1
+    assert values[2] < 0.5
+    compared = {(each.first, each.second): each.difference for each in result.differences}
+    assert set(compared) == {(0, 1), (0, 2), (1, 3), (2, 3)}
+    assert compared[0, 2].differs()
+    assert not compared[0, 1].differs()
+    assert "Cost of the list of tools: yields" in result._repr_markdown_()
+    assert len(at.read_run(result.states[0].run.folder)) == N
+
+
+@given(st.integers(1, 6), st.sets(st.tuples(st.integers(0, 5), st.integers(0, 5))))
+def test_groups_hold_exactly_the_inseparable_pairs(n: int, pairs: set[tuple[int, int]]):
+    separated = {frozenset(pair) for pair in pairs if pair[0] != pair[1]}
+    groups = inseparable_groups(list(range(n)), separated)
+    assert {node for group in groups for node in group} == set(range(n))
+    for pair in map(frozenset, combinations(range(n), 2)):
+        assert any(pair <= set(group) for group in groups) == (pair not in separated)
+    assert not any(set(one) < set(other) for one in groups for other in groups)
