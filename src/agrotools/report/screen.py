@@ -15,6 +15,7 @@ from agrotools.report.settings import PROCESS, SETTINGS, Setting, has_table, set
 from agrotools.report.tables import caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import Interval
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
+BESIDE = (FALSE_CONFIDENCE, FALSE_REFUSAL)
+"""Metrics beside the headline, in its mode."""
 _ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 _ORDER = (FLOOR, PLANNER, "", CEILING)
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS = 9, 22, 13
@@ -263,14 +266,14 @@ def _place(name: str, estimate: Estimate, floor: float | None, ceiling: float | 
 
 
 def _other_modes(shown: Screen, found: tuple[Setting, str] | None) -> Iterator[str]:
-    """Yield a line for each mode of each model beside the ladder's."""
+    """Yield a line on what stands beside the headline of each model, and one for each of its other modes."""
     names = run_names(shown.summaries)
     for name, summary in zip(names, shown.summaries, strict=True):
         of_whom = f"{shortened_name(name, 30)}, " if len(names) > 1 else ""
         for mode, part in summary.modes.items():
-            if found is None or mode == found[0].mode or not part.headline:
+            if found is None or not part.headline:
                 continue
-            metrics = PROCESS if mode == "step-by-step" else (found[1],)
+            metrics = BESIDE if mode == found[0].mode else PROCESS if mode == "step-by-step" else (found[1],)
             present = [METRICS[each] for each in metrics if each in part.metrics]
             arrows = [" ↓" if each.lower_is_better else "" for each in present]
             means = [part.metrics[each].overall.value for each in metrics if each in part.metrics]

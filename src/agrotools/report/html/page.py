@@ -120,7 +120,9 @@ def build_report(
     try:
         with temporary_sibling(out) as temporary:
             with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers)
+                page = _Page(
+                    opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers, outcomes
+                )
                 page.write(progress)
             size = temporary.stat().st_size
     except OSError as error:
@@ -147,8 +149,10 @@ class _Page:
         file: IO[str],
         pictures: Pictures,
         papers: Papers,
+        outcomes: Outcomes | None,
     ) -> None:
         self._runs = runs
+        self._rows = outcomes.rows if outcomes else {}
         self._papers = papers
         self._file = file
         self._template = templates().get_template("page.html.j2").module
@@ -200,7 +204,9 @@ class _Page:
 
     def _write_part(self, at: int, record: Record) -> None:
         run = self._runs[at]
-        scores = score_record(record, run.comparisons)
+        key = (at, record.mode, record.sample.id, record.epoch)
+        judged = run.summary.judging is not None  # the page shows the rows of judges apart
+        scores = self._rows[key] if key in self._rows and not judged else score_record(record, run.comparisons)
         value = value_of(record, scores)
         detail = detail_of(record, scores, RunPictures(run.roots, self._places, self.pictures, self.missing))
         sample = record.sample

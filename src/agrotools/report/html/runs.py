@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from agrotools.core import CallTools, Halt, Record, RunStoreError, Sample, Score, Unparseable
+from agrotools.core import CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
 from agrotools.core.base import count_text
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
@@ -39,8 +39,11 @@ if TYPE_CHECKING:
 _MOST_EPOCHS = 2**31
 
 
+_MOST_ROWS = 1000
+
+
 class Outcomes:
-    """Scores of all records of the runs, in 24 bytes each.
+    """Scores of all records of the runs, in 24 bytes each beyond the first thousand.
 
     A pair of sample and mode is shown for all runs or for none. Samples are identified by the first 64 bits of the
     SHA-256 of their ids; the probability that two of a million samples share them is 1 in 3e7.
@@ -54,6 +57,8 @@ class Outcomes:
         self._starts: list[int] = []
         self._numbers: dict[tuple[str, str], int] = {}
         """Numbers in ``_groups`` by mode and task type."""
+        self.rows: dict[tuple[int, Mode, str, int], list[Score]] = {}
+        """Score rows of the first records, by number of the run and key of the record, so that few are scored twice."""
 
     def begin_run(self) -> None:
         """Begin the next run; its records follow in the order of their keys."""
@@ -61,6 +66,8 @@ class Outcomes:
 
     def add(self, record: Record, scores: list[Score]) -> None:
         """Add a record of the run and its scores."""
+        if len(self.rows) < _MOST_ROWS:
+            self.rows[len(self._starts) - 1, record.mode, record.sample.id, record.epoch] = scores
         value = value_of(record, scores)
         group = (record.mode, record.sample.task_type)
         self._groups.append(self._numbers.setdefault(group, len(self._numbers)))

@@ -1,0 +1,52 @@
+"""Floor and ceiling of a run."""
+
+import io
+import shutil
+from pathlib import Path
+
+import pytest
+
+import agrotools as at
+from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, references_of
+
+DRAWN = Path(__file__).parents[1] / "golden" / "benchmarks" / "drawn"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(DRAWN, tmp_path / "drawn")
+    return tmp_path / "drawn"
+
+
+def fas(summary, mode="end-to-end"):
+    estimate = summary.modes[mode].metrics["agrotools.fas"].overall
+    return round(estimate.value, 4), estimate.n
+
+
+@pytest.mark.process
+def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_is_used_instead(folder: Path):
+    """Recorded results are those of the same tools, so both oracles have the same score."""
+    options = {"mode": "end-to-end", "limit": 4, "progress": io.StringIO()}
+    run = at.evaluate(folder, "baseline:echo", **options)
+    benchmark = at.load_benchmark(folder)
+    told: list[tuple[str, int, int]] = []
+    found = references_of(run.path, benchmark, progress=lambda *each: told.append(each))
+    assert {*found.summaries} == {FLOOR, CEILING} == {*found.recorded}
+    assert told[-1][1:] == (2, 2)
+    assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
+    oracle = at.evaluate(folder, CEILING, **options)
+    planner = at.evaluate(folder, PLANNER, **options)
+    beside = references_of(run.path, benchmark)
+    assert {*beside.recorded} == {FLOOR}
+    assert fas(beside.summaries[CEILING]) == fas(oracle.summary) == fas(found.summaries[CEILING])
+    assert fas(beside.summaries[PLANNER]) == fas(planner.summary)
+    larger = at.evaluate(folder, "baseline:echo", mode="end-to-end", progress=io.StringIO())
+    assert {*references_of(larger.path, benchmark).recorded} == {FLOOR, CEILING}  # the others have fewer samples
+
+
+def test_without_tools_there_is_no_ceiling(folder: Path):
+    run = at.evaluate(folder, "baseline:echo", mode="no-tool", progress=io.StringIO())
+    found = references_of(run.path, at.load_benchmark(folder))
+    assert {*found.summaries} == {FLOOR}
+    assert fas(found.summaries[FLOOR], "no-tool")[1] == fas(run.summary, "no-tool")[1]
