@@ -7,7 +7,7 @@ import agrotools as at
 
 
 def main(folder: Path) -> None:
-    limits = {"mode": "end-to-end", "limit": 6}
+    limits = {"mode": "end-to-end", "quick": True, "limit": 6}
     random = at.evaluate("embedded", "baseline:random", out=folder / "random", **limits)
     echo = at.evaluate("embedded", "baseline:echo", out=folder / "echo", **limits)
     for run in (random, echo):

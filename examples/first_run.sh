@@ -3,5 +3,5 @@
 set -e
 mkdir -p "${1:-example-runs}"
 cd "${1:-example-runs}"
-agrotools eval embedded --model baseline:planner --model baseline:oracle --limit 4 --mode end-to-end
+agrotools eval embedded --quick --model baseline:planner --model baseline:oracle --limit 4 --mode end-to-end
 agrotools report runs/*

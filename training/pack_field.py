@@ -22,10 +22,11 @@ from agrotools.build.choosing import stratified_ids
 from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
+from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
-VERSION = "3"
+VERSION = "4"
 QUICK = 60
 """Number of samples in the quick part."""
 _NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
@@ -126,7 +127,11 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
 
 
 def metadata_of(benchmark: Benchmark) -> dict:
-    return {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
+    """Return the metadata of the build, with the versions of the tools that the reference calls used."""
+    steps = (step for sample in benchmark.samples if sample.reference for step in sample.reference.steps)
+    tools = {name: get_tool(name).version for name in sorted({step.tool for step in steps})}
+    kept = {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
+    return {**kept, "tools": tools}
 
 
 def main() -> None:

@@ -2,7 +2,7 @@
 
     python training/study_scene_classes.py ask --seeds A --scenes 12 --out DIR   # draw, ask, run the tools, score
     python training/study_scene_classes.py decide --out DIR                      # write membership.toml
-    python training/study_scene_classes.py ask --seeds B --scenes 4 --out DIR
+    python training/study_scene_classes.py ask --seeds B --kept --scenes 5 --out DIR
     python training/study_scene_classes.py check --out DIR                       # rates of the kept classes on seeds B
     python training/study_scene_classes.py tables --out DIR                      # tables of docs/scenes.md
 
@@ -11,11 +11,15 @@ asks each template once about each kind of things, runs the measuring calls with
 of the oracle. The results of a scene are a line of DIR/SEEDS.jsonl; scenes in that file are not drawn again, so the
 command resumes, and a larger ``--scenes`` adds to it.
 
+With ``--kept``, only classes of ``embedded`` are asked, and only kinds and difficulties that still lack scenes for
+some of them are drawn.
+
 A class is a template about things of one kind and variant at one difficulty. Its rate is the mean score of the oracle,
-drawn towards the mean of all questions about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
-and that mean likewise towards the one of all difficulties. ``decide`` applies this rule, which was fixed before seeds B
-were drawn: **embedded** from :data:`KEPT_FROM` on with at least :data:`FEWEST` scenes; **frontier** up to
-:data:`FAILED_TO`; **dropped** otherwise. Templates whose label is nearly always the same are dropped, too.
+drawn towards the median of all templates about such things at this difficulty with the weight of :data:`WEIGHT` scenes,
+and that towards the median of all difficulties with :data:`WEIGHT_OF_ALL`; charts, whose points must be right within
+5 %, apart from the rest. ``decide`` applies this rule, which was fixed before seeds B were drawn: **embedded** from
+:data:`KEPT_FROM` on with at least :data:`FEWEST` questions; **frontier** up to :data:`FAILED_TO`; **dropped**
+otherwise. Templates whose label is nearly always the same are dropped, too.
 """
 
 import argparse
@@ -25,9 +29,10 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
+from statistics import median
 from typing import Any, cast
 
 import orjson
@@ -65,9 +70,9 @@ from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
 from agrotools.tools.workspace import Workspace
 
-WEIGHT = 3.0
+WEIGHT, WEIGHT_OF_ALL = 3.0, 1.0
 KEPT_FROM, FAILED_TO = 0.96, 0.75
-FEWEST = 3
+FEWEST = 4
 MOST_ALIKE = 0.8
 """Largest share of the questions of a template that may have the same label as the answer."""
 SEEDS = {"A": 30_000_000, "B": 60_000_000, "C": 90_000_000}
@@ -75,11 +80,13 @@ _DIFFICULTIES: tuple[Difficulty, ...] = (0, 1, 2, 3)
 _MOST_SCENES = 250
 """Maximum number of scenes of a kind and difficulty; the seeds of the next difficulty begin there."""
 _CHUNK = 40
+_MOST_DRAWN = 10
+"""Scenes drawn at most, as a multiple of those wanted, if only the kept classes are asked."""
 _EXACT = ("calculate", "plot", "lookup_agronomy")
 
 Line = dict[str, Any]
-Group = tuple[str, str, str]
-"""Kind of scene, kind of things, variant."""
+Group = tuple[str, str, str, bool]
+"""Kind of scene, kind of things, variant, and True for charts."""
 ClassKey = tuple[str, str, str, str, int]
 """Kind of scene, kind of things, template, variant, difficulty."""
 MEMBERSHIP = Path(agrotools.build.sources.drawn.__path__[0]) / "membership.toml"
@@ -100,33 +107,59 @@ def orders_of(seeds: str, scenes: int, kinds: Iterable[str]) -> list[Order]:
 
 def ask_scenes(seeds: str, scenes: int, kinds: Sequence[str], out: Path) -> None:
     """Ask about the scenes that are not in ``out/SEEDS.jsonl`` yet, and add their lines."""
-    out.mkdir(parents=True, exist_ok=True)
-    target = out / f"{seeds}.jsonl"
-    finished = {(line["kind"], line["seed"], line["difficulty"]) for line in read_lines(target)}
+    finished = {(line["kind"], line["seed"], line["difficulty"]) for line in read_lines(out / f"{seeds}.jsonl")}
     orders = orders_of(seeds, scenes, kinds)
     missing = [order for order in orders if (order.name, order.seed, order.difficulty) not in finished]
     for start in range(0, len(missing), _CHUNK):
-        folder = out / f"scenes-{seeds}"
-        chunk = draw_all(missing[start : start + _CHUNK], folder, lambda *_: None)
-        lines = asyncio.run(_asked(chunk, folder))
-        with target.open("ab") as file:
-            file.writelines(orjson.dumps(line) + b"\n" for line in lines)
-        shutil.rmtree(folder)
-        print(f"{len(orders) - len(missing) + start + len(chunk)}/{len(orders)} scenes", file=sys.stderr, flush=True)
+        _add_lines(out, seeds, missing[start : start + _CHUNK])
+        finished_now = len(orders) - len(missing) + start + _CHUNK
+        print(f"{min(finished_now, len(orders))}/{len(orders)} scenes", file=sys.stderr, flush=True)
+
+
+def ask_kept(seeds: str, scenes: int, kinds: Sequence[str], out: Path) -> None:
+    """Ask the kept classes until there are ``scenes`` scenes for all things that they are about, as far as possible."""
+    kept = {key for key, decision in memberships().items() if decision == "embedded"}
+    things = {(kind, difficulty, of, variant) for kind, of, _, variant, difficulty in kept if kind in kinds}
+    for number in range(_MOST_DRAWN * scenes):
+        lines = read_lines(out / f"{seeds}.jsonl")
+        counts = Counter(
+            each
+            for line in lines
+            for each in {(line["kind"], line["difficulty"], one["of"], one["variant"]) for one in line["questions"]}
+        )
+        lacking = {(kind, difficulty) for kind, difficulty, *of in things if counts[kind, difficulty, *of] < scenes}
+        finished = {(line["kind"], line["seed"]) for line in lines}
+        orders = [
+            order
+            for order in orders_of(seeds, number + 1, kinds)[-len(kinds) * len(_DIFFICULTIES) :]
+            if (order.name, order.difficulty) in lacking and (order.name, order.seed) not in finished
+        ]
+        if orders:
+            _add_lines(out, seeds, orders, kept)
+            print(f"round {number + 1}: {len(lacking)} kinds and difficulties go on", file=sys.stderr, flush=True)
+
+
+def _add_lines(out: Path, seeds: str, orders: Sequence[Order], kept: Collection[ClassKey] | None = None) -> None:
+    folder = out / f"scenes-{seeds}"
+    folder.mkdir(parents=True, exist_ok=True)
+    lines = asyncio.run(_asked(draw_all(orders, folder, lambda *_: None), folder, kept))
+    with (out / f"{seeds}.jsonl").open("ab") as file:
+        file.writelines(orjson.dumps(line) + b"\n" for line in lines)
+    shutil.rmtree(folder)
 
 
 def read_lines(path: Path) -> list[Line]:
     return [orjson.loads(line) for line in path.read_bytes().splitlines()] if path.is_file() else []
 
 
-async def _asked(scenes: Sequence[DrawnScene], folder: Path) -> list[Line]:
+async def _asked(scenes: Sequence[DrawnScene], folder: Path, kept: Collection[ClassKey] | None) -> list[Line]:
     backends = {tool: kind for scene in SCENE_KINDS.values() for tool, kind in scene.backends.items()}
     cache = ResultCache(folder / "cache")
     async with ToolExecutor(workers=2, timeout_s=300, cache=cache, backends=backends) as executor:
-        return [await _asked_scene(scene, executor) for scene in scenes]
+        return [await _asked_scene(scene, executor, kept) for scene in scenes]
 
 
-async def _asked_scene(scene: DrawnScene, executor: ToolExecutor) -> Line:
+async def _asked_scene(scene: DrawnScene, executor: ToolExecutor, kept: Collection[ClassKey] | None) -> Line:
     kind, originals = SCENE_KINDS[scene.name], Originals(scene.folder)
     templates = [template for file in kind.templates for template in load_templates(file)]
     chosen = [
@@ -135,7 +168,12 @@ async def _asked_scene(scene: DrawnScene, executor: ToolExecutor) -> Line:
         for template in templates
         if (item := ask_subject(subject, template, scene.seed)) is not None
     ]
-    one_each = {(item.subject.of, item.question.template): item for item in reversed(chosen)}
+    one_each: dict[ClassKey, Chosen] = {}
+    for item in reversed(chosen):
+        variant = str(item.subject.metadata.get("variant", ""))
+        key = (scene.name, item.subject.of, item.question.template, variant, scene.difficulty)
+        if kept is None or key in kept:
+            one_each[key] = item
     asked = await asyncio.gather(*(_scored(item, originals, scene, executor) for item in one_each.values()))
     return {"kind": scene.name, "seed": scene.seed, "difficulty": scene.difficulty, "questions": asked}
 
@@ -233,23 +271,30 @@ def _mean(questions: Sequence[Line]) -> float:
     return sum(question["score"] for question in questions) / len(questions)
 
 
+def group_of(key: ClassKey, questions: Sequence[Line]) -> Group:
+    """Return the group towards whose mean the rate of a class is drawn."""
+    kind, of, _, variant, _ = key
+    return kind, of, variant, questions[0]["answer"] == "plot"
+
+
 def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, float]:
     """Return the rate of each class, drawn towards that of its things as the module docstring says."""
-    things: dict[Group, list[Line]] = defaultdict(list)
-    at_difficulty: dict[tuple[Group, int], list[Line]] = defaultdict(list)
-    for (kind, of, _, variant, difficulty), questions in classes.items():
-        things[kind, of, variant] += questions
-        at_difficulty[(kind, of, variant), difficulty] += questions
+    things: dict[Group, list[ClassKey]] = defaultdict(list)
+    at_difficulty: dict[tuple[Group, int], list[ClassKey]] = defaultdict(list)
+    for key, questions in classes.items():
+        things[group_of(key, questions)].append(key)
+        at_difficulty[group_of(key, questions), key[4]].append(key)
 
-    def drawn(questions: Sequence[Line], towards: float) -> float:
-        scenes = len({question["scene"] for question in questions})
-        return (scenes * _mean(questions) + WEIGHT * towards) / (scenes + WEIGHT)
+    def middle(keys: Sequence[ClassKey]) -> float:
+        return median(_mean(classes[key]) for key in keys)
 
     rates: dict[ClassKey, float] = {}
     for key, questions in classes.items():
-        kind, of, _, variant, difficulty = key
-        group = (kind, of, variant)
-        rates[key] = drawn(questions, drawn(at_difficulty[group, difficulty], _mean(things[group])))
+        group = group_of(key, questions)
+        peers = at_difficulty[group, key[4]]
+        scenes = len({question["scene"] for peer in peers for question in classes[peer]})
+        prior = (scenes * middle(peers) + WEIGHT_OF_ALL * middle(things[group])) / (scenes + WEIGHT_OF_ALL)
+        rates[key] = (len(questions) * _mean(questions) + WEIGHT * prior) / (len(questions) + WEIGHT)
     return rates
 
 
@@ -293,12 +338,12 @@ def _alike(classes: Mapping[ClassKey, Sequence[Line]], kept: Iterable[ClassKey])
         labels[key[:4]].update(
             str(question["value"])
             for question in classes[key]
-            if question["answer"] == "exact" and isinstance(question["value"], str)
+            if question["answer"] == "exact" and isinstance(question["value"], str | bool)
         )
     return {
         template
         for template, counts in labels.items()
-        if counts.total() >= 2 * FEWEST and max(counts.values()) > MOST_ALIKE * counts.total()
+        if counts.total() >= 5 and max(counts.values()) > MOST_ALIKE * counts.total()
     }
 
 
@@ -352,16 +397,18 @@ def tables(out: Path) -> None:
         at_times = sum(reasons[key] == "the tools fail at times" for key in of_task)
         rest = counts["dropped"] - at_times
         print(f"| {task} | {len(of_task)} | {counts['embedded']} | {counts['frontier']} | {at_times} | {rest} |")
-    print("\n| tool | things of frontier | questions | oracle | points won by a perfect tool |")
-    print("|---|---|---:|---:|---:|")
+    print("\n| tool | task type | classes in frontier | questions | oracle | points won by a perfect tool |")
+    print("|---|---|---:|---:|---:|---:|")
     failed: dict[tuple[str, str], list[Line]] = defaultdict(list)
+    classes_failed: Counter[tuple[str, str]] = Counter()
     for key, questions in classes.items():
         if members[key] == "frontier":
-            failed[_TOOLS[key[0]], f"{key[0]}: {key[1]}"] += questions
+            failed[_TOOLS[key[0]], questions[0]["task"]] += questions
+            classes_failed[_TOOLS[key[0]], questions[0]["task"]] += 1
     won = {group: 100 * (1 - _mean(questions)) * len(questions) / everything for group, questions in failed.items()}
-    for tool, things in sorted(won, key=lambda group: -won[group]):
-        questions, points = failed[tool, things], won[tool, things]
-        print(f"| `{tool}` | {things} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |")
+    for tool, task in sorted(won, key=lambda group: -won[group]):
+        questions, count, points = failed[tool, task], classes_failed[tool, task], won[tool, task]
+        print(f"| `{tool}` | {task} | {count} | {len(questions)} | {100 * _mean(questions):.0f} | {points:.1f} |")
 
 
 _TOOLS = {
@@ -384,10 +431,12 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", choices=SEEDS)
     parser.add_argument("--scenes", type=int, default=12)
+    parser.add_argument("--kept", action="store_true", help="ask only the classes of embedded")
     parser.add_argument("--kinds", default=",".join(SCENE_KINDS))
     arguments = parser.parse_args()
     if arguments.command == "ask":
-        ask_scenes(arguments.seeds or "A", arguments.scenes, arguments.kinds.split(","), arguments.out)
+        ask = ask_kept if arguments.kept else ask_scenes
+        ask(arguments.seeds or "A", arguments.scenes, arguments.kinds.split(","), arguments.out)
     elif arguments.command == "decide":
         decide(arguments.out)
     elif arguments.command == "check":

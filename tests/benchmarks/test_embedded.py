@@ -1,74 +1,89 @@
 import json
+import os
 import shutil
+import signal
 import subprocess
 import sys
-import tomllib
+import time
 from collections import Counter
 
 import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
+from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.benchmarks.validate import validate_folder
-from agrotools.build.allocation import published
-from agrotools.build.sources.drawn import benchmark as drawn
-from agrotools.build.sources.drawn.drawing import draw_all
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
+from agrotools.formats.benchmark import ContentDigest
+from agrotools.tools import get_tool
+from agrotools.tools.execution import ToolExecutor
 from support.caches import separate_cache
-
-
-def _make_small(patch, folder, scenes):
-    """Make the embedded benchmark one of eight samples in a cache of its own, with scenes that are mostly drawn."""
-
-    def draw_missing(orders, work, *rest):
-        shutil.copytree(scenes, work, dirs_exist_ok=True)
-        return draw_all(orders, work, *rest)
-
-    separate_cache(patch, folder)
-    patch.setattr(drawn, "draw_all", draw_missing)
-    patch.setattr(drawn, "SCENE_KINDS", {"rows": drawn.SCENE_KINDS["rows"]})
-    patch.setattr(drawn, "embedded_counts", lambda: None)
-    patch.setattr(embedded, "SAMPLES", 8)
-    return folder / "benchmarks"
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch, small_benchmark):
-    return _make_small(monkeypatch, tmp_path / "cache", small_benchmark.parent / "scenes")
+from support.small_pack import small_pack, use_pack
 
 
 @pytest.fixture(scope="module")
-def drawn_before(tmp_path_factory, small_benchmark):
-    """The cache in which the small benchmark was drawn, the progress of drawing, and the benchmark."""
+def packed(tmp_path_factory) -> Pack:
+    return small_pack(tmp_path_factory.mktemp("pack") / "small.jsonl.xz")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch, packed):
+    separate_cache(monkeypatch, tmp_path / "cache")
+    return use_pack(monkeypatch, packed)
+
+
+@pytest.fixture(scope="module")
+def drawn_before(tmp_path_factory, packed):
+    """The folder into which the small pack was drawn, the progress, and the benchmark."""
     progress = []
     with pytest.MonkeyPatch.context() as patch:
-        made = _make_small(patch, tmp_path_factory.mktemp("drawn"), small_benchmark.parent / "scenes")
+        separate_cache(patch, tmp_path_factory.mktemp("drawn"))
+        patch.setattr(ToolExecutor, "__init__", None)  # no tool may run
+        made = use_pack(patch, packed)
         benchmark = load_benchmark("embedded", progress=lambda *stage: progress.append(stage))
     return made, progress, benchmark
 
 
-def _folder(cache):
-    (folder,) = [path for path in cache.iterdir() if path.is_dir()]
-    return folder
+def content_hash(pack):
+    digest = ContentDigest(pack.header)
+    for sample in pack.samples:
+        digest.add(sample)
+    return digest.hexdigest(lambda: sorted(pack.samples, key=lambda sample: sample.id))
 
 
 @pytest.mark.process
-def test_drawn_once_then_used_from_the_cache(cache, drawn_before):
-    folder, progress, first = drawn_before
-    assert ("scenes", 5, 5) in progress
-    shutil.copytree(folder, cache)
+def test_drawn_once_then_used_from_the_cache(folder, drawn_before, packed):
+    made, progress, first = drawn_before
+    assert progress == [("scenes", done, 4) for done in range(5)]
+    assert validate_folder(made) == []
+    assert first.content_hash == content_hash(packed)
+    shutil.copytree(made, folder)
     again = []
     second = load_benchmark("embedded", progress=lambda *stage: again.append(stage))
     assert again == []
     assert second.content_hash == first.content_hash
-    assert first.synthetic
-    assert validate_folder(second.root) == []
-    assert [path.name for path in cache.iterdir() if path.is_dir()] == [first.root.name]
+    assert second.synthetic
+    assert list(second.samples) == list(first.samples)
+
+
+@pytest.mark.process
+def test_the_quick_part_is_drawn_alone_and_completed_later(folder, drawn_before, packed):
+    progress = []
+    quick = load_benchmark("embedded", quick=True, progress=lambda *stage: progress.append(stage))
+    assert progress == [("scenes", 0, 1), ("scenes", 1, 1)]
+    assert quick.content_hash == drawn_before[2].content_hash
+    assert [sample.id for sample in quick.samples] == [sample.id for sample in packed.samples]
+    there = {sample.id: all(map(os.path.exists, map(quick.file_path, sample.files))) for sample in quick.samples}
+    assert [each for each, is_there in there.items() if is_there] == list(packed.header.quick)
+    shutil.copytree(drawn_before[0] / "files", folder / "files", dirs_exist_ok=True)
+    whole = load_benchmark("embedded", progress=lambda *stage: progress.append(stage))
+    assert progress[-1] == ("scenes", 3, 3)
+    assert validate_folder(whole.root) == []
 
 
 def _alter(folder):
-    victim = next(iter(sorted((folder / "files").iterdir())))
+    victim = min((folder / "files").iterdir())
     victim.write_bytes(victim.read_bytes() + b"x")
 
 
@@ -80,44 +95,45 @@ def _interrupt(folder):
     (folder / "manifest.json").unlink()
 
 
-def _add(folder):
-    (folder / "files" / "stray.png").write_bytes(b"x")
-
-
 def _spoil_manifest(folder):
     (folder / "manifest.json").write_text("{")
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("damage", [_alter, _lose, _interrupt, _add, _spoil_manifest])
-def test_a_damaged_copy_is_noticed(cache, drawn_before, damage):
-    shutil.copytree(drawn_before[0], cache)
-    assert embedded.is_intact(_folder(cache))
-    damage(_folder(cache))
-    assert not embedded.is_intact(_folder(cache))
+@pytest.mark.parametrize("damage", [_alter, _lose, _interrupt, _spoil_manifest])
+def test_a_damaged_copy_is_noticed(folder, drawn_before, damage):
+    shutil.copytree(drawn_before[0], folder)
+    assert embedded.is_intact(folder)
+    damage(folder)
+    assert not embedded.is_intact(folder, {f"files/{path.name}" for path in (folder / "files").iterdir()})
 
 
-@pytest.mark.slow
-def test_a_damaged_copy_is_drawn_again(cache, drawn_before):
-    folder, _, before = drawn_before
-    shutil.copytree(folder, cache)
-    _alter(_folder(cache))
-    assert load_benchmark("embedded").content_hash == before.content_hash
-    assert embedded.is_intact(_folder(cache))
-    assert not [path for path in cache.iterdir() if path.is_dir() and path.name.startswith(".")]
+@pytest.mark.process
+def test_an_altered_file_is_drawn_again_and_no_other(folder, drawn_before):
+    shutil.copytree(drawn_before[0], folder)
+    _alter(folder)
+    progress = []
+    again = load_benchmark("embedded", progress=lambda *stage: progress.append(stage))
+    assert again.content_hash == drawn_before[2].content_hash
+    assert progress[-1] == ("scenes", 1, 1)
+    assert embedded.is_intact(folder)
+    assert not (folder / ".scenes").exists()
 
 
-def test_a_failed_drawing_leaves_nothing_behind(cache, monkeypatch):
-    def fail(folder, *_, **__):
-        folder.mkdir(exist_ok=True)
-        (folder / "benchmark.toml").write_text("half")
-        raise RuntimeError("stopped")
+def _with_look(**changes):
+    return lambda entry: entry | {"look": entry["look"] | changes}
 
-    monkeypatch.setattr(drawn, "drawn_questions", lambda *_, **__: None)
-    monkeypatch.setattr(drawn, "write_scenes", fail)
-    with pytest.raises(BenchmarkError, match="RuntimeError: stopped"):
+
+@pytest.mark.process
+def test_pixels_that_differ_by_rounding_are_said_and_another_picture_is_refused(tmp_path, monkeypatch):
+    separate_cache(monkeypatch, tmp_path / "cache")
+    rounded = small_pack(tmp_path / "rounded.xz", _with_look(pixels="0" * 64), samples=1)
+    use_pack(monkeypatch, rounded)
+    with pytest.warns(UserWarning, match=r"1 of 1 files differ from the recorded ones by rounding"):
+        assert load_benchmark("embedded").content_hash == content_hash(rounded)
+    use_pack(monkeypatch, small_pack(tmp_path / "other.xz", _with_look(pixels="0" * 64, blocks="00" * 36), samples=1))
+    with pytest.raises(BenchmarkError, match="draws another picture than the recorded one") as caught:
         load_benchmark("embedded")
-    assert [path.name for path in cache.iterdir() if path.is_dir()] == []
+    assert "other versions of numpy" in caught.value.hint
 
 
 def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
@@ -128,60 +144,73 @@ def test_a_cache_that_cannot_be_written_is_explained(tmp_path, monkeypatch):
     assert "AGROTOOLS_CACHE" in caught.value.hint
 
 
-_TWO_AT_ONCE = """
-import json, shutil, sys
+_LOAD = """
+import json, pathlib, sys
 from agrotools.benchmarks import load_benchmark
-from agrotools.benchmarks.embedded import load as embedded
-from agrotools.build.sources.drawn.drawing import draw_all
-from agrotools.build.sources.drawn import benchmark as drawn
-def draw_missing(orders, work, *rest):
-    shutil.copytree(sys.argv[1], work, dirs_exist_ok=True)
-    return draw_all(orders, work, *rest)
-drawn.draw_all = draw_missing
-drawn.SCENE_KINDS, drawn.embedded_counts, embedded.SAMPLES = {"rows": drawn.SCENE_KINDS["rows"]}, lambda: None, 4
-told = []
-benchmark = load_benchmark("embedded", progress=lambda *how: told.append(how))
-print(json.dumps({"hash": benchmark.content_hash, "drew": bool(told)}))
+from agrotools.benchmarks.embedded import load
+from agrotools.benchmarks.embedded.pack import Pack
+pack = Pack(pathlib.Path(sys.argv[1]).read_bytes())
+load.read_pack = lambda _: pack
+reported = []
+benchmark = load_benchmark("embedded", progress=lambda *stage: reported.append(stage))
+print(json.dumps({"hash": benchmark.content_hash, "scenes": reported[-1][2] if reported else 0}))
 """
 
 
+def _loading(path):
+    command = [sys.executable, "-c", _LOAD, str(path)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True, start_new_session=True)
+
+
 @pytest.mark.slow
-def test_of_two_processes_one_draws_and_both_read_the_same(cache, small_benchmark):
-    command = [sys.executable, "-c", _TWO_AT_ONCE, str(small_benchmark.parent / "scenes")]
-    runs = [subprocess.Popen(command, stdout=subprocess.PIPE, text=True) for _ in range(2)]
-    results = [json.loads(run.communicate(timeout=120)[0]) for run in runs]
+def test_after_a_kill_the_next_load_draws_the_rest_and_of_two_processes_one_draws(tmp_path, monkeypatch):
+    separate_cache(monkeypatch, tmp_path / "cache")
+    folder = use_pack(monkeypatch, small_pack(tmp_path / "small.xz"))
+    killed = _loading(tmp_path / "small.xz")
+    until = time.monotonic() + 120
+    while not (folder / "manifest.json").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    os.killpg(killed.pid, signal.SIGKILL)
+    killed.communicate()
+    runs = [_loading(tmp_path / "small.xz") for _ in range(2)]
+    results = [json.loads(run.communicate(timeout=240)[0]) for run in runs]
     assert len({result["hash"] for result in results}) == 1
-    assert sum(result["drew"] for result in results) == 1
+    assert min(result["scenes"] for result in results) == 0
+    assert 0 < max(result["scenes"] for result in results) < 4
 
 
-@pytest.mark.slow
-def test_the_whole_embedded_benchmark():
-    benchmark = load_benchmark("embedded")
-    assert validate_folder(benchmark.root) == []
-    samples, wanted = benchmark.samples, published(78, drawn_sources())
-    metadata = tomllib.loads((benchmark.root / "benchmark.toml").read_text("utf-8"))["metadata"]
-    assert metadata["marginals_missed"] == {}
-    assert len(samples) == 78
-    calls = [[step.tool for step in sample.reference.steps] for sample in samples]
-    assert Counter(len(set(tools)) for tools in calls) == {1: 8, 2: 62, 3: 6, 4: 2}
-    assert Counter(sample.answer_type for sample in samples) == {
-        "tolerance": 29, "plot": 24, "exact": 20, "open_text": 5
-    }  # fmt: skip
-    assert sum(map(len, calls)) == 207
-    assert sum(len(sample.files) for sample in samples) == 174
-    drawn = [sample for sample in samples if any(slot.type == "plot" for slot in sample.answer)]
-    assert [sample.id for sample in drawn] == [sample.id for sample in samples if sample.answer_type == "plot"]
-    stands_for = metadata["stands_for"]
-    assert Counter(stands_for[sample.source.removeprefix("scenes.")] for sample in samples) == wanted.sources
-    assert {sample.task_type for sample in samples} == set(FAMILY_OF_TASK_TYPE) - {"pest_diagnosis"}
-    assert {sample.metadata["difficulty"] for sample in samples} == {0, 1, 2, 3}
-    assert max(Counter(sample.cluster for sample in samples).values()) <= 6
-    said = Counter(sentence for sample in samples for sentence in set(sentences(sample.query)))
-    assert [sentence for sentence, times in said.items() if times > 1] == []
-    for sample in samples:
+@pytest.mark.parametrize("name", ["embedded", "frontier"])
+def test_the_packs_are_of_the_current_tools_and_name_every_file(name):
+    pack = read_pack(name)
+    assert pack.header.metadata["tools"] == {tool: get_tool(tool).version for tool in pack.header.toolset}
+    assert {file.path for sample in pack.samples for file in sample.files} == set(pack.files)
+    for sample in pack.samples:
+        assert all(pack.files[file.path]["look"]["pixels"] == file.pixels for file in sample.files)
         looks_enough = sample.answer_type != "plot" and all(file.kind == "image" for file in sample.files)
-        assert sample.no_tool_eligible is looks_enough
+        assert sample.no_tool_eligible is (looks_enough and not any(slot.type == "abstain" for slot in sample.answer))
+        assert all(step.observation is not None for step in sample.reference.steps)
 
 
-def drawn_sources():
-    return {kind.stands_for for kind in drawn.SCENE_KINDS.values()}
+@pytest.mark.parametrize("name", ["embedded", "frontier"])
+def test_no_two_samples_share_a_scene_or_a_sentence_except_twins(name):
+    pack = read_pack(name)
+    alone = [sample for sample in pack.samples if not any(slot.type == "abstain" for slot in sample.answer)]
+    scenes = Counter(scene for sample in alone for scene in {_scene(pack, file) for file in sample.files})
+    assert set(scenes.values()) == {1}
+    shared = Counter(sentence for sample in alone for sentence in set(sentences(sample.query)))
+    assert [sentence for sentence, times in shared.items() if times > 1] == []
+
+
+def _scene(pack, file):
+    return tuple(pack.files[file.path]["scene"])
+
+
+def test_embedded_asks_everything_that_a_drawing_can():
+    pack = read_pack("embedded")
+    quick = [sample for sample in pack.samples if sample.id in pack.header.quick]
+    assert 24 <= len(quick) <= 70
+    assert {sample.answer_type for sample in pack.samples} == {sample.answer_type for sample in quick}
+    assert {"tolerance", "exact", "plot"} <= {sample.answer_type for sample in quick}
+    assert {sample.task_type for sample in pack.samples} == {sample.task_type for sample in quick}
+    assert {sample.task_type for sample in pack.samples} <= set(FAMILY_OF_TASK_TYPE) - {"pest_diagnosis"}
+    assert {len(sample.reference.steps) for sample in pack.samples} >= {1, 2, 3, 4}

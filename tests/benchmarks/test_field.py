@@ -26,6 +26,7 @@ from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.tools import get_tool
 from support.file_server import serving
 from support.made_runs import made_sample, picture
 
@@ -187,6 +188,11 @@ def test_the_pack_holds_text_only_and_every_file_has_an_origin():
     for sample in samples:
         digest.add(sample)
     assert digest.hexdigest(lambda: samples) == head.content_hash
+
+
+def test_the_observations_are_those_of_the_installed_tools():
+    recorded = read_head().header.metadata["tools"]
+    assert recorded == {name: get_tool(name).version for name in recorded}, "run training/pack_field.py again"
 
 
 @pytest.mark.data

@@ -15,6 +15,7 @@ from agrotools.build.review.material import open_material
 from support.command import run_command
 from support.made_runs import keep, made_sample, picture, right, write_files, write_run
 from support.review_server import review_benchmark, reviewing
+from support.small_pack import small_pack, use_pack
 
 pytest.importorskip("starlette", reason="needs the extra review")
 pytest.importorskip("uvicorn", reason="needs the extra review")
@@ -167,19 +168,18 @@ def test_the_samples_of_a_run_are_reviewed_with_their_artifacts(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path: Path):
+def test_a_benchmark_known_by_name_keeps_its_decisions_where_one_works(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     # Its own folder is drawn again as soon as anything in it changes.
+    drawn = use_pack(monkeypatch, small_pack(tmp_path / "small.jsonl.xz", samples=1))
     work = tmp_path / "work"
     work.mkdir()
     said = run_command("review", "embedded", "--summary", "--json", cwd=work)
     assert said.returncode == 0, said.stderr
-    from agrotools.benchmarks.embedded.load import embedded_folder
-
-    refused = run_command("review", embedded_folder(), "--summary")
+    refused = run_command("review", drawn, "--summary")
     assert refused.returncode == 2
     assert "by its name" in refused.stderr
     log = tmp_path / "mine.jsonl"
-    assert run_command("review", embedded_folder(), "--summary", "--log", log).returncode == 0
+    assert run_command("review", drawn, "--summary", "--log", log).returncode == 0
 
 
 def test_what_is_no_benchmark_is_said_without_a_trace(folder: Path, tmp_path: Path):

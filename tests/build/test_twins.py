@@ -1,6 +1,7 @@
 """Unanswerable twins of questions: what is withheld, that nothing else differs, and their reference calls."""
 
 from dataclasses import replace
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -11,10 +12,10 @@ from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import ref
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
-from agrotools.build.sources.part import Originals, named
+from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing
-from agrotools.build.twins import unanswerable_twin, with_twin, withholdings
+from agrotools.build.twins import unanswerable_twin, with_twin, with_twins, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
 from agrotools.text.answer_form import answer_form
 from agrotools.tools import AGROTOOLS
@@ -59,8 +60,9 @@ def built(tmp_path: Path, originals: Originals, *items: Chosen) -> list[Sample]:
 
 
 def test_every_way_names_things_of_templates_that_exist() -> None:
-    names = ("apple", "drawn_apple", "drawn_apple_boxes", "drawn_apple_marks", "drawn_count_marks", "drawn_leaf_marks",
-             "drawn_pot", "farmland", "change")  # fmt: skip
+    folder = files("agrotools.build.templates")
+    names = [each.name[:-5] for each in folder.iterdir() if each.name.endswith(".toml")]
+    names.remove("unanswerable")
     templates: list[Template] = [template for name in names for template in load_templates(name)]
     kinds, known = {each.of for each in templates}, {each.template for each in templates}
     for way in withholdings():
@@ -130,6 +132,36 @@ def test_a_question_that_holds_the_scale_or_asks_for_a_chart_has_no_such_twin(or
     assert unanswerable_twin(replace(item, wording="The disc is {disc} cm across: how thick are they?")) is None
     bars = tuple(thing(originals, tmp_path, place) for place in (1, 2, 3, 4))
     assert unanswerable_twin(asked("drawn_apple", "row_bars", bars)) is None
+
+
+def test_a_missing_file_is_one_that_every_value_needs(originals, tmp_path) -> None:
+    files = [named(originals.file(tmp_path / "photo.jpg"), "image", place) for place in (1, 2)]
+    things = tuple(
+        photo_thing(file, "count_objects", {"count": count}, "I count.", {"fruit": "apple", "fruits": "apples"})
+        for file, count in zip(files, (4, 9), strict=True)
+    )
+    twin = unanswerable_twin(asked("orchard", "orchard_sum", things))
+    assert twin is not None
+    assert twin.slots[0].reason == "missing_file"
+    assert len(twin.instance.files) == 1
+    assert twin.instance.calls == asked("orchard", "orchard_sum", things).instance.calls
+    assert unanswerable_twin(asked("drawn_count", "tally_difference", things)) is None  # it also asks for each number
+
+
+def test_twins_make_up_a_share_and_reasons_take_turns(originals, tmp_path) -> None:
+    rows = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
+    marks = asked("drawn_apple_marks", "mark_diameter", (thing(originals, tmp_path, mark="blue"),))
+    items = [
+        replace(each, wording=each.question.wordings[number], subject=replace(each.subject, name=f"s{number}"))
+        for number in range(20)
+        for each in (rows, marks)
+    ]
+    with_some = with_twins(items, 0.2)
+    refused = [each for each in with_some if isinstance(each.slots[0], AbstainSlot)]
+    assert len(refused) == 10
+    assert len(with_some) == 50
+    assert {each.slots[0].reason for each in refused} == {"no_scale", "wrong_subject"}
+    assert [each.query for each in with_some if each not in refused] == [each.query for each in items]
 
 
 def test_the_text_about_the_files_differs_only_in_what_is_withheld(originals, tmp_path) -> None:

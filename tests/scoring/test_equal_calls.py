@@ -239,7 +239,7 @@ WITHOUT_RUNNING: list[tuple[str, Arguments, Arguments, dict[str, Any] | None, bo
     ("diagnose_pest_disease", {"crop": "bean"}, {}, None, False),
     ("diagnose_pest_disease", {"kind": "disease"}, {"kind": "auto"}, NET, True),
     ("diagnose_pest_disease", {"kind": "auto"}, {"kind": "disease"}, NET, True),
-    ("diagnose_pest_disease", {"kind": "disease"}, {"kind": "auto"}, {"flags": ["schematic"]}, False),
+    ("diagnose_pest_disease", {"kind": "disease"}, {"kind": "auto"}, {"flags": ["out_of_distribution"]}, False),
     ("diagnose_pest_disease", {"kind": "pest"}, {"kind": "auto"}, NET, False),
     ("locate_objects", {"text": "dog", "score_min": 0.7}, {"text": "dog"}, None, True),
     ("locate_objects", {"text": "dog", "score_min": 0.7, "top1": False}, {"text": "dog", "top1": False}, None, False),

@@ -38,7 +38,7 @@ SEEDS = {
     "fruit_counts": (1, 6),
     "leaf_lesions": (0, 2, 3),
     "pots": (2,),
-    "rows": (1, 3, 0),
+    "rows": (1, 3, 5, 7, 8),
 }
 """Seeds of each kind of scene of which together every question can be asked, one that is quickly drawn first."""
 

@@ -12,7 +12,8 @@ class BuiltIn(NamedTuple):
 
 _ROOM = "agrotools.benchmarks"
 BUILT_IN = {
-    "embedded": BuiltIn(f"{_ROOM}.embedded.plugin:PLUGIN"),
+    "embedded": BuiltIn(f"{_ROOM}.embedded.plugin:EMBEDDED"),
+    "frontier": BuiltIn(f"{_ROOM}.embedded.plugin:FRONTIER"),
     "field": BuiltIn(f"{_ROOM}.field.plugin:PLUGIN"),
     "agrotools": BuiltIn(f"{_ROOM}.released.plugin:PLUGIN"),
     "agrieval": BuiltIn(f"{_ROOM}.agrieval.plugin:AGRIEVAL", frozenset({"options", "reference_text"})),

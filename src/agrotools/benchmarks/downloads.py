@@ -14,7 +14,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
@@ -30,6 +30,9 @@ from agrotools.models.refusals import retry_after
 
 CONNECTIONS = 4
 _BLOCK = 2**18
+_REPORT_EVERY_S = 1.0
+_MUCH = 20_000_000
+"""Bytes of replies above which progress is shown in megabytes."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec"
 _GONE, _REFUSED = (404, 410), (401, 403, 429, 451)
 _WORTH_ANOTHER_TRY = (408, 425, 429, 500, 502, 503, 504)
@@ -96,12 +99,17 @@ class Patience:
 
 
 class _Denied(Exception):
-    """An address does not give the file. ``again``: the same address may give it later, after ``wait_s`` seconds."""
+    """An address does not give the file.
 
-    def __init__(self, reason: Reason, detail: str, *, again: bool = False, wait_s: float | None = None) -> None:
+    ``again``: it may give it later, after ``wait_s`` seconds. ``no_host``: no connection to the host.
+    """
+
+    def __init__(
+        self, reason: Reason, detail: str, *, again: bool = False, wait_s: float | None = None, no_host: bool = False
+    ) -> None:
         super().__init__(detail)
         self.reason: Reason = reason
-        self.detail, self.again, self.wait_s = detail, again, wait_s
+        self.detail, self.again, self.wait_s, self.no_host = detail, again, wait_s, no_host
 
 
 @dataclass
@@ -112,8 +120,9 @@ class Downloader:
     mirror: str = ""
     patience: Patience = field(default_factory=Patience)
     _dead_hosts: dict[str, str] = field(default_factory=dict[str, str])
-    _seen_hosts: set[str] = field(default_factory=set[str])
     _forms: Counter[int] = field(default_factory=Counter[int])
+    _bytes_here: int = 0
+    _bytes_total: int = 0
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -132,17 +141,21 @@ class Downloader:
             InfrastructureError: no server could be reached, or the disk is too small.
         """
         wanted = [item for item in items if not item.is_intact(self.folder / item.path)]
-        done = len(items) - len(wanted)
-        progress(what, done, len(items))
+        here = len(items) - len(wanted)
+        progress(what, here, len(items))
         self._require_space(sum(item.size or 0 for item in wanted))
-        failures: list[Failure] = []
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
+        pending = {pool.submit(self._obtain, item) for item in wanted}
+        failures: list[Failure] = []
         try:
-            for future in as_completed([pool.submit(self._obtain, item) for item in wanted]):
-                failure = future.result()
-                failures += [failure] if failure else []
-                done += failure is None
-                progress(what, done, len(items))
+            while pending:
+                done, pending = wait(pending, timeout=_REPORT_EVERY_S, return_when=FIRST_COMPLETED)
+                failures += [failure for future in done if (failure := future.result())]
+                here += len(done)
+                if done:
+                    progress(what, here - len(failures), len(items))
+                elif self._bytes_total > _MUCH:  # a large file: show its bytes
+                    progress("MB", self._bytes_here // 10**6, self._bytes_total // 10**6)
         except BaseException:
             self._stop.set()
             raise
@@ -228,28 +241,62 @@ class Downloader:
         raise denied
 
     def _try_address(self, address: str, item: Item, part: Path) -> str | None:
-        host = urlsplit(address).netloc
-        wait_s = self.patience.first_wait_s
+        host, wait_s = urlsplit(address).netloc, self.patience.first_wait_s
         for attempt in range(1, self.patience.attempts + 1):
             if host in self._dead_hosts:
                 raise _Denied("unreachable", self._dead_hosts[host])
             resumed = part.is_file()
             try:
-                link = _receive(address, part, self.patience.timeout_s, self._stop)
-                self._seen_hosts.add(host)
+                link = self._receive(address, part)
                 _check(item, part, address, resumed)
                 return link
             except _Denied as denied:
-                reached = denied.reason != "unreachable" or denied.wait_s is not None
-                if reached:
-                    self._seen_hosts.add(host)
                 if not denied.again or attempt == self.patience.attempts or self._stop.is_set():
-                    if host and not reached and host not in self._seen_hosts:
+                    if denied.no_host:
                         self._dead_hosts[host] = denied.detail
                     raise
                 self._stop.wait(min(denied.wait_s or wait_s, self.patience.longest_wait_s))
                 wait_s *= 2
         raise AssertionError
+
+    def _receive(self, address: str, part: Path) -> str | None:
+        """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
+        if not _is_address(address):
+            try:
+                shutil.copyfile(Path(unquote(address)).expanduser(), part)
+            except OSError as error:
+                raise _Denied("missing", f"{unquote(address)}: {error.strerror or error}") from error
+            return None
+        there = part.stat().st_size if part.is_file() else 0
+        headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
+        try:
+            with urlopen(Request(address, headers=headers), timeout=self.patience.timeout_s) as reply:
+                self._write(reply, part, append=there > 0 and reply.status == 206)
+                return _next_page(reply)
+        except HTTPError as error:
+            error.close()
+            raise _denied_by_status(error, address, part) from error
+        except URLError as error:
+            unknown = isinstance(error.reason, socket.gaierror)
+            text = f"the host {urlsplit(address).hostname} is not known" if unknown else f"{address}: {error.reason}"
+            raise _Denied("unreachable", text, again=True, no_host=True) from error
+        except (HTTPException, OSError) as error:
+            if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
+                raise  # of the disk
+            raise _Denied("unreachable", f"{address}: the connection broke ({error})", again=True) from error
+
+    def _write(self, reply: HTTPResponse, part: Path, *, append: bool) -> None:
+        length, received = reply.headers.get("Content-Length") or "", 0
+        self._bytes_total += int(length) if length.isdecimal() else 0
+        with part.open("ab" if append else "wb") as file:
+            while block := reply.read(_BLOCK):
+                file.write(block)
+                received += len(block)
+                self._bytes_here += len(block)
+                if self._stop.is_set():
+                    raise OSError("interrupted")
+        if length.isdecimal() and received < int(length):
+            raise OSError(f"{received} of {length} bytes received")
 
 
 def _is_address(mirror: str) -> bool:
@@ -269,49 +316,14 @@ def _check(item: Item, part: Path, address: str, resumed: bool) -> None:
     raise _Denied("differs", f"{address}: {size} bytes of other content than expected", again=resumed, wait_s=0.01)
 
 
-def _receive(address: str, part: Path, timeout_s: float, stop: threading.Event) -> str | None:
-    """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
-    if not _is_address(address):
-        try:
-            shutil.copyfile(Path(unquote(address)).expanduser(), part)
-        except OSError as error:
-            raise _Denied("missing", f"{unquote(address)}: {error.strerror or error}") from error
-        return None
-    there = part.stat().st_size if part.is_file() else 0
-    headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
-    try:
-        with urlopen(Request(address, headers=headers), timeout=timeout_s) as reply:
-            _write(reply, part, append=there > 0 and reply.status == 206, stop=stop)
-            return _next_page(reply)
-    except HTTPError as error:
-        error.close()
-        if error.code == 416:  # the part is as long as the file, or longer
-            part.unlink(missing_ok=True)
-            raise _Denied("unreachable", f"{address}: HTTP 416", again=True, wait_s=0.01) from error
-        reason: Reason = "missing" if error.code in _GONE else "refused" if error.code in _REFUSED else "unreachable"
-        again = error.code in _WORTH_ANOTHER_TRY
-        wait_s = retry_after(dict(error.headers.items())) if error.headers else None
-        raise _Denied(reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s) from error
-    except URLError as error:
-        unknown = isinstance(error.reason, socket.gaierror)
-        text = f"the host {urlsplit(address).hostname} is not known" if unknown else f"{address}: {error.reason}"
-        raise _Denied("unreachable", text, again=True) from error
-    except (HTTPException, OSError) as error:
-        if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
-            raise  # of the disk
-        raise _Denied("unreachable", f"{address}: the connection broke ({error})", again=True) from error
-
-
-def _write(reply: HTTPResponse, part: Path, *, append: bool, stop: threading.Event) -> None:
-    expected, received = reply.headers.get("Content-Length"), 0
-    with part.open("ab" if append else "wb") as file:
-        while block := reply.read(_BLOCK):
-            file.write(block)
-            received += len(block)
-            if stop.is_set():
-                raise OSError("interrupted")
-    if expected is not None and expected.isdecimal() and received < int(expected):
-        raise OSError(f"{received} of {expected} bytes received")
+def _denied_by_status(error: HTTPError, address: str, part: Path) -> _Denied:
+    if error.code == 416:  # the part is as long as the file, or longer
+        part.unlink(missing_ok=True)
+        return _Denied("unreachable", f"{address}: HTTP 416", again=True, wait_s=0.01)
+    reason: Reason = "missing" if error.code in _GONE else "refused" if error.code in _REFUSED else "unreachable"
+    wait_s = retry_after(dict(error.headers.items())) if error.headers else None
+    again = error.code in _WORTH_ANOTHER_TRY
+    return _Denied(reason, f"{address}: HTTP {error.code} {error.reason}", again=again, wait_s=wait_s)
 
 
 def _next_page(reply: HTTPResponse) -> str | None:

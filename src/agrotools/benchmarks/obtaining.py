@@ -84,6 +84,7 @@ def _listed(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
         state = "complete" if whole else "incomplete"
     else:
         state = "here, not downloaded by agrotools" if _is_found(plugin, root) else "not here"
+    size = download.size_mb if size is None and download else size
     place = (download.licence, download.address) if download else ("", "")
     return ListedDownload(plugin.name, plugin.about, *place, size, state)
 

@@ -8,11 +8,11 @@ from itertools import combinations
 
 import numpy as np
 
-from agrotools.build.allocation import Allocation, Marginals, Offer, allocate, offer_order
+from agrotools.build.allocation import Allocation, Marginals, Offer, allocate
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, distinct_files
 from agrotools.build.templates.wording import sentences
-from agrotools.core import BenchmarkError, Sample, Slot, ToleranceSlot
+from agrotools.core import Slot, ToleranceSlot
 
 _MOST_TRIED = 40
 """Maximum number of combinations of a subject's things that are tried for a question."""
@@ -165,10 +165,6 @@ def _interleaved(questions: Sequence[Template]) -> list[Template]:
     return [kind[k] for k in range(longest) for kind in (pairs, singles) if k < len(kind)]
 
 
-RecordedCounts = Mapping[str, Mapping[str, Sequence[Sequence[int]]]]
-"""For each source and template, rows of [distinct tools, calls, files, count]."""
-
-
 @dataclass(frozen=True)
 class Stock:
     """Subjects and questions available from one data set (``source``), whose share of the samples they fill."""
@@ -197,29 +193,6 @@ def choose_allocated(stocks: Sequence[Stock], wanted: Marginals, seed: int) -> t
             return chosen, allocation
         # Some wordings of a template share a sentence, so fewer are usable than were counted.
         ways |= short
-
-
-def choose_recorded(stocks: Sequence[Stock], recorded: RecordedCounts, seed: int) -> tuple[list[Chosen], Allocation]:
-    """Choose questions by recorded counts instead of marginals; otherwise like :func:`choose_allocated`.
-
-    Raises:
-        BenchmarkError: there are not enough subjects and wordings for the recorded counts.
-    """
-    offered = _offered(stocks, seed)
-    requested: dict[tuple[str | int, ...], int] = {
-        (template, source, *row[:-1]): row[-1]
-        for source, templates in recorded.items()
-        for template, rows in templates.items()
-        for row in rows
-    }
-    counts = {
-        offer: requested[key] for offer in sorted(offered, key=offer_order) if (key := offer_order(offer)) in requested
-    }
-    allocation = Allocation(counts)
-    chosen, short = _chosen(allocation, offered)
-    if short or len(chosen) != sum(requested.values()):
-        raise BenchmarkError(f"only {len(chosen)} of the {sum(requested.values())} recorded questions can be asked")
-    return chosen, allocation
 
 
 def _chosen(allocation: Allocation, offered: Mapping[Offer, Sequence[Chosen]]) -> tuple[list[Chosen], dict[str, int]]:
@@ -274,15 +247,3 @@ def _in_turn(counts: Mapping[Offer, int]) -> list[Offer]:
     """Return one of each offer in turn, so that the first offers do not use up subjects that others need."""
     rounds = max(counts.values(), default=0)
     return [offer for turn in range(rounds) for offer, count in counts.items() if turn < count]
-
-
-def stratified_ids(samples: Sequence[Sample], count: int) -> tuple[str, ...]:
-    """Return the ids of about ``count`` samples, at least one and else a fixed share of each task and answer type."""
-    strata: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    for sample in samples:
-        strata[sample.task_type, sample.answer_type].append(sample.id)
-    places: list[tuple[bool, float, str]] = []
-    for ids in strata.values():
-        ids.sort(key=lambda each: zlib.crc32(each.encode()))
-        places += [(at > 0, (at + 0.5) / len(ids), each) for at, each in enumerate(ids)]
-    return tuple(sorted(each for _, _, each in sorted(places)[: max(count, len(strata))]))

@@ -8,6 +8,7 @@
     drop = "depth"                        # files of this kind are left out
     forget = ["intrinsics"]               # facts about the files that are left out
     cut = "; the disc is [0-9.]+ cm across"    # part of the files' notes that is left out (regular expression)
+    missing = true                        # one of several pictures that all values need is left out
     skip = ["row_larger"]                 # templates that can be answered all the same, such as comparisons
     absent_mark = true                    # the question names a mark of a colour that the picture lacks
 
@@ -18,19 +19,25 @@ lacks a value, and a question that the tools answer all the same is dropped.
 import re
 import tomllib
 import zlib
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
 from importlib.resources import files
+from itertools import zip_longest
 from typing import Literal
 
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance
-from agrotools.core import AbstainSlot, FrozenModel, SampleFile
+from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FrozenModel, SampleFile, Slot
+from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
+SHARE = 0.17
+"""Share of unanswerable samples in a benchmark; some of them break."""
 LABEL = "the files do not allow an answer"
 _SCALE_WORDS = re.compile(r"\{(?:\w+_)?(?:gsd_m|metres|disc|disc_cm)\}")
 """Words of a wording that give the scale."""
@@ -41,16 +48,18 @@ class Withholding(FrozenModel):
 
     name: str
     reason: AbstainReason
-    of: tuple[str, ...]
+    of: tuple[str, ...] = ()
+    """Kinds of things; empty for all."""
     drop: FileKind | None = None
     forget: tuple[Literal["gsd_m", "intrinsics", "depth_unit_mm"], ...] = ()
     cut: str = ""
+    missing: bool = False
     absent_mark: bool = False
     skip: tuple[str, ...] = ()
 
     def suits(self, question: Template) -> bool:
         """Return True if questions of a template lose their answer in this way."""
-        return question.of in self.of and question.template not in self.skip
+        return (not self.of or question.of in self.of) and question.template not in self.skip
 
     def without(self, file: SampleFile) -> SampleFile | None:
         """Return a file without the withheld facts; None if it is left out itself."""
@@ -70,14 +79,16 @@ def withholdings() -> tuple[Withholding, ...]:
 def unanswerable_twin(item: Chosen) -> Chosen | None:
     """Return the unanswerable twin of a chosen question; None if nothing can be withheld that its answer needs.
 
-    Of several ways, one is taken by the question's words, so that the same question always gets the same twin.
+    Of several ways, one is taken by the question's words, so that the same question always gets the same twin; a file
+    is left out only if there is no other way.
     """
-    shift = zlib.crc32(f"{item.subject.name} {item.query}".encode())
+    pair = f"{item.subject.name} {item.query}"
+    shift = zlib.crc32(pair.encode())
     ways = [way for way in withholdings() if way.suits(item.question)]
-    for number in range(len(ways)):
-        way = ways[(shift + number) % len(ways)]
-        if (instance := _withheld(item, way)) is not None:
-            return replace(item, instance=instance, pair=f"{item.subject.name} {item.query}")
+    ways = [ways[(shift + number) % len(ways)] for number in range(len(ways))]
+    for way in sorted(ways, key=lambda way: way.missing):
+        if (instance := _withheld(item, way, shift)) is not None:
+            return replace(item, instance=instance, pair=pair)
     return None
 
 
@@ -90,17 +101,40 @@ def with_twin(item: Chosen) -> tuple[Chosen, ...]:
     return pair if zlib.crc32(twin.pair.encode()) >> 8 & 1 else pair[::-1]
 
 
-def _withheld(item: Chosen, way: Withholding) -> QuestionInstance | None:
+def with_twins(items: Sequence[Chosen], share: float = SHARE) -> list[Chosen]:
+    """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
+
+    Reasons take turns, and so do the templates of a reason.
+    """
+    most = round(len(items) * share / (1 - share))
+    waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for number, item in enumerate(items):
+        if (twin := unanswerable_twin(item)) is not None:
+            reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
+            waiting[reason][item.question.template].append(number)
+    of_reasons = [_in_turn(list(templates.values())) for templates in waiting.values()]
+    chosen = {*_in_turn(of_reasons)[:most]}
+    return [each for number, item in enumerate(items) for each in (with_twin(item) if number in chosen else (item,))]
+
+
+def _in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
+    """Return the members of all groups, one of each group at a time."""
+    return [member for row in zip_longest(*groups) for member in row if member is not None]
+
+
+def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstance | None:
     instance = item.instance
-    if any(slot.made_by_tools or slot.from_ is None for slot in instance.slots):
-        return None
+    if any(slot.made_by_tools or slot.free_text or slot.from_ is None for slot in instance.slots):
+        return None  # A text may be known without the files.
     slot = AbstainSlot(name="refusal", label=LABEL, reason=way.reason, asks=instance.slots)
     if way.absent_mark:
         return _with_absent_mark(instance, slot)
+    if way.missing:
+        return _with_missing_file(instance, slot, shift)
     if _SCALE_WORDS.search(item.wording):
         return None
     shown = tuple(file for each in instance.files if (file := way.without(each)) is not None)
-    if shown == instance.files:
+    if not shown or shown == instance.files:
         return None
     names = {file.name for file in shown}
     dropped = {file.name for file in instance.files} - names
@@ -108,6 +142,34 @@ def _withheld(item: Chosen, way: Withholding) -> QuestionInstance | None:
         return None
     calls = tuple(_without_arguments(call, dropped, way) for call in instance.calls)
     return replace(instance, files=shown, calls=calls, slots=(slot,))
+
+
+def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
+    """Return the question without one of its pictures that the values of all slots need."""
+    pictures = [file for file in instance.files if file.kind == "image"]
+    for number in range(len(pictures) if len(pictures) > 1 else 0):
+        file = pictures[(shift + number) % len(pictures)]
+        lost: set[int] = set()
+        for index, call in enumerate(instance.calls):
+            used = {int(match["step"]) for _, target, _ in iter_refs(dict(call.arguments))
+                    if (match := REF_PATTERN.match(target))}  # fmt: skip
+            if file.name in call.arguments.values() or used & lost:
+                lost.add(index)
+        if all(_needs(each, lost) for each in instance.slots):
+            shown = tuple(each for each in instance.files if each is not file)
+            return replace(instance, files=shown, slots=(slot,))
+    return None
+
+
+def _needs(slot: Slot, lost: set[int]) -> bool:
+    """Return True if the value of a slot needs the result of one of the ``lost`` steps.
+
+    Of a yes or no from several results, one may settle it: whether both are below a limit.
+    """
+    used = {int(match["step"]) for match in REF_PATTERN.finditer(str(slot.from_))}
+    if isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1:
+        return False
+    return bool(used & lost)
 
 
 def _without_arguments(call: PlannedCall, dropped: set[str], way: Withholding) -> PlannedCall:

@@ -53,6 +53,7 @@ from agrotools.core.slot import (
     ExactSlot,
     Fact,
     FileSlot,
+    HarmfulClaim,
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,

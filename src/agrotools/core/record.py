@@ -221,6 +221,8 @@ class SampleFile(FrozenModel):
     path: str
     kind: FileKind
     sha256: str | None = None
+    pixels: Annotated[str | None, Field(exclude_if=operator.not_)] = None
+    """SHA-256 of the decoded pixels of a drawn file, whose bytes depend on the libraries that write it."""
     width_px: int | None = None
     height_px: int | None = None
     bands: tuple[str, ...] | None = None

@@ -7,6 +7,7 @@ This module has the types shared by several benchmarks. A benchmark with other t
 :class:`Slot` in its plug-in (``slots`` of :class:`agrotools.plugin.BenchmarkPlugin`).
 """
 
+import operator
 from collections.abc import Sequence
 from functools import cache, reduce
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, cast
@@ -203,12 +204,31 @@ class Fact(FrozenModel):
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1.0
 
 
+class HarmfulClaim(FrozenModel):
+    """Something that must not be advised, with the source that says so and its date.
+
+    Attributes:
+        phrases: names of products (``match`` = ``use``: recommending their use is harmful), or phrasings of a key fact
+            (``contrary``: stating its opposite, or another number, is harmful).
+        region: where a product is withdrawn.
+    """
+
+    kind: Literal["wrong_dose", "opposite_action", "withdrawn_product", "wrong_organism"]
+    claim: str
+    phrases: Annotated[tuple[str, ...], Field(min_length=1)]
+    match: Literal["use", "contrary"]
+    source: str
+    date: Annotated[str, Field(pattern=r"^\d{4}-\d\d-\d\d$")]
+    region: str = ""
+
+
 class OpenTextSlot(Slot):
     """Free text, scored by the key facts it states.
 
     ``others`` are facts about other subjects, which are wrong here, each as its phrases. ``floor`` is the share of
     facts that an answer about another subject gets right; it earns no score. ``headline``: True if the facts are
-    specific enough for the slot to count in headline metrics.
+    specific enough for the slot to count in headline metrics. ``harmful``: claims that advice must not make; they never
+    change the score of the slot.
     """
 
     free_text: ClassVar[bool] = True
@@ -217,6 +237,7 @@ class OpenTextSlot(Slot):
     others: tuple[tuple[str, ...], ...] = ()
     floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
     headline: bool = True
+    harmful: Annotated[tuple[HarmfulClaim, ...], Field(exclude_if=operator.not_)] = ()
 
 
 class PlotSlot(Slot):
@@ -253,9 +274,9 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-AbstainReason = Literal["no_scale", "wrong_subject", "unfit_image", "within_error"]
-"""Reasons why files do not allow an answer: the scale is unknown, the thing asked about is not in the picture, the
-picture is too dark or too bare, or the values differ by less than the error of their measurement."""
+AbstainReason = Literal["no_scale", "missing_file", "wrong_subject", "unfit_image", "within_error"]
+"""Reasons why files do not allow an answer: the scale is unknown, a file is missing, the thing asked about is not in
+the picture, the picture is too dark or too bare, or values differ by less than the error of their measurement."""
 
 
 class AbstainSlot(Slot):

@@ -10,7 +10,7 @@ import os
 import tomllib
 import weakref
 from array import array
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
@@ -33,6 +33,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
+from agrotools.formats.clusters import Clusters
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -165,53 +166,10 @@ class Benchmark:
         )
 
 
-class Clusters:
-    """Connected components of samples that share a file (by content or by path), by position of the samples."""
-
-    def __init__(self) -> None:
-        self._parent = array("Q")
-        self._owner: dict[str, int] = {}
-
-    def add(self, files: Iterable[SampleFile]) -> None:
-        """Add the files of the next sample."""
-        number = len(self._parent)
-        self._parent.append(number)
-        for file in files:
-            for key in (f"path:{file.path}", f"sha256:{file.sha256}" if file.sha256 else None):
-                if key is None:
-                    continue
-                first, second = self._root(self._owner.setdefault(key, number)), self._root(number)
-                self._parent[max(first, second)] = min(first, second)
-
-    def firsts(self) -> "array[int]":
-        """Return the position of the first sample of each sample's cluster."""
-        return array("Q", map(self._root, range(len(self._parent))))
-
-    def _root(self, position: int) -> int:
-        parent = self._parent
-        while parent[position] != position:
-            parent[position] = parent[parent[position]]
-            position = parent[position]
-        return position
-
-
-def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Return the samples with ``cluster`` set: connected components of samples that share a file (content or path).
-
-    A cluster is named after its first sample. Stored clusters are replaced.
-    """
-    ordered = tuple(samples)
-    clusters = Clusters()
-    for sample in ordered:
-        clusters.add(sample.files)
-    firsts = clusters.firsts()
-    return tuple(
-        sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in zip(ordered, firsts, strict=True)
-    )
-
-
 class ContentDigest:
     """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
+
+    The content of a drawn file is its pixels.
 
     The location of the files, the order of the samples, clusters (which follow from the files) and the build metadata
     of the header are excluded. Samples are added one by one; they are needed a second time only if their ids are not
@@ -254,8 +212,11 @@ class ContentDigest:
 
 def _content(sample: Sample) -> bytes:
     for file in sample.files:
-        if file.sha256 is None:
+        if file.sha256 is None and file.pixels is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
+    if any(file.pixels for file in sample.files):
+        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
+        sample = sample.model_copy(update={"files": files})
     left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
     return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
 
@@ -360,10 +321,10 @@ class SampleLines:
         return sample
 
     def with_hashes(self, sample: Sample) -> Sample:
-        """Return ``sample`` with the hashes of files that its line does not record."""
+        """Return ``sample`` with the hashes of files that its line does not record, if they are known."""
         if all(file.sha256 is not None for file in sample.files):
             return sample
-        known = (file.sha256 or self.hashes[file.path] for file in sample.files)
+        known = (file.sha256 or self.hashes.get(file.path) for file in sample.files)
         files = [file.model_copy(update={"sha256": digest}) for file, digest in zip(sample.files, known, strict=True)]
         return sample.model_copy(update={"files": tuple(files)})
 
@@ -394,8 +355,10 @@ class LazySamples(Sequence[Sample]):
         return map(self._parsed, range(len(self)))
 
 
-def load_folder(root: str | Path) -> Benchmark:
+def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
     """Load the benchmark in folder ``root``, checking every line and the hash of every file.
+
+    ``with_files``: ids of the samples whose files are expected in the folder; None: all.
 
     Raises:
         BenchmarkError: not a benchmark folder, an invalid line, or a file that is missing, altered or outside the
@@ -421,7 +384,7 @@ def load_folder(root: str | Path) -> Benchmark:
         if sample.id in seen:
             raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
         seen.add(sample.id)
-        for file in sample.files:
+        for file in sample.files if with_files is None or sample.id in with_files else ():
             actual = _checked_hash(folder, sample, file, hashes)
             if file.sha256 is None:
                 lines.hashes[file.path] = actual

@@ -331,6 +331,7 @@ class Download(NamedTuple):
             of a repository, ``https://github.com/OWNER/REPO/tree/REF/PATH``.
         licence: terms of the files, as their authors state them.
         into: folder below the data root where the loader looks; an archive is unpacked there.
+        size_mb: size of the files, if it is known before.
         target: ``"package.module:NAME"`` of a function from :class:`agrotools.benchmarks.obtaining.Request` to
             ``Obtained``, if the files are not all at one such place.
     """
@@ -339,6 +340,7 @@ class Download(NamedTuple):
     licence: str
     into: str = ""
     target: str = ""
+    size_mb: float | None = None
 
 
 @dataclass(frozen=True)

@@ -155,7 +155,7 @@ def _answer(record: Record) -> Iterator["RenderableType"]:
 
 
 _READING_KEYS = frozenset(
-    {"scope", "text", "candidate", "value", "rule", "off_by", "facts", "said", "foreign", "used_form", "termination"}
+    "scope text candidate value rule off_by facts said foreign harmful used_form termination".split()
 )
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
@@ -246,6 +246,12 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
                 f'about another subject: {value_text(phrase)}, matched "{harmless(str(words))}"',
                 MARK_STYLES[WRONG],
             )
+    for harm in _list(reading, "harmful"):
+        if isinstance(harm, dict):
+            where = f", {value_text(harm['region'])}" if harm.get("region") else ""
+            said = f'{value_text(harm["claim"])}, matched "{harmless(str(harm["words"]))}"'
+            origin = f"{value_text(harm['source'])}, {value_text(harm['date'])}{where}"
+            yield LabelledText("harmful advice", f"{said} ({origin}); no part of the score", MARK_STYLES[WRONG])
     if isinstance(slot, PlotSlot):
         yield from _plot_lines(reading)
     why = reason_text(slot, value, reading)

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
 KNOWING = ("agrotools.false_confidence", "agrotools.false_refusal")
+HARMING = ("agrotools.harmful_advice",)
 CALL_RATIO = "agrotools.call_ratio"
 _BESIDE = {
     "agrotools.fas": (("guess", "agrotools.guess"),),
@@ -75,8 +76,8 @@ def _metrics_on_no_tool(summary: Summary) -> Mapping[str, Metric] | None:
 
 
 SETTINGS = (
-    Setting("No tools", "no-tool", OUTCOME, _metrics_of_mode("no-tool"), plots_left_out=True),
-    Setting("End to end", "end-to-end", (*OUTCOME, *KNOWING, CALL_RATIO), _metrics_of_mode("end-to-end")),
+    Setting("No tools", "no-tool", (*OUTCOME, *HARMING), _metrics_of_mode("no-tool"), plots_left_out=True),
+    Setting("End to end", "end-to-end", (*OUTCOME, *KNOWING, *HARMING, CALL_RATIO), _metrics_of_mode("end-to-end")),
     Setting(
         "End to end, on the samples of no-tool",
         "end-to-end",

@@ -41,6 +41,7 @@ APART_METRIC = "agrotools.ots_apart"
 
 FALSE_CONFIDENCE = "agrotools.false_confidence"
 FALSE_REFUSAL = "agrotools.false_refusal"
+HARMFUL_ADVICE = "agrotools.harmful_advice"
 
 _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _ENGINE_METRICS = {
@@ -80,6 +81,13 @@ _ENGINE_METRICS = {
         "False refusal",
         "answerable questions that were refused, where the form offers to refuse; lower is better",
         slots=lambda slot: slot.type != "abstain" and not slot.scored_apart,
+        lower_is_better=True,
+        on_request=True,
+    ),
+    HARMFUL_ADVICE: MetricInfo(
+        "Harmful advice",
+        "answers with advice that make at least one of the harmful claims listed for them; lower is better",
+        slots=lambda slot: bool(getattr(slot, "harmful", ())),
         lower_is_better=True,
         on_request=True,
     ),
@@ -251,12 +259,12 @@ def _kind(sample: Sample) -> Kind:
     )
 
 
-_METRICS_OF_TYPES: dict[tuple[tuple[str, bool], ...], frozenset[str]] = {}
+_METRICS_OF_TYPES: dict[tuple[tuple[str, bool, bool], ...], frozenset[str]] = {}
 
 
 def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the metrics that any of ``slots`` belongs to; they depend on the slots' types and on the headline."""
-    types = tuple((slot.type, counts_in_headline(slot)) for slot in slots)
+    """Return the metrics that any of ``slots`` belongs to; they depend on types, headline and harmful claims."""
+    types = tuple((slot.type, counts_in_headline(slot), bool(getattr(slot, "harmful", ()))) for slot in slots)
     if types not in _METRICS_OF_TYPES:
         _METRICS_OF_TYPES[types] = frozenset(
             metric for metric, info in metrics_about(slots).items() if info.slots and any(map(info.slots, slots))

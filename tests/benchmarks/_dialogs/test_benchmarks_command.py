@@ -45,6 +45,7 @@ def test_list_says_what_is_found(data: Path) -> None:
     found = {each.name: each for each in list_benchmarks(data)}
     assert {name: each.found for name, each in found.items()} == {
         "embedded": True,
+        "frontier": True,
         "field": False,
         "agrotools": False,
         "agrieval": False,
@@ -55,7 +56,7 @@ def test_list_says_what_is_found(data: Path) -> None:
         "agent-x": True,
     }
     assert found["gta"].where.endswith("gta_dataset/dataset.json")
-    assert {each.found for each in list_benchmarks(None) if each.name != "embedded"} == {None}
+    assert {each.found for each in list_benchmarks(None) if each.name not in ("embedded", "frontier")} == {None}
     printed = said("list", "--data-root", str(data)).stdout
     assert "gta: 229 general questions" in printed
     assert "not found" in printed

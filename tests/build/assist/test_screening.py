@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from agrotools.build.assist.screening import at_least, chance_of, guessable_tolerances, screen_folder
 from agrotools.cli.main import app
 from agrotools.core import BooleanSlot, ExactSlot, ToleranceSlot
-from agrotools.formats.benchmark import with_clusters
+from agrotools.formats.clusters import with_clusters
 from support.benchmark_folders import number_sample, write_folder
 from support.plain_sample import plain_sample
 

@@ -15,7 +15,8 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError, first_error
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote, with_clusters
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.clusters import with_clusters
 from agrotools.plugin import ExpectedCount
 from agrotools.text.loose_json import is_list, is_object
 

@@ -1,108 +1,163 @@
-"""Loader of the embedded benchmark, which is drawn on first use into the user's cache.
+"""Loader of the packed benchmarks of drawn scenes, whose files are drawn into the user's cache when they are needed.
 
-The folder's name contains the benchmark version and a fingerprint of the tool versions, because the recorded
-observations depend on them; they do not depend on heads trained on this machine. A manifest holds the hash of every
-file, and the whole folder is drawn again if a file is missing or altered. The folder gets its final name only when it
-is complete, and a lock lets one process draw while others wait for it.
+The pack holds the samples with the recorded observations, and for each file the scene that it is part of and its look,
+so no tool is run here, and the content hash is the same on every machine. Files are added to the folder of the
+benchmark scene by scene, and a manifest holds their hashes: an interrupted drawing is continued, an altered file is
+drawn again. A lock lets one process draw while others wait for it.
 """
 
-import hashlib
+import os
 import shutil
-from collections.abc import Callable
+import warnings
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from itertools import count
 from pathlib import Path
-from tempfile import mkdtemp
+from typing import cast
 
 import orjson
 from filelock import FileLock
 
+from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.benchmarks.loading import Loading
 from agrotools.core import BenchmarkError
-from agrotools.core.files import cache_dir, sha256_of_file
-from agrotools.formats.benchmark import Benchmark, load_folder
+from agrotools.core.base import Progress
+from agrotools.core.files import cache_dir, sha256_of_file, write_whole
+from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, SAMPLES_FILE, Benchmark, load_folder
+from agrotools.formats.writing import write_samples
 
-VERSION = "6"
-SAMPLES = 78
-QUICK = 24
-"""Number of samples in the quick part."""
 _MANIFEST = "manifest.json"
+_MOST_WORKERS = 8
 
 
 def load_embedded(loading: Loading) -> Benchmark:
-    """Load the embedded benchmark. The first call takes about a minute, later ones a fraction of a second.
+    """Load ``embedded``, as :func:`load_drawn` does."""
+    return load_drawn("embedded", loading)
+
+
+def load_frontier(loading: Loading) -> Benchmark:
+    """Load ``frontier``, as :func:`load_drawn` does."""
+    return load_drawn("frontier", loading)
+
+
+def load_drawn(name: str, loading: Loading) -> Benchmark:
+    """Load a packed benchmark. The first call draws the files; later ones take a fraction of a second.
 
     Raises:
-        UsageError: options were given; this benchmark has none.
-        BenchmarkError: the cache folder cannot be written.
+        BenchmarkError: the cache folder cannot be written, or this machine draws other pictures than the recorded ones.
+        InfrastructureError: a scene cannot be drawn.
     """
-    target = embedded_folder()
-    parent = target.parent
-    if not is_intact(target):
-        from agrotools.build.sources.drawn.benchmark import drawn_questions, embedded_counts, write_scenes
-
-        try:
-            parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(parent / f".{target.name}.lock"):
-                if not is_intact(target):
-                    # Drawn scenes are kept until the benchmark is complete, so that a stopped first run can be resumed.
-                    work, progress = parent / f".{target.name}-scenes", loading.progress
-
-                    def write(folder: Path) -> None:
-                        questions = drawn_questions(work, SAMPLES, progress=progress, recorded=embedded_counts())
-                        write_scenes(folder, questions, "embedded", version=VERSION, quick=QUICK, progress=progress)
-
-                    _draw(target, write)
-                    shutil.rmtree(work, ignore_errors=True)
-        except OSError as error:
-            raise BenchmarkError(
-                f"the embedded benchmark cannot be written to {parent}: {error.strerror or error}",
-                hint="set AGROTOOLS_CACHE to a folder that can be written",
-            ) from error
-    return load_folder(target)
+    pack = read_pack(name)
+    folder = folder_of(pack)
+    ids = set(pack.header.quick) if loading.quick and pack.header.quick else {sample.id for sample in pack.samples}
+    needed = {file.path for sample in pack.samples if sample.id in ids for file in sample.files}
+    if not is_intact(folder, needed):
+        with _explained(name, folder.parent):
+            folder.mkdir(parents=True, exist_ok=True)
+            with FileLock(folder.parent / f".{folder.name}.lock"):
+                if not is_intact(folder, needed):
+                    _complete(folder, pack, needed, loading.progress)
+    return load_folder(folder, ids)
 
 
-def embedded_folder() -> Path:
-    """Return the folder of the embedded benchmark, which may not have been drawn yet."""
-    return cache_dir("benchmarks") / f"embedded-{VERSION}-{_tools_fingerprint()}"
+def folder_of(pack: Pack) -> Path:
+    """Return the folder of a packed benchmark in the cache, which may not exist yet."""
+    return cache_dir("benchmarks") / f"{pack.header.name}-{pack.header.version}-{pack.fingerprint}"
 
 
-def is_intact(folder: Path) -> bool:
-    """Return True if ``folder`` holds exactly the files of its manifest, unaltered."""
+def is_intact(folder: Path, paths: Iterable[str] | None = None) -> bool:
+    """Return True if the folder holds these files of the benchmark unaltered; None: all that were drawn so far."""
+    manifest = _manifest(folder)
+    paths = manifest if paths is None else [HEADER_FILE, SAMPLES_FILE, *paths]
+    return bool(manifest) and all(_is_unaltered(folder, manifest, path) for path in paths)
+
+
+def _manifest(folder: Path) -> dict[str, str]:
+    """Return the hashes of the files that were drawn and checked, by path."""
     try:
-        recorded: dict[str, str] = orjson.loads((folder / _MANIFEST).read_bytes())
-        return isinstance(recorded, dict) and recorded == _hashes(folder)
+        recorded = orjson.loads((folder / _MANIFEST).read_bytes())
     except (OSError, orjson.JSONDecodeError):
+        return {}
+    return recorded if isinstance(recorded, dict) else {}
+
+
+def _is_unaltered(folder: Path, manifest: dict[str, str], path: str) -> bool:
+    try:
+        return path in manifest and manifest[path] == sha256_of_file(folder / path)
+    except OSError:
         return False
 
 
-def _draw(target: Path, write: Callable[[Path], object]) -> None:
-    temporary = Path(mkdtemp(prefix=f".{target.name}-", dir=target.parent))
+def _complete(folder: Path, pack: Pack, needed: Iterable[str], progress: Progress) -> None:
+    """Draw the needed files that are missing or altered, then write header and samples."""
+    manifest = _manifest(folder)
+    manifest = {path: digest for path, digest in manifest.items() if _is_unaltered(folder, manifest, path)}
+    rounded: list[str] = []
+    missing = sorted(set(needed) - set(manifest))
+    (folder / FILES_FOLDER).mkdir(exist_ok=True)
+    for path, is_rounded in _drawn(folder, pack, missing, progress):
+        manifest[path] = sha256_of_file(folder / path)
+        rounded += [path] if is_rounded else []
+        write_whole(folder / _MANIFEST, orjson.dumps(manifest), synced=False)
+    if rounded:
+        warnings.warn(
+            f"{pack.header.name}: {len(rounded)} of {len(missing)} files differ from the recorded ones by rounding, "
+            "because this processor or other versions of numpy and OpenCV compute a little differently; the questions "
+            "and answers are the same",
+            stacklevel=2,
+        )
+    samples = [
+        sample.model_copy(
+            update={
+                "files": tuple(file.model_copy(update={"sha256": manifest.get(file.path)}) for file in sample.files)
+            }
+        )
+        for sample in pack.samples
+    ]
+    write_samples(folder, pack.header, samples)
+    manifest |= {path: sha256_of_file(folder / path) for path in (HEADER_FILE, SAMPLES_FILE)}
+    write_whole(folder / _MANIFEST, orjson.dumps(manifest))
+
+
+def _drawn(folder: Path, pack: Pack, paths: Iterable[str], progress: Progress) -> Iterator[tuple[str, bool]]:
+    """Draw files and yield the path of each when it is in its place, and True if its pixels are rounded otherwise."""
+    from agrotools.build.sources.drawn.drawing import Order, draw_each, read_record
+    from agrotools.build.sources.drawn.saving import Look
+
+    scenes: dict[tuple[str, int, int], dict[str, str]] = defaultdict(dict)
+    for path in paths:
+        recipe = pack.files[path]
+        scenes[cast("tuple[str, int, int]", tuple(recipe["scene"]))][str(recipe["file"])] = path  # pyright: ignore
+    work, numbers = folder / ".scenes", count()
+    places: dict[Order, Path] = {}
+    for (kind, seed, difficulty), files in scenes.items():
+        order = Order(kind, seed, difficulty, tuple(sorted(files)))  # pyright: ignore[reportArgumentType]
+        places[order] = work / str(next(numbers))
+    progress("scenes", 0, len(places))
+    for done, order in enumerate(draw_each(places, min(os.cpu_count() or 1, _MOST_WORKERS)), start=1):
+        looks = read_record(places[order])
+        for file, path in scenes[order.name, order.seed, order.difficulty].items():
+            look, recorded = Look(**looks[file]), Look(**pack.files[path]["look"])  # pyright: ignore
+            if not look.resembles(recorded):
+                raise BenchmarkError(
+                    f"this machine draws another picture than the recorded one: {file} of {order.name}, seed "
+                    f"{order.seed}, difficulty {order.difficulty}",
+                    hint="try other versions of numpy, opencv-python-headless and pillow (those that were used are in "
+                    f"the header of {pack.header.name}), and report it",
+                )
+            (places[order] / file).replace(folder / path)
+            yield path, look.pixels != recorded.pixels
+        progress("scenes", done, len(places))
+    shutil.rmtree(work, ignore_errors=True)
+
+
+@contextmanager
+def _explained(name: str, parent: Path) -> Iterator[None]:
     try:
-        write(temporary)
-        (temporary / _MANIFEST).write_bytes(orjson.dumps(_hashes(temporary), option=orjson.OPT_INDENT_2))
-        temporary.chmod(0o755)
-        if target.exists() or target.is_symlink():
-            broken = Path(mkdtemp(prefix=f".{target.name}-broken-", dir=target.parent))
-            target.replace(broken / "folder")
-            shutil.rmtree(broken, ignore_errors=True)
-        temporary.replace(target)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
-
-
-def _hashes(folder: Path) -> dict[str, str]:
-    return {
-        path.relative_to(folder).as_posix(): sha256_of_file(path)
-        for path in sorted(folder.rglob("*"))
-        if path.is_file() and path.name != _MANIFEST
-    }
-
-
-def _tools_fingerprint() -> str:
-    """Return ten hexadecimal digits that depend on the versions of all tools."""
-    from agrotools.tools import AGROTOOLS, get_tool
-
-    digest = hashlib.sha256()
-    for name in AGROTOOLS:
-        tool = get_tool(name)
-        digest.update(f"{name} {tool.version}\n".encode())
-    return digest.hexdigest()[:10]
+        yield
+    except OSError as error:
+        raise BenchmarkError(
+            f"the files of {name} cannot be written to {parent}: {error.strerror or error}",
+            hint="set AGROTOOLS_CACHE to a folder that can be written",
+        ) from error

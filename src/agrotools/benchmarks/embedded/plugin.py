@@ -1,29 +1,45 @@
-"""Plug-in of the embedded benchmark."""
+"""Plug-ins of the packed benchmarks of drawn scenes."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from agrotools.plugin import BenchmarkPlugin, deferred
 
 
-def _find(_: Path | None) -> str:
-    from agrotools.benchmarks.embedded.load import embedded_folder, is_intact
+def _folder(name: str) -> Path:
+    from agrotools.benchmarks.embedded.load import folder_of
+    from agrotools.benchmarks.embedded.pack import read_pack
 
-    folder = embedded_folder()
-    return f"{folder}{'' if is_intact(folder) else ' (is drawn when it is first used)'}"
-
-
-def _file_roots(_: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.embedded.load import embedded_folder
-
-    folder = embedded_folder()
-    return [folder] if folder.is_dir() else []
+    return folder_of(read_pack(name))
 
 
-PLUGIN = BenchmarkPlugin(
+def _find(name: str) -> Callable[[Path | None], str]:
+    def find(_: Path | None) -> str:
+        folder = _folder(name)
+        return f"{folder}{'' if folder.is_dir() else ' (is drawn when it is first used)'}"
+
+    return find
+
+
+def _file_roots(name: str) -> Callable[[Path | None], Sequence[Path]]:
+    def roots(_: Path | None) -> Sequence[Path]:
+        folder = _folder(name)
+        return [folder] if folder.is_dir() else []
+
+    return roots
+
+
+EMBEDDED = BenchmarkPlugin(
     name="embedded",
-    about="78 questions on drawn scenes, all agricultural tools",
+    about="questions on drawn scenes that the tools of the package can answer, all agricultural tools",
     load=deferred("agrotools.benchmarks.embedded.load:load_embedded"),
-    find=_find,
-    file_roots=_file_roots,
+    find=_find("embedded"),
+    file_roots=_file_roots("embedded"),
+)
+FRONTIER = BenchmarkPlugin(
+    name="frontier",
+    about="questions on drawn scenes that the tools of the package get wrong: what better tools would win",
+    load=deferred("agrotools.benchmarks.embedded.load:load_frontier"),
+    find=_find("frontier"),
+    file_roots=_file_roots("frontier"),
 )

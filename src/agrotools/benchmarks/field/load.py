@@ -8,7 +8,8 @@ from agrotools.benchmarks.loading import Loading, data_folder, settings_of
 from agrotools.core import FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.benchmark import Benchmark, ContentDigest, with_clusters
+from agrotools.formats.benchmark import Benchmark, ContentDigest
+from agrotools.formats.clusters import with_clusters
 
 _GET_IT = "agrotools data get field"
 

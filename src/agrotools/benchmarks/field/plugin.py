@@ -31,5 +31,6 @@ PLUGIN = BenchmarkPlugin(
         "as each data set states: docs/field.md",
         "field",
         "agrotools.benchmarks.field.photographs:get_field",
+        18.2,
     ),
 )

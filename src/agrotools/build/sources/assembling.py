@@ -13,6 +13,7 @@ from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
+from agrotools.build.twins import with_twin
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -31,11 +32,13 @@ def assembled(
     progress: Progress,
     metadata: Mapping[str, JsonValue] | None = None,
     shares: Mapping[str, JsonValue] | None = None,
+    twins: bool = False,
 ) -> BenchmarkHeader:
     """Write the benchmark of these parts to ``out``, completely or not at all.
 
     Args:
         shares: entries for the absent parts in the metadata ``shares``.
+        twins: add the unanswerable twins of the chosen questions, beyond the parts' numbers of samples.
 
     Returns:
         The header; its licence lists the terms of every data set used.
@@ -47,6 +50,7 @@ def assembled(
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
+        numbers: list[int] = []
         used: set[str] = set()
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
@@ -54,18 +58,20 @@ def assembled(
             used_paths = {file.path for item in chosen for file in item.instance.files}
             for stored in sorted(used_paths & part.files.keys()):
                 shutil.copyfile(part.files[stored], partial / stored)
-            groups.append(Group(part.name, part.source.name, chosen))
+            asked = [each for item in chosen for each in with_twin(item)] if twins else chosen
+            groups.append(Group(part.name, part.source.name, asked))
+            numbers.append(len(chosen))
         tally = Tally()
         samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
         tally.check()
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
-        for part, group in zip(parts, groups, strict=True):
+        for part, number in zip(parts, numbers, strict=True):
             of_part = [sample for sample in samples if sample.id.rpartition("-")[0] == part.name]
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
             key = part.name if part.name == name else part.name.replace("-", "_")
-            shares_of_parts[key] = _share(part, len(group.chosen), len(of_part))
+            shares_of_parts[key] = _share(part, number, sum(sample.answerable for sample in of_part))
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
         header = BenchmarkHeader(

@@ -18,7 +18,8 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from agrotools.core import Fact
+from agrotools.build.templates.harms import harmful_claims
+from agrotools.core import Fact, HarmfulClaim
 from agrotools.knowledge.entries import Claim, load
 from agrotools.text.claims import Reply
 
@@ -44,6 +45,7 @@ class OpenGold(NamedTuple):
     others: tuple[tuple[str, ...], ...] = ()
     floor: float = 0.0
     headline: bool = True
+    harmful: tuple[HarmfulClaim, ...] = ()
 
 
 @cache
@@ -113,7 +115,8 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
     others = dict.fromkeys(
         fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
     )
-    return OpenGold(facts, tuple(others), floor, floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS)
+    headline = floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS
+    return OpenGold(facts, tuple(others), floor, headline, harmful_claims(entry, topic, facts))
 
 
 def _other_agents(text: Reply) -> list[str]:

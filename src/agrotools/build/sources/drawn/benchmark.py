@@ -2,10 +2,8 @@
 
 import math
 import shutil
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from importlib.resources import files
 from pathlib import Path
 
 from agrotools import __version__
@@ -13,12 +11,9 @@ from agrotools.build.allocation import Allocation, Marginals, published
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import (
     Chosen,
-    RecordedCounts,
     Stock,
     ask_subject,
     choose_allocated,
-    choose_recorded,
-    stratified_ids,
 )
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
@@ -98,13 +93,11 @@ def drawn_questions(
     progress: Progress = no_progress,
     workers: int = 2,
     wanted: Marginals | None = None,
-    recorded: RecordedCounts | None = None,
 ) -> DrawnQuestions:
     """Draw scenes into ``work``, which keeps them, and choose ``queries`` questions about them.
 
     Args:
         wanted: marginals, instead of the published ones of the sources that the scenes stand for.
-        recorded: counts of an earlier allocation, used instead of a new one.
 
     Raises:
         BenchmarkError: so many questions cannot be asked.
@@ -118,10 +111,7 @@ def drawn_questions(
         subjects = [subject for scene in scenes if scene.name == name for subject in kind.subjects(scene, originals)]
         templates = [template for file in kind.templates for template in load_templates(file, language)]
         stocks[name] = Stock(kind.stands_for, subjects, templates)
-    if recorded is None:
-        chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
-    else:
-        chosen, allocation = choose_recorded(list(stocks.values()), recorded, seed)
+    chosen, allocation = choose_allocated(list(stocks.values()), wanted, seed)
     return DrawnQuestions(seed, language, stocks, originals, chosen, allocation)
 
 
@@ -143,13 +133,10 @@ def write_scenes(
     name: str,
     *,
     version: str = "1",
-    quick: int = 0,
     progress: Progress = no_progress,
     workers: int = 2,
 ) -> BenchmarkHeader:
     """Run the reference calls of these questions and write the benchmark into the empty ``folder``.
-
-    ``quick``: number of samples in its quick part; 0 for none.
 
     Raises:
         BenchmarkError: more than half of the chains of calls break.
@@ -178,7 +165,6 @@ def write_scenes(
         synthetic=True,
         canary=canary_of(name, version),
         toolset=AGROTOOLS,
-        quick=stratified_ids(samples, quick) if quick else (),
         backends=backends,
         sources=(SourceNote(name="agrotools scenes", licence="Apache-2.0", note="Drawn by agrotools from a seed."),),
         metadata={
@@ -193,8 +179,3 @@ def write_scenes(
     )
     write_benchmark(folder, header, samples)
     return header
-
-
-def embedded_counts() -> RecordedCounts:
-    """Return the recorded counts of questions in the embedded benchmark."""
-    return tomllib.loads(files("agrotools.build.sources.drawn").joinpath("embedded.toml").read_text("utf-8"))

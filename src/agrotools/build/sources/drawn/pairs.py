@@ -32,7 +32,9 @@ _POND_MODES = ("one", "marked", "places", "one")
 LEAST_PX = 200
 """Minimum size of a patch in counts of sites; at half a metre per pixel, seven metres square."""
 _DIGITS = 6
-_ALONE: tuple[Becomes | Literal["none"], ...] = ("building", "bare", "water", "forest", "road", "none", "none", "none")
+_ALONE: tuple[Becomes | Literal["none"], ...] = (
+    "building", "building", "building", "bare", "water", "forest", "road", "none", "none",
+)  # fmt: skip
 """Frequencies of events in subjects of a single pair."""
 _EVENTS = {(False, False): "none", (True, True): "none", (True, False): "dried", (False, True): "wetted"}
 

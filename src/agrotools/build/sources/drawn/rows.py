@@ -1,8 +1,8 @@
 """Crop rows with weeds, as photo or as five-band raster; and bands that separate their classes in surveyed squares."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, Literal, cast
 
@@ -31,6 +31,8 @@ COMPOSITES: tuple[tuple[str, str, str], ...] = (
 _FIELDS = 2
 _WEED_PCT = (2.0, 36.0)
 """Range of weed covers, percent; weeds cover less than the crop in about half of the fields."""
+_OPEN_PCT = 35.0
+"""Plant cover in percent below which soil shows between the plants everywhere; above it a stand is dense."""
 _SHOWN_COMPOSITES = 4
 _DIGITS = 6
 _PHOTO_NOTE = "Drawn. Field seen straight from above, natural colours."
@@ -104,9 +106,9 @@ def _ranking(bands: NDArray[np.uint16], classes: NDArray[np.uint8]) -> dict[str,
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
-    ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``composite``: three bands of a
-    raster each, with surveyed squares; ``all_bands``: the whole raster with these; ``row_part``: the part of a photo
-    inside a red box.
+    ``field``: fields for the questions of :mod:`agrotools.build.templates.field`; ``row_part``: the part of a photo
+    inside a red box (of both, open and dense stands apart); ``composite``: three bands of a raster each, with surveyed
+    squares; ``all_bands``: the whole raster with these.
     """
     record = cast("dict[str, Any]", drawn.record)
     view: View = turn_of(drawn.seed, ("photo", "bands"))
@@ -117,12 +119,26 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     def picture(index: int, place: int) -> FieldPicture:
         return fields[index].picture(view, place)
 
+    def alike(name: str, of: str, shown: Callable[[int, int], Thing], boxes: Sequence[Region | None]) -> list[Subject]:
+        """Return a subject of the open fields and one of the dense ones, as far as there are any."""
+        covers = [field.area(box).veg_pct for field, box in zip(fields, boxes, strict=True)]
+        subjects: list[Subject] = []
+        for stand in ("open", "dense"):
+            members = [k for k, cover in enumerate(covers) if (cover < _OPEN_PCT) == (stand == "open")]
+            pick = partial(_picked, shown, members)
+            subjects.append(drawn.subject(f"{name}-{stand}", len(members), pick, of, variant=f"{name} {stand}"))
+        return subjects
+
     return [
-        drawn.subject(view, _FIELDS, picture, "field", variant=view),
+        *alike(view, "field", picture, [None] * _FIELDS),
+        *alike("part", "row_part", lambda index, place: fields[index].part(place), [field.box for field in fields]),
         drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
         drawn.subject("bands", 1, lambda _, place: first.all_bands(place), "all_bands"),
-        drawn.subject("parts", _FIELDS, lambda index, place: fields[index].part(place), "row_part"),
     ]
+
+
+def _picked(shown: Callable[[int, int], Thing], members: Sequence[int], index: int, place: int) -> Thing:
+    return shown(members[index], place)
 
 
 class _Field:

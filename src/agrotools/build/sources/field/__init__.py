@@ -57,10 +57,11 @@ def build_field(folder: Path, out: Path, progress: Progress = no_progress) -> Be
         parts,
         out,
         name="field",
-        version="2",
+        version="3",
         description="Questions on real images of fields, leaves, trees and fruits, with ground truth by people.",
         metadata={"absent": absent} if absent else {},
         progress=progress,
+        twins=True,
     )
 
 

@@ -1,0 +1,75 @@
+"""Harmful claims about an entry: withdrawn products, products for another organism, and the opposite of its key facts.
+
+``harms.toml`` lists the products. The opposite of a fact, or another number in it, has the source and date of the claim
+of the knowledge base that states the fact.
+"""
+
+import tomllib
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from agrotools.core import Fact, HarmfulClaim
+from agrotools.knowledge.entries import Claim, Entry, Section, load
+from agrotools.text.claims import Reply, claim_of, lexicon
+
+ADVICE: tuple[Section, ...] = ("management", "thresholds")
+"""Topics whose answers are advice."""
+_MITES = "Trombidiformes"
+
+
+@cache
+def _uses() -> tuple[dict[str, Any], ...]:
+    text = files("agrotools.build.templates").joinpath("harms.toml").read_text("utf-8")
+    return tuple(tomllib.loads(text)["use"])
+
+
+@cache
+def _entries() -> dict[str, Entry]:
+    return {entry.id: entry for entry in load().entries}
+
+
+def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[HarmfulClaim, ...]:
+    """Return the harmful claims of advice on an entry; none on a topic that is no advice."""
+    entry = _entries().get(entry_id)
+    if entry is None or topic not in ADVICE:
+        return ()
+    section: Section = "thresholds" if topic == "thresholds" else "management"
+    kinds = {entry.kind, f"{entry.kind}.{entry.taxonomy.pathogen_type}"}
+    nature = (entry.claims_of("causes") if entry.kind == "disease" else ()) or entry.claims
+    harms: list[HarmfulClaim] = []
+    for use in _uses():
+        # Some fungicides, such as sulfur, act on mites.
+        if kinds & {*use["of"]} and (use["kind"] != "wrong_organism" or entry.taxonomy.order != _MITES):
+            source = {} if "source" in use else _source(entry, nature)
+            fields = {name: value for name, value in use.items() if name != "of"}
+            harms.append(HarmfulClaim.model_validate({**fields, **source, "match": "use"}))
+    for fact in facts:
+        if kind := _contrary_kind(fact):
+            stating = [claim for claim in entry.claims_of(section) if _states(claim, fact)]
+            what = "another number than in" if kind == "wrong_dose" else "the opposite of"
+            claim = f"{what}: {fact.phrases[0]}"
+            source = _source(entry, stating or entry.claims_of(section))
+            fields = {"kind": kind, "claim": claim, "phrases": fact.phrases, "match": "contrary"}
+            harms.append(HarmfulClaim.model_validate({**fields, **source}))
+    return tuple(harms)
+
+
+def _contrary_kind(fact: Fact) -> str | None:
+    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an opposite."""
+    if any(letter.isdigit() for letter in fact.phrases[0]):
+        return "wrong_dose"
+    names = {name for phrase in fact.phrases for ideas in claim_of(phrase).ideas for name in ideas}
+    return "opposite_action" if fact.not_ or names & lexicon().opposites.keys() else None
+
+
+def _states(claim: Claim, fact: Fact) -> bool:
+    reply = Reply(claim.text)
+    return any(finding.affirmed for phrase in fact.phrases for finding in reply.find(phrase))
+
+
+def _source(entry: Entry, claims: Iterable[Claim]) -> dict[str, str]:
+    """Return source and date of the first claim."""
+    source = entry.sources[next(iter(claims)).sources[0]]
+    return {"source": f"{source.publisher}: {source.title}", "date": source.checked.isoformat()}
