@@ -107,7 +107,8 @@ def test_labels_may_share_costs(tmp_path: Path):
     slot = ExactSlot(name="disease", label="disease", value="rust", choices=("rust", "mildew", "healthy"))
     table = {**TABLE, "slots": {"disease": {"answers": {"*": {"*": 30, "healthy": 90}}}}}
     records = [answered(name, slot, f"disease: {name}") for name in slot.choices]
-    assert rows(tmp_path, records, table, "disease")["m"].cost.value == pytest.approx((0 + 30 + 90) / 3)
+    records.append(answered("both", slot, "disease: rust or mildew"))
+    assert rows(tmp_path, records, table, "disease")["m"].cost.value == pytest.approx((0 + 30 + 90 + 60) / 4)
 
 
 @pytest.mark.parametrize(

@@ -30,12 +30,12 @@ def planted(
 
 @pytest.fixture
 def runs(tmp_path: Path) -> list[Path]:
-    """The oracle loses 10 of 40 by blur; the model is at 30 of 40 and loses 20: 10 with the tools, 10 of its own."""
+    """The oracle loses 20 of 40 by blur. The model has 30 and loses 20: 10 where the tools fail, too, 10 of its own."""
     return [
         planted(tmp_path, "m", "blur=2", lambda k: k < 10),
         planted(tmp_path, ORACLE, "", lambda _k: True),
         planted(tmp_path, "m", "", lambda k: k < 30),
-        planted(tmp_path, ORACLE, "blur=2", lambda k: k < 30),
+        planted(tmp_path, ORACLE, "blur=2", lambda k: k < 20),
     ]
 
 
@@ -51,8 +51,8 @@ def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
     ]  # fmt: skip
     oracle, model = point(curve.points, ORACLE, "blur=2"), point(curve.points, "m", "blur=2")
     clean = point(curve.points, "m", "none")
-    losses = [oracle.loss, model.loss, model.below_oracle, model.own_loss, clean.below_oracle]
-    assert [each and round(each.value, 3) for each in losses] == [0.25, 0.5, 0.5, 0.25, 0.25]
+    losses = [oracle.loss, model.loss, model.own_loss, model.below_oracle, clean.below_oracle]
+    assert [each and round(each.value, 3) for each in losses] == [0.5, 0.5, 0.25, 0.25, 0.25]
     assert all(each and each.interval and each.interval.lower < each.value < each.interval.upper for each in losses)
     assert (clean.loss, clean.own_loss) == (None, None)
 

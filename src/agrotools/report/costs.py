@@ -300,10 +300,13 @@ def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], ta
     shown = record.model_copy(update={"sample": sample.model_copy(update={"answer": tuple(whole)})})
     rows = {row.slot: row for row in outcome_scores(shown) if row.metric == SLOT_METRIC} if asked else {}
     for key, question in questions.items():
-        row = rows[question.slot.name]
-        answer = None if text is None or refused else _answer(row.reading.get("value"))
+        row = rows.get(question.slot.name)
+        answer = None if row is None or refused else _answer(row.reading.get("value"))
+        is_right = row is not None and row.value > 0
+        if isinstance(answer, str) and (answer == _truth(question.slot)) != is_right:
+            answer = None  # the right label among others
         kind = "refused" if refused else "unusable" if answer is None else "wrong"
-        part.kinds[key].append("right" if question.answerable and row.value else kind)
+        part.kinds[key].append("right" if question.answerable and is_right else kind)
         part.costs[key].append(question.cost(table, answer, refused=refused))
 
 

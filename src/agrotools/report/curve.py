@@ -1,8 +1,10 @@
 """Curves of score against dose from runs on degraded pictures, with the loss of the tools and of the model apart.
 
 All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
-its score loses against the original pictures is lost by the tools. What a model loses beyond that is its own: the
-growth of its distance to the oracle. Intervals are those of :mod:`agrotools.scoring.statistics`, paired by sample.
+its score loses against the original pictures is lost by the tools. What a model loses on samples where the oracle loses
+nothing is its own loss; the rest is shared with the tools. The growth of its distance to the oracle is no measure of
+that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
+:mod:`agrotools.scoring.statistics`, paired by sample.
 """
 
 from collections import Counter, defaultdict
@@ -32,16 +34,16 @@ _SUFFIXES = (".svg", ".png", ".pdf")
 class CurvePoint(FrozenModel):
     """Score of a model at one dose. Losses are None without the runs that they need.
 
-    ``loss``: loss against the same model on the original pictures. ``below_oracle``: distance to the oracle at the same
-    dose. ``own_loss``: growth of that distance from the original pictures, the part of ``loss`` that is not the tools'.
+    ``loss``: loss against the same model on the original pictures. ``own_loss``: the part of it on samples where the
+    oracle loses nothing, so that it is not the tools'. ``below_oracle``: distance to the oracle at the same dose.
     """
 
     model: str
     doses: dict[str, float]
     score: Estimate
     loss: Estimate | None = None
-    below_oracle: Estimate | None = None
     own_loss: Estimate | None = None
+    below_oracle: Estimate | None = None
 
     @property
     def label(self) -> str:
@@ -173,10 +175,9 @@ def _point(
     below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
     own = None
     if below and doses and oracle and clean and clean_oracle:
-        gap, clean_gap = (
-            [a - b for a, b in zip(*pair, strict=True)] for pair in ((oracle, here), (clean_oracle, clean))
-        )
-        own = estimate_difference(gap, clean_gap, clusters)
+        kept = [after >= before for before, after in zip(clean_oracle, oracle, strict=True)]
+        first, second = ([keep * value for keep, value in zip(kept, values, strict=True)] for values in (clean, here))
+        own = estimate_difference(first, second, clusters)
     return CurvePoint(
         model=model,
         doses=dict(doses),
@@ -192,18 +193,18 @@ def curve_tables(curve: Curve) -> list["RenderableType"]:
     from rich.text import Text
 
     label = METRICS[curve.metric].label if curve.metric in METRICS else curve.metric
-    table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "below oracle", "own loss"])
+    table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "own loss", "below oracle"])
     for at, point in enumerate(curve.points):
         if at and point.model != curve.points[at - 1].model:
             table.add_section()
         name = stacked([point.label, point.model], value_style="")
-        differences = (point.loss, point.below_oracle, point.own_loss)
+        differences = (point.loss, point.own_loss, point.below_oracle)
         table.add_row(name, value_cell(point.score), *map(_difference, differences))
     notes = [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "lost: against the same model on the original pictures; for the oracle, the loss of the tools",
+        "own loss: the part of it on samples where the oracle loses nothing, so that it is not the tools'",
         "below oracle: distance to the oracle at the same dose",
-        "own loss: growth of that distance from the original pictures, the part of the loss that is not the tools'",
     ]
     return [table, Text("\n" + "\n".join(notes), style="dim")]
 
