@@ -141,9 +141,18 @@ def test_a_dead_endpoint_stops_one_model_and_the_same_command_completes_the_stud
     again = run_command("study", file, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert models.asked == {"good": 2 * (N + 2), "bad": N + 2}
+    file.write_text(file.read_text().replace("attempts = 1", "attempts = 1\ntemperature = 0.5"))
+    changed = run_command("study", file, cwd=tmp_path)
+    assert changed.returncode == 3
+    assert "study: good on yields: " in changed.stderr
+    assert "holds a run with another configuration: settings: " in changed.stderr
+    assert models.asked == {"good": 2 * (N + 2), "bad": N + 2}
     folder = tmp_path / "runs/paper"
     assert r"\<b\>x\</b\> & a\|b\_c % " in (folder / "study.md").read_text()
-    assert r"<b>x</b> \& a|b\_c \% " in (folder / "study.tex").read_text()
+    assert (
+        r"\textless{}b\textgreater{}x\textless{}/b\textgreater{} \& a\textbar{}b\_c \% "
+        in (folder / "study.tex").read_text()
+    )
     page = (folder / "study.html").read_text()
     assert "&lt;b&gt;x&lt;/b&gt; &amp; a|b_c %" in page
     assert "<b>" not in page

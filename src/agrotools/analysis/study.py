@@ -20,6 +20,7 @@ from agrotools.runner.evaluate import PreparedRun, evaluate, load_for_run, prepa
 from agrotools.runner.policies import SPEND_FILE, read_spend
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore
+from agrotools.runner.store import resolved_manifest
 from agrotools.scoring import Summary
 from agrotools.scoring.aggregate import differences_between
 from agrotools.scoring.summary import RunDifference
@@ -156,26 +157,14 @@ def _texts(value: object, key: str, file: Path) -> list[str]:
     return cast("list[str]", texts)
 
 
-class _Benchmarks:
-    """Benchmarks of a study, each loaded once.
-
-    Raises:
-        BenchmarkError, UsageError: a benchmark cannot be loaded.
-    """
-
-    def __init__(self, study: Study, progress: TextIO) -> None:
-        self._loaded: dict[str, Benchmark] = {}
-        for config in (run.config for run in study.runs):
-            if self._key(config) not in self._loaded:
-                self._loaded[self._key(config)] = load_for_run(config, progress)
-
-    def of(self, run: StudyRun) -> Benchmark:
-        """Return the benchmark of a run."""
-        return self._loaded[self._key(run.config)]
-
-    @staticmethod
-    def _key(config: EvalConfig) -> str:
-        return repr((config.benchmark, config.data_root, sorted(config.options.items()), config.quick))
+def _load_benchmarks(study: Study, progress: TextIO) -> list[Benchmark]:
+    """Return the benchmark of each run; each is loaded once."""
+    loaded: dict[str, Benchmark] = {}
+    keys = [repr((c.benchmark, c.data_root, sorted(c.options.items()), c.quick)) for _, _, c in study.runs]
+    for key, run in zip(keys, study.runs, strict=True):
+        if key not in loaded:
+            loaded[key] = load_for_run(run.config, progress)
+    return [loaded[key] for key in keys]
 
 
 def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
@@ -184,13 +173,14 @@ def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
     Raises:
         BenchmarkError, UsageError: a benchmark cannot be loaded.
     """
-    benchmarks = _Benchmarks(study, progress)
-    return [_inspect_run(run, benchmarks, estimates=True) for run in study.runs]
+    benchmarks = _load_benchmarks(study, progress)
+    return [_inspect_run(*each, estimates=True) for each in zip(study.runs, benchmarks, strict=True)]
 
 
-def _inspect_run(run: StudyRun, benchmarks: _Benchmarks, *, estimates: bool = False) -> RunState:
+def _inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
     try:
-        prepared = prepare_run(run.config, benchmarks.of(run))
+        prepared = prepare_run(run.config, benchmark)
+        resolved_manifest(run.folder, prepared.manifest)
         index = record_index(run.folder) if (run.folder / RECORDS_FILE).is_file() else None
         planned = set(prepared.plan.keys())
         finished = planned & index.finished if index else set()
@@ -227,8 +217,8 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         BenchmarkError, UsageError: a benchmark cannot be loaded.
         KeyboardInterrupt: the study was interrupted; finished samples are kept.
     """
-    benchmarks = _Benchmarks(study, progress)
-    states = [_inspect_run(run, benchmarks) for run in study.runs]
+    benchmarks = _load_benchmarks(study, progress)
+    states = [_inspect_run(*each) for each in zip(study.runs, benchmarks, strict=True)]
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
         config, endpoint = state.run.config, (state.run.config.model, state.run.config.base_url)
@@ -245,13 +235,13 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         if not problem:
             print(f"study: {_position(states, at, study, sum(spent.values()))}", file=progress, flush=True)
             try:
-                ended = evaluate(config, progress, benchmark=benchmarks.of(state.run), stop=stop)
+                ended = evaluate(config, progress, benchmark=benchmarks[at], stop=stop)
                 problem = ended.stopped.message if ended.stopped else ""
             except AgrotoolsError as error:
                 problem = error.message
                 if isinstance(error, InfrastructureError | EndpointRefusal | EndpointUnreachable):
                     unreachable.add(endpoint)
-            states[at] = _inspect_run(state.run, benchmarks)
+            states[at] = _inspect_run(state.run, benchmarks[at])
         if problem:
             states[at] = states[at]._replace(problem=problem)
             print(f"study: {state.run.title}: {problem}", file=progress, flush=True)

@@ -1,9 +1,9 @@
 """Tables of a study in Markdown, LaTeX and HTML: scores in the layout of the papers, with groups of equal models."""
 
-import html
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import accumulate
 from pathlib import Path
 from typing import NamedTuple
 
@@ -11,6 +11,7 @@ from agrotools.analysis.study import StudyResult
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
 from agrotools.core.files import write_whole
+from agrotools.report.html.result_tables import templates
 from agrotools.report.layout import DASH, harmless, on_scale, percent, points
 from agrotools.report.settings import OUTCOME, PROCESS
 from agrotools.scoring import METRICS, Estimate, Summary
@@ -36,6 +37,12 @@ class StudyTable:
     header: list[str]
     rows: list[list[Cell]]
     notes: list[str] = field(default_factory=list[str])
+
+    @property
+    def spans(self) -> list[tuple[int, int]]:
+        """First and last column of each named group, from 1."""
+        ends = list(accumulate(width for _, width in self.groups))
+        return [(end - width + 1, end) for end, (name, width) in zip(ends, self.groups, strict=True) if name]
 
 
 def study_tables(result: StudyResult) -> list[StudyTable]:
@@ -254,96 +261,43 @@ _LATEX = {
     **{each: f"\\{each}" for each in "&%$#_{}"},
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     "^": r"\textasciicircum{}",
     "↓": r"$\downarrow$",
     DASH: "--",
 }
 
 
-def latex(tables: Iterable[StudyTable]) -> str:
-    """Return the tables in LaTeX (packages booktabs and graphicx)."""
-    return "% needs \\usepackage{booktabs,graphicx}\n" + "\n".join(map(_latex_table, tables))
-
-
-def _latex_table(table: StudyTable) -> str:
-    def cell(each: Cell) -> str:
-        interval = rf" {{\scriptsize {_in_latex(each.interval)}}}" if each.interval else ""
-        marks = rf"\textsuperscript{{{_in_latex(each.marks)}}}" if each.marks else ""
-        return f"{_in_latex(each.value)}{interval}{marks}"
-
-    top = " & ".join(rf"\multicolumn{{{n}}}{{c}}{{{_in_latex(name)}}}" for name, n in table.groups)
-    starts = [1 + sum(width for _, width in table.groups[:at]) for at in range(len(table.groups))]
-    rules = "".join(
-        rf"\cmidrule(lr){{{start}-{start + width - 1}}}"
-        for start, (name, width) in zip(starts, table.groups, strict=True)
-        if name
-    )
-    lines = [
-        r"\begin{table*}",
-        rf"\caption{{{_in_latex(' '.join([table.title + '.', *table.notes]))}}}",
-        r"\resizebox{\textwidth}{!}{%",
-        rf"\begin{{tabular}}{{{'l' * len(table.header)}}}",
-        r"\toprule",
-        *([rf"{top} \\", rules] if table.groups else []),
-        " & ".join(map(_in_latex, table.header)) + r" \\",
-        r"\midrule",
-        *(" & ".join(map(cell, row)) + r" \\" for row in table.rows),
-        r"\bottomrule",
-        r"\end{tabular}}",
-        r"\end{table*}",
-    ]
-    return "\n".join(lines) + "\n"
+def _one_line(text: str) -> str:
+    return " ".join(harmless(text).split())
 
 
 def _in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-_STYLE = (
-    "body{font:15px sans-serif;margin:2em}table{border-collapse:collapse;margin:1em 0}td,th{padding:.3em .6em;"
-    "border-bottom:1px solid #ccc;text-align:left}thead th{border-bottom:2px solid #666}small{color:#666}"
-)
-
-
-def html_page(tables: Iterable[StudyTable], title: str) -> str:
-    """Return the tables as one self-contained HTML page."""
-    body = "".join(map(_html_table, tables))
-    head = f'<meta charset="utf-8"><title>{_in_html(title)}</title><style>{_STYLE}</style>'
-    return f'<!DOCTYPE html><html lang="en"><head>{head}</head><body><h1>{_in_html(title)}</h1>{body}</body></html>\n'
-
-
-def _html_table(table: StudyTable) -> str:
-    def cell(each: Cell) -> str:
-        interval = f" <small>{_in_html(each.interval)}</small>" if each.interval else ""
-        return f"<td>{_in_html(each.value)}{interval}<sup>{_in_html(each.marks)}</sup></td>"
-
-    top = "".join(f'<th colspan="{width}">{_in_html(name)}</th>' for name, width in table.groups)
-    header = "".join(f"<th>{_in_html(heading)}</th>" for heading in table.header)
-    rows = "".join(f"<tr>{''.join(map(cell, row))}</tr>" for row in table.rows)
-    notes = "".join(f"<p><small>{_in_html(note)}</small></p>" for note in table.notes)
-    upper = f"<tr>{top}</tr>" if top else ""
-    return (
-        f"<h2>{_in_html(table.title)}</h2><table><thead>{upper}<tr>{header}</tr></thead>"
-        f"<tbody>{rows}</tbody></table>{notes}"
-    )
-
-
-def _in_html(text: str) -> str:
-    return html.escape(_one_line(text))
-
-
-def _one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
-
-
 def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list[Path]:
     """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
-    writers: dict[str, Callable[[], str]] = {
-        "study.md": lambda: f"# {_in_markdown(title)}\n\n{markdown(tables)}",
-        "study.tex": lambda: latex(tables),
-        "study.html": lambda: html_page(tables, title),
-    }
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    here = Path(__file__).parent
+    in_latex = Environment(
+        loader=FileSystemLoader(here),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        block_start_string="<%",
+        block_end_string="%>",
+        variable_start_string="<<",
+        variable_end_string=">>",
+    )
+    in_latex.filters["line"] = _in_latex
+    contents = {"study.md": f"# {_in_markdown(title)}\n\n{markdown(tables)}"}
+    for name, environment in (("study.tex", in_latex), ("study.html", templates(here))):
+        contents[name] = environment.get_template(f"{name}.j2").render(tables=tables, title=title)
     folder.mkdir(parents=True, exist_ok=True)
-    for name, write in writers.items():
-        write_whole(folder / name, write().encode())
-    return [folder / name for name in writers]
+    for name, content in contents.items():
+        write_whole(folder / name, content.encode())
+    return [folder / name for name in contents]

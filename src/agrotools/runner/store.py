@@ -65,7 +65,7 @@ class RunStore:
                 undo.callback(self._lock.close)
                 if new_folders:
                     undo.callback(_forget_start, folder)
-                self.manifest, notes = _resolved_manifest(folder, manifest)
+                self.manifest, notes = resolved_manifest(folder, manifest)
                 index, repairs = recover(folder)
                 self.finished: set[Key] = index.finished
                 self.failed = frozenset(key for key in index.keys if key not in self.finished)
@@ -245,8 +245,13 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         ) from error
 
 
-def _resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
-    """Return the manifest of the resumed run, and a note if the stored one was damaged."""
+def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[str]]:
+    """Return the manifest of the resumed run, and a note if the stored one was damaged.
+
+    Raises:
+        RunStoreError: the folder holds a run with another configuration;
+        ScoringVersionError: its run was started under another scoring version.
+    """
     if not _has_manifest(folder):
         return manifest, []
     old, from_copy = _read_manifest(folder)
