@@ -1,16 +1,15 @@
 """Decide from fresh scenes which classes of questions belong to ``embedded`` and ``frontier``.
 
     python training/study_scene_classes.py ask --seeds A --scenes 12 --out DIR   # draw, ask, run the tools, score
-    python training/study_scene_classes.py decide --out DIR                      # write membership.toml
-    python training/study_scene_classes.py ask --seeds B --kept --scenes 5 --out DIR
-    python training/study_scene_classes.py check --out DIR                       # rates of the kept classes on seeds B
-    python training/study_scene_classes.py tables --out DIR                      # tables of docs/scenes.md
+    python training/study_scene_classes.py decide --seeds A --out DIR            # write membership.toml
+    python training/study_scene_classes.py ask --seeds B --kept --scenes 4 --out DIR
+    python training/study_scene_classes.py check --seeds B --out DIR             # rates of the kept classes
+    python training/study_scene_classes.py tables --seeds A --out DIR            # tables of docs/scenes.md
 
-``ask`` draws ``--scenes`` scenes of each kind at each difficulty (seeds A: 30,000,000 and up; B: 60,000,000 and up),
-asks each template once about each kind of things, runs the measuring calls with the real tools and scores the answer
-of the oracle. The results of a scene are a line of DIR/SEEDS.jsonl; scenes in that file are not drawn again, so the
-command resumes, and a larger ``--scenes`` adds to it.
-
+``ask`` draws ``--scenes`` scenes of each kind at each difficulty (seeds A: 30,000,000 and up; B: 60,000,000; C:
+90,000,000), asks each template once about each kind of things, runs the measuring calls with the real tools and scores
+the answer of the oracle. The results of a scene are a line of DIR/SEEDS.jsonl; scenes in that file are not drawn again,
+so the command resumes, and a larger ``--scenes`` adds to it.
 With ``--kept``, only classes of ``embedded`` are asked, and only kinds and difficulties that still lack scenes for
 some of them are drawn.
 
@@ -298,9 +297,9 @@ def shrunk_rates(classes: Mapping[ClassKey, Sequence[Line]]) -> dict[ClassKey, f
     return rates
 
 
-def decide(out: Path) -> None:
-    """Write :data:`MEMBERSHIP` from the questions about seeds A."""
-    classes = asked_by_class(read_lines(out / "A.jsonl"))
+def decide(out: Path, seeds: str) -> None:
+    """Write :data:`MEMBERSHIP` from the questions about these seeds (``A`` or ``AB``)."""
+    classes = asked_by_class(line for each in seeds for line in read_lines(out / f"{each}.jsonl"))
     rates = shrunk_rates(classes)
     alike = _alike(classes, [key for key, rate in rates.items() if rate >= KEPT_FROM])
     rows: list[str] = []
@@ -321,7 +320,7 @@ def decide(out: Path) -> None:
     text = "\n".join(
         [
             "# Classes of questions about drawn scenes; training/study_scene_classes.py states the rule.",
-            "# Kind, things, template, variant, difficulty, questions on seeds A, oracle, decision, reason.",
+            "# Kind, things, template, variant, difficulty, questions, oracle, decision, reason.",
             "classes = [",
             *rows,
             "]",
@@ -380,10 +379,10 @@ def check(out: Path, seeds: str) -> None:
         print(f"  {' '.join(map(str, key))}: {rate:.2f} of {n}")
 
 
-def tables(out: Path) -> None:
+def tables(out: Path, seeds: str) -> None:
     """Print what was drawn, kept and dropped by task type, and what a better tool would win."""
     members = memberships()
-    lines = read_lines(out / "A.jsonl")
+    lines = [line for each in seeds for line in read_lines(out / f"{each}.jsonl")]
     classes = asked_by_class(lines)
     everything = sum(len(questions) for questions in classes.values())
     tasks = sorted({question["task"] for questions in classes.values() for question in questions})
@@ -429,20 +428,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("command", choices=("ask", "decide", "check", "tables"))
     parser.add_argument("--out", type=Path, required=True)
-    parser.add_argument("--seeds", choices=SEEDS)
+    parser.add_argument("--seeds", default="A", help="A, B or C; for decide and tables also several, as AB")
     parser.add_argument("--scenes", type=int, default=12)
     parser.add_argument("--kept", action="store_true", help="ask only the classes of embedded")
     parser.add_argument("--kinds", default=",".join(SCENE_KINDS))
     arguments = parser.parse_args()
     if arguments.command == "ask":
         ask = ask_kept if arguments.kept else ask_scenes
-        ask(arguments.seeds or "A", arguments.scenes, arguments.kinds.split(","), arguments.out)
+        ask(arguments.seeds, arguments.scenes, arguments.kinds.split(","), arguments.out)
     elif arguments.command == "decide":
-        decide(arguments.out)
+        decide(arguments.out, arguments.seeds)
     elif arguments.command == "check":
-        check(arguments.out, arguments.seeds or "B")
+        check(arguments.out, arguments.seeds)
     else:
-        tables(arguments.out)
+        tables(arguments.out, arguments.seeds)
 
 
 if __name__ == "__main__":

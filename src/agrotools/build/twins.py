@@ -145,9 +145,13 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
 
 
 def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
-    """Return the question without one of its pictures that the values of all slots need."""
-    pictures = [file for file in instance.files if file.kind == "image"]
-    for number in range(len(pictures) if len(pictures) > 1 else 0):
+    """Return the question without one of its pictures that the values of all slots need.
+
+    Of two dates, it is the later one, which alone may tell much of what has happened.
+    """
+    shown = [file for file in instance.files if file.kind == "image"]
+    pictures = [file for file in shown if not file.name.startswith("before")] if len(shown) > 1 else []
+    for number in range(len(pictures)):
         file = pictures[(shift + number) % len(pictures)]
         lost: set[int] = set()
         for index, call in enumerate(instance.calls):

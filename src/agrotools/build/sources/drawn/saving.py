@@ -108,9 +108,10 @@ def find_mark(image: str, colour: str, truth: Mapping[str, JsonValue]) -> Planne
 
 
 def absent_colour(pens: Sequence[str], marks: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """Return ``{"absent": ...}`` with the first of ``pens`` in which no mark is drawn; empty if all are used."""
+    """Return ``{"absent": ...}`` with the first of ``pens`` unlike all drawn marks; empty if there is none."""
     drawn = {mark["color"] for mark in marks}
-    absent = [pen for pen in pens if pen not in drawn]
+    taken = drawn | ({"blue", "cyan"} if drawn & {"blue", "cyan"} else set())  # these might be taken for each other
+    absent = [pen for pen in pens if pen not in taken]
     return {"absent": absent[0]} if absent else {}
 
 
