@@ -5,7 +5,8 @@
 Runs a study of ten agents (``baseline:planted``, abilities 0.05 to 0.95) and two twins, which have the ability of one
 of them and another seed, so that they are equally good and make other mistakes. Printed: the score of each, Kendall's
 tau of abilities and scores, the adjusted differences of the twins (they must not be separated), the neighbours that are
-separated, and scores by third of difficulty (they must fall). Exits with 1 where a check fails.
+separated, and scores by third of difficulty, of the agents (they must fall) and of ``baseline:planner``. Exits with 1
+where a check fails.
 """
 
 import argparse
@@ -37,6 +38,7 @@ def study_file(benchmark: str, folder: Path, limit: int | None) -> Path:
         f'benchmark = "{benchmark}"\nmode = "end-to-end"\nout = "{folder}"\n'
         + (f"limit = {limit}\n" if limit else "")
         + "".join(f'[[model]]\nname = "baseline:planted:{name}"\nlabel = "planted {name}"\n' for name in names)
+        + '[[model]]\nname = "baseline:planner"\nlabel = "planner"\n'
     )
     return file
 
@@ -74,10 +76,12 @@ def report(result: StudyResult) -> bool:
         print(f"twins of ability {ability}: difference {100 * each.value:+.1f}{p}: {verdict}")
     pairs = [(at_, at_ + 1) for at_ in range(len(ABILITIES) - 1)]
     apart = sum(found[pair].differs() for pair in pairs)
-    others = [each.differs() for pair, each in found.items() if pair not in twins]
+    others = [each.differs() for pair, each in found.items() if pair not in twins and max(pair) < len(ABILITIES)]
     print(f"separated: {apart} of {len(pairs)} neighbours, {sum(others)} of {len(others)} pairs of different ability")
-    parts = by_third([run.folder for run, _ in result.scored])
-    print("mean FAS of all agents by difficulty:", ", ".join(f"{name} {100 * parts[name]:.1f}" for name in THIRDS))
+    *agents, planner = [run.folder for run, _ in result.scored]
+    parts = by_third(agents)
+    for name, each in (("all agents", parts), ("planner", by_third([planner]))):
+        print(f"mean FAS of {name} by difficulty:", ", ".join(f"{third} {100 * each[third]:.1f}" for third in THIRDS))
     falls = parts["easy"] > parts["medium"] > parts["hard"]
     return tau >= LEAST_TAU and not any(found[pair].differs() for pair in twins) and falls
 

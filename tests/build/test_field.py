@@ -91,14 +91,15 @@ def _assert_gold_is_what_the_masks_say(source, asked):
 
 def test_gold_comes_from_the_masks(built, tmp_path):
     samples = load_folder(built[0]).samples
-    asked = [(sample.files, sample.reference.steps) for sample in samples]
+    asked = [(sample.files, sample.reference.steps) for sample in samples if sample.answerable]
     _assert_gold_is_what_the_masks_say(write_prepared(tmp_path / "set", 4), asked)
 
 
 def test_names_and_notes_tell_nothing(built):
     for sample in load_folder(built[0]).samples:
-        for position, file in enumerate(sample.files, start=1):
-            assert file.name == f"image_{position}.jpg"
+        names = [file.name for file in sample.files]
+        assert names == [f"image_{position}.jpg" for position in range(1, len(names) + 1)] or not sample.answerable
+        for file in sample.files:
             assert "false colour" in file.note
         assert "tool" not in sample.query.lower()
         assert not re.search(r"\bstep\b|measure_|_px|_pct", sample.query)
@@ -168,7 +169,7 @@ def test_the_header_says_how_crop_and_weeds_were_told_apart(built):
         step.observation.result["method"]
         for sample in load_folder(folder).samples
         for step in sample.reference.steps
-        if step.tool == "measure_crop_weed_area"
+        if step.tool == "measure_crop_weed_area" and step.observation.ok
     )
     assert header.metadata["separation"] == dict(methods)
     assert header.metadata["heads"] == {}

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from agrotools.agents.images import file_parts
+from agrotools.benchmarks.field.pack import read_samples
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen
 from agrotools.build.references import ref
@@ -162,6 +163,22 @@ def test_twins_make_up_a_share_and_reasons_take_turns(originals, tmp_path) -> No
     assert len(with_some) == 50
     assert {each.slots[0].reason for each in refused} == {"no_scale", "wrong_subject"}
     assert [each.query for each in with_some if each not in refused] == [each.query for each in items]
+
+
+def test_nothing_beside_the_files_tells_the_packed_twins_of_field_apart() -> None:
+    samples = {sample.id: sample for sample in read_samples()}
+    pairs = [(samples[str(each.twin)], each) for each in samples.values() if not each.answerable]
+    assert pairs
+    assert all(sample.may_abstain for sample in samples.values())
+    order = [*samples]
+    for one, other in pairs:
+        assert (one.twin, other.twin) == (other.id, one.id)
+        for name in ("query", "toolset", "task_type", "answer_type", "template", "source"):
+            assert getattr(one, name) == getattr(other, name)
+        assert answer_form(one.answer, may_abstain=True) == answer_form(other.answer, may_abstain=True)
+        assert {file.name for file in other.files} <= {file.name for file in one.files}
+    first = sum(order.index(one.id) < order.index(other.id) for one, other in pairs)
+    assert len(pairs) < 20 or 0.2 < first / len(pairs) < 0.8
 
 
 def test_the_text_about_the_files_differs_only_in_what_is_withheld(originals, tmp_path) -> None:

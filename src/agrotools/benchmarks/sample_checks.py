@@ -161,6 +161,9 @@ def _check_arguments(at: SampleUnderCheck, where: str, step: ReferenceStep) -> I
             yield "bad_arguments", f"{where}.arguments", error.message, error.hint or "change it"
     files = sorted(file.name for file in at.sample.files)
     made = {artifact.name for each in at.steps if each.observation for artifact in each.observation.artifacts}
+    error = step.observation.error if step.observation else None
+    if not at.sample.answerable and error and error.kind == "file_not_found":
+        return  # the file is withheld, and the call shows it
     for argument, kind in tool.spec.agreement.items():
         name = literal_value(step.arguments.get(argument))
         if kind == "file" and isinstance(name, str) and name not in files and name not in made:

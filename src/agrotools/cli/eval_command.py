@@ -1,4 +1,4 @@
-"""``agrotools eval``: run a benchmark with a model or baseline, score it, print the table."""
+"""``agrotools eval``: run a benchmark with a model or baseline, score it, print the screen."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -47,7 +47,7 @@ def _facts(described: Description) -> Table:
         "clusters (questions that share a file)": f"{described.clusters:,}",
         "reference calls": f"{described.calls:,}",
         "tools offered": f"{described.offered_tools:,}",
-        "different files": f"{described.files:,}",
+        "unique files": f"{described.files:,}",
         "words of a question, least / median / most": " / ".join(f"{number:g}" for number in words.values()),
     }
     if described.detectable:
@@ -191,7 +191,7 @@ def _heading(described: Description) -> str:
     facts = [f"{described.questions:,} questions"]
     facts += [f"{described.calls:,} reference calls"] if described.calls else []
     facts += [f"{described.offered_tools} tools"] if described.offered_tools else []
-    facts += [f"{described.files:,} files"] if described.files else []
+    facts += [f"{described.files:,} unique files"] if described.files else []
     return f"{described.name}: {', '.join(facts)}"
 
 

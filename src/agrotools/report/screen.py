@@ -146,13 +146,16 @@ def rungs(shown: Screen, found: tuple[Setting, str]) -> list[Rung]:
     made: list[Rung] = []
     for name, summary in given:
         metric = (found[0].of(summary) or {}).get(found[1])
-        is_baseline = summary.model.startswith("baseline:")
-        role = _ROLES.get(summary.model, "baseline" if is_baseline else "model")
+        role = _ROLES.get(summary.model, "baseline" if _is_baseline(summary) else "model")
         estimate = _estimate(summary, found)
         made.append(
             Rung(role, name.removeprefix("baseline:"), estimate, metric.bounds if metric and not estimate else None)
         )
     return made
+
+
+def _is_baseline(summary: Summary) -> bool:
+    return summary.model.startswith("baseline:")
 
 
 def _ladder(shown: Screen, found: tuple[Setting, str], width: int) -> list["Text"]:
@@ -271,9 +274,10 @@ def _other_modes(shown: Screen, found: tuple[Setting, str] | None) -> Iterator[s
     for name, summary in zip(names, shown.summaries, strict=True):
         of_whom = f"{shortened_name(name, 30)}, " if len(names) > 1 else ""
         for mode, part in summary.modes.items():
-            if found is None or not part.headline:
+            is_beside = found is not None and mode == found[0].mode
+            if found is None or not part.headline or (is_beside and len(names) > 1 and _is_baseline(summary)):
                 continue
-            metrics = BESIDE if mode == found[0].mode else PROCESS if mode == "step-by-step" else (found[1],)
+            metrics = BESIDE if is_beside else PROCESS if mode == "step-by-step" else (found[1],)
             present = [METRICS[each] for each in metrics if each in part.metrics]
             arrows = [" ↓" if each.lower_is_better else "" for each in present]
             means = [part.metrics[each].overall.value for each in metrics if each in part.metrics]

@@ -137,7 +137,7 @@ class DegradedBenchmark(Benchmark):
         target = cache_dir("degraded", key[:2]) / key
         if not target.is_file():
             # Doses are not part of the seed: a curve of noise then differs by the dose, not by another draw.
-            noise_seed = int(sha256_of_json([sha256, self.seed])[:16], 16)
+            noise_seed = int(sha256_of_json([file.pixels or sha256, self.seed])[:16], 16)
             try:
                 content = degrade_file(path, file, self.degradation, noise_seed)
             except ToolError:

@@ -191,14 +191,10 @@ async def _request(benchmark: Benchmark, sample: Sample, fields: dict[str, str])
         for spec in specs
     ]
     paths = {file.path for file in sample.files}
-    text = render(
-        "building/propose",
-        tools=tools,
-        fields=fields,
-        task_types=", ".join(sorted({one.task_type for one in benchmark.samples})),
-        asked=[one.query for one in benchmark.samples if paths & {file.path for file in one.files}],
-        count=_IN_REQUEST,
-    )
+    task_types = ", ".join(sorted({one.task_type for one in benchmark.samples}))
+    asked = [one.query for one in benchmark.samples if paths & {file.path for file in one.files}]
+    request = {"tools": tools, "fields": fields, "task_types": task_types, "asked": asked, "count": _IN_REQUEST}
+    text = render("building/propose", **request)
     images = await asyncio.to_thread(file_parts, benchmark.view(sample, "end-to-end").files)
     heading = TextPart(render("files", count=len(sample.files)))
     return [

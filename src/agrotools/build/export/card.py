@@ -96,7 +96,7 @@ def _contents(header: BenchmarkHeader, counted: Tally) -> str:
         ("task types", listed(counted.task_types)),
         ("answer types", listed(counted.answer_types)),
         ("answer slots", listed(counted.slots)),
-        ("different files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
+        ("unique files", f"{counted.kinds.total()} ({listed(counted.kinds)})"),
         ("files of a sample", by_number(counted.files)),
         ("reference calls", str(counted.tools.total())),
         ("calls of a sample", by_number(counted.calls)),

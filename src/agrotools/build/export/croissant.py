@@ -175,7 +175,7 @@ def _limitations(header: BenchmarkHeader, counted: Tally) -> list[str]:
     if header.synthetic:
         limits.append("Synthetic: a score on drawings does not say how well a model does on photographs.")
     limits.append(
-        f"{counted.samples} samples on {counted.kinds.total()} different files: samples that share files are not "
+        f"{counted.samples} samples on {counted.kinds.total()} unique files: samples that share files are not "
         "independent, so intervals are over clusters of them."
     )
     if not header.synthetic:

@@ -2,18 +2,19 @@
 
 import shutil
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 
 from pydantic import JsonValue
 
 from agrotools import __version__
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import choose
+from agrotools.build.choosing import Chosen, choose
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.sources.part import Part
 from agrotools.build.templates.wording import sentences
-from agrotools.build.twins import with_twin
+from agrotools.build.twins import with_twins
 from agrotools.core.base import Progress, count_text
 from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader
 from agrotools.formats.writing import canary_of, replace_folder
@@ -50,7 +51,7 @@ def assembled(
     with replace_folder(out) as partial:
         (partial / FILES_FOLDER).mkdir()
         groups: list[Group] = []
-        numbers: list[int] = []
+        chosen_of_parts: list[list[Chosen]] = []
         used: set[str] = set()
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
@@ -58,20 +59,24 @@ def assembled(
             used_paths = {file.path for item in chosen for file in item.instance.files}
             for stored in sorted(used_paths & part.files.keys()):
                 shutil.copyfile(part.files[stored], partial / stored)
-            asked = [each for item in chosen for each in with_twin(item)] if twins else chosen
-            groups.append(Group(part.name, part.source.name, asked))
-            numbers.append(len(chosen))
+            chosen_of_parts.append(chosen)
+        everything = list(chain.from_iterable(chosen_of_parts))
+        asked = with_twins(everything) if twins else everything
+        for part in parts:
+            subjects = {id(subject) for subject in part.subjects}
+            ours = [item for item in asked if id(item.subject) in subjects]
+            groups.append(Group(part.name, part.source.name, ours))
         tally = Tally()
         samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)
         tally.check()
         metadata_of_parts: dict[str, JsonValue] = {}
         shares_of_parts: dict[str, JsonValue] = {}
         left_out: dict[str, JsonValue] = {}
-        for part, number in zip(parts, numbers, strict=True):
+        for part, chosen in zip(parts, chosen_of_parts, strict=True):
             of_part = [sample for sample in samples if sample.id.rpartition("-")[0] == part.name]
             metadata_of_parts |= {**part.metadata, **part.described(of_part)}
             key = part.name if part.name == name else part.name.replace("-", "_")
-            shares_of_parts[key] = _share(part, number, sum(sample.answerable for sample in of_part))
+            shares_of_parts[key] = _share(part, len(chosen), sum(sample.answerable for sample in of_part))
             if dropped := {reason: count for reason, count in part.dropped.items() if count}:
                 left_out[part.name] = {**dropped}
         header = BenchmarkHeader(
