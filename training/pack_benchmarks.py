@@ -3,8 +3,8 @@
     python training/pack_benchmarks.py WORK [--workers 2]
 
 ``membership.toml`` says which classes of questions (kind of scene, subject, template, variant, difficulty) belong to
-which benchmark. Each scene is asked one question: of the benchmark that is further from its size, the one whose task
-type, answer type, number of calls and template are rarest so far. Scenes that are drawn and calls that have run are
+which benchmark. Each scene is asked one question: the one whose task type, answer type, number of calls and template
+are rarest so far. Scenes that are drawn and calls that have run are
 kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the membership changes, and
 raise ``VERSION``.
 """
@@ -16,22 +16,23 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from importlib.resources import files
+from itertools import islice
 from pathlib import Path
 from typing import Any, cast
 
+import numpy as np
+
 VERSION = "7"
 SEED = 20261120
-SIZES = {"embedded": 434, "frontier": 150}
-MOST_SCENES = 400
-"""Of each kind that are drawn; fewer if the benchmarks are complete before."""
-TWINS = 80
-"""Unanswerable questions of ``embedded``, each beside the answerable one; some are dropped when their calls run."""
+SIZES = {"embedded": 434, "frontier": 120}
+TWINS = 0.16
+"""Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 QUICK = 60
-_ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
-_CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
-_MOST_OF_TEMPLATE = 24
+ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
+CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
+MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
@@ -44,26 +45,29 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--scenes", type=int, default=MOST_SCENES, help="most scenes of a kind")
+    parser.add_argument("--share", type=float, default=1.0, help="share of the questions, for a first look")
     arguments = parser.parse_args()
     work = cast(Path, arguments.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("AGROTOOLS_CACHE", str(work / "cache"))
 
+    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
     from agrotools.build.sources.part import Originals
     from agrotools.runner.progress import stage_progress
 
     progress = stage_progress(sys.stderr)
     originals = Originals(work)
-    choice = Choice(originals)
-    for first in range(0, arguments.scenes, 4):
-        if scenes := drawn_scenes(work / "scenes", range(first, first + 4), choice, arguments.workers, progress):
-            choice.ask(scenes)
-            print(", ".join(f"{name} {len(items)}/{SIZES[name]}" for name, items in choice.chosen.items()))
-    for name, count in choice.counts.items():
-        print(name, {str(value): n for (_, value), n in sorted(count.items(), key=str)})
-    for name, items in choice.chosen.items():
-        write(name, items, originals, work / name, arguments.workers, progress)
+    choice = Choice(originals, {name: round(size * arguments.share) for name, size in SIZES.items()})
+    for name in SIZES:
+        streams = {kind: orders_of(kind, name, choice) for kind in SCENE_KINDS}
+        while choice.is_open(name) and streams:
+            orders = {kind: list(islice(stream, 4)) for kind, stream in streams.items()}
+            streams = {kind: streams[kind] for kind in streams if orders[kind]}
+            batch = [order for one in orders.values() for order in one]
+            choice.ask(name, draw_all(batch, work / "scenes", progress, arguments.workers))
+            print(f"{name}: {len(choice.chosen[name])} questions", file=sys.stderr)
+        print(name, {str(value): n for (_, value), n in sorted(choice.counts[name].items(), key=str)})
+        write(name, choice.chosen[name], originals, work / name, arguments.workers, progress)
 
 
 # -- Choice ------------------------------------------------------------------------------------------------------------
@@ -72,83 +76,88 @@ def main() -> None:
 class Choice:
     """Questions chosen so far, as (scene, question) by benchmark; at most one question per scene."""
 
-    def __init__(self, originals: Any) -> None:
-        self._originals = originals
-        table = files("agrotools.build.sources.drawn").joinpath("membership.toml")
-        rows = tomllib.loads(table.read_text("utf-8"))["classes"] if table.is_file() else None
-        self._benchmarks = None if rows is None else {tuple(row[:5]): row[7] for row in rows}
+    def __init__(self, originals: Any, sizes: Mapping[str, int]) -> None:
+        self._originals, self._sizes = originals, sizes
+        table = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
+        self._benchmarks = {tuple(row[:5]): row[7] for row in tomllib.loads(table)["classes"]}
         self._sentences: set[str] = set()
-        self.chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in SIZES}
-        self.counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in SIZES}
+        self.chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in sizes}
+        self.counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in sizes}
 
-    def wants(self, kind: str, difficulty: int) -> bool:
-        """Return True if scenes of a kind and difficulty have questions for a benchmark that is not complete."""
-        if self._benchmarks is None:
-            return self._is_open("frontier" if difficulty == 3 else "embedded")
+    def is_open(self, name: str) -> bool:
+        return len(self.chosen[name]) < self._sizes[name]
+
+    def suits(self, name: str, order: Any) -> bool:
+        """Return True if the scene may have questions of a benchmark, as far as its seed tells."""
+        known = variant_of(order)
         return any(
-            self._is_open(name) for key, name in self._benchmarks.items() if (key[0], key[4]) == (kind, difficulty)
+            benchmark == name and (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3])
+            for key, benchmark in self._benchmarks.items()
         )
 
-    def _is_open(self, name: str) -> bool:
-        return name in SIZES and len(self.chosen[name]) < SIZES[name]
-
-    def _benchmark_of(self, scene: Any, item: Any) -> str:
-        if self._benchmarks is None:
-            return "frontier" if scene.difficulty == 3 else "embedded"
-        variant = item.subject.metadata.get("variant", "")
-        return self._benchmarks.get(
-            (scene.name, item.subject.of, item.question.template, variant, scene.difficulty), "dropped"
-        )
-
-    def ask(self, scenes: Sequence[Any]) -> None:
-        """Choose a question for each scene, of the benchmark that is further from its size."""
+    def ask(self, name: str, scenes: Sequence[Any]) -> None:
+        """Choose a question of a benchmark for each scene that has one."""
         for scene in scenes:
-            offered: dict[str, list[Any]] = defaultdict(list)
-            for item in _asked(scene, self._originals):
-                offered[self._benchmark_of(scene, item)].append(item)
-            for name in sorted(filter(self._is_open, offered), key=lambda name: len(self.chosen[name]) / SIZES[name]):
-                if self._choose(name, scene, offered[name]):
+            offered = list(self._asked(name, scene))
+            for candidate in sorted(offered, key=lambda item: _cost(item, self.counts[name])):
+                if self.is_open(name) and self._choose(name, scene, candidate):
                     break
 
-    def _choose(self, name: str, scene: Any, offered: Sequence[Any]) -> bool:
+    def _asked(self, name: str, scene: Any) -> Iterator[Any]:
+        from agrotools.build.choosing import ask_subject
+        from agrotools.build.sources.drawn.drawing import SCENE_KINDS
+        from agrotools.build.templates import load_templates
+
+        kind = SCENE_KINDS[scene.name]
+        for subject in kind.subjects(scene, self._originals):
+            for template in (template for file in kind.templates for template in load_templates(file)):
+                variant = subject.metadata.get("variant", "")
+                key = (scene.name, subject.of, template.template, variant, scene.difficulty)
+                if self._benchmarks.get(key) != name or (item := ask_subject(subject, template, SEED)) is None:
+                    continue
+                if 1 <= len(item.instance.calls) <= 6:
+                    yield item
+
+    def _choose(self, name: str, scene: Any, candidate: Any) -> bool:
         from agrotools.build.choosing import worded
         from agrotools.build.templates.wording import sentences
 
-        for candidate in sorted(offered, key=lambda item: _cost(name, item, self.counts[name])):
-            template = candidate.question.template
-            before = [other for _, other in self.chosen[name] if other.question.template == template]
-            item = worded(candidate, before, self._sentences) if len(before) < _MOST_OF_TEMPLATE else None
-            if item is not None:
-                self._sentences.update(sentences(item.query))
-                self.counts[name].update(_features(item))
-                self.chosen[name].append((scene, item))
-                return True
-        return False
+        template = candidate.question.template
+        before = [other for _, other in self.chosen[name] if other.question.template == template]
+        item = worded(candidate, before, self._sentences) if len(before) < MOST_OF_TEMPLATE else None
+        if item is None:
+            return False
+        self._sentences.update(sentences(item.query))
+        self.counts[name].update(_features(item))
+        self.chosen[name].append((scene, item))
+        return True
 
 
-def drawn_scenes(folder: Path, numbers: Iterable[int], choice: Choice, workers: int, progress: Any) -> list[Any]:
-    """Draw these scenes of each kind that are wanted, with difficulties in turn."""
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
+def variant_of(order: Any) -> str | None:
+    """Return the variant of the things of a scene as far as its seed tells; None if it does not."""
+    from agrotools.build.sources.drawn import turn_of
+    from agrotools.build.sources.drawn.fruit import COUNTED
+    from agrotools.build.sources.drawn.leaf_lesions import DISEASES
 
-    orders = [
-        Order(name, SEED + 1_000 * kind.number + number, number % 4)  # pyright: ignore[reportArgumentType]
-        for number in numbers
-        for name, kind in SCENE_KINDS.items()
-        if choice.wants(name, number % 4)
-    ]
-    return draw_all(orders, folder, progress, workers)
+    if order.name == "fruit_counts":
+        return list(COUNTED)[order.seed % len(COUNTED)]
+    if order.name == "leaf_lesions":
+        return DISEASES[order.seed % len(DISEASES)].lesion
+    if order.name == "blocks":
+        kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
+        return f"{kind} {turn_of(order.seed, ('pictures', 'heights', 'heights'))}"
+    return None
 
 
-def _asked(scene: Any, originals: Any) -> Iterator[Any]:
-    from agrotools.build.choosing import ask_subject
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS
-    from agrotools.build.templates import load_templates
+def orders_of(kind: str, name: str, choice: Choice) -> Iterator[Any]:
+    """Yield the scenes of a kind that may have questions of a benchmark; ``frontier`` has seeds of its own."""
+    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
 
-    kind = SCENE_KINDS[scene.name]
-    for subject in kind.subjects(scene, originals):
-        for template in (template for file in kind.templates for template in load_templates(file)):
-            if (item := ask_subject(subject, template, SEED)) is not None and 1 <= len(item.instance.calls) <= 6:
-                yield item
+    first = SEED + 1_000 * SCENE_KINDS[kind].number + (500 if name == "frontier" else 0)
+    for number in range(500):
+        order = Order(kind, first + number, number % 4)  # pyright: ignore[reportArgumentType]
+        if choice.suits(name, order):
+            yield order
 
 
 def _features(item: Any) -> list[tuple[str, Any]]:
@@ -160,17 +169,16 @@ def _features(item: Any) -> list[tuple[str, Any]]:
     ]
 
 
-def _cost(name: str, item: Any, counts: Mapping[tuple[str, Any], int]) -> tuple[float, int]:
+def _cost(item: Any, counts: Mapping[tuple[str, Any], int]) -> tuple[float, int]:
     """Return how frequent the features of a question are already, each in proportion to its share."""
     task, answer, calls, template = _features(item)
-    size = SIZES[name]
     cost = (
-        counts[task] / size * 12
-        + counts[answer] / size / _ANSWERS[answer[1]]
-        + counts[calls] / size / _CALLS[calls[1]]
-        + counts[template] / 6
+        12 * counts[task]
+        + counts[answer] / ANSWERS[answer[1]]
+        + counts[calls] / CALLS[calls[1]]
+        + 60 * counts[template]
     )
-    return cost, zlib.crc32(f"{item.subject.name} {template}".encode())
+    return cost, zlib.crc32(f"{item.subject.name} {template[1]}".encode())
 
 
 # -- Writing -----------------------------------------------------------------------------------------------------------
@@ -186,7 +194,7 @@ def write(
 
     import agrotools
     from agrotools.benchmarks.embedded.pack import pack_path, write_pack
-    from agrotools.build.building import Group, build_samples
+    from agrotools.build.building import Group, build_samples, with_levels
     from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
     from agrotools.formats.benchmark import FILES_FOLDER, BenchmarkHeader, SourceNote
@@ -198,11 +206,11 @@ def write(
     for stored in {file.path for _, item in items for file in item.instance.files}:
         (folder / stored).hardlink_to(originals.files[stored])
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
-    twins = _with_twins([item for _, item in items]) if name == "embedded" else {}
-    by_kind = {
-        kind: [each for scene, item in items if scene.name == kind for each in twins.get(id(item), (item,))]
-        for kind in SCENE_KINDS
-    }
+    from agrotools.build.twins import with_twins
+
+    kinds = {id(item.subject): scene.name for scene, item in items}
+    asked = with_twins([item for _, item in items], TWINS) if name == "embedded" else [item for _, item in items]
+    by_kind = {kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS}
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
     tally = Tally()
     samples = build_samples(
@@ -211,7 +219,7 @@ def write(
     tally.check()
     scenes = {originals.files[file.path]: scene for scene, item in items for file in item.instance.files}
     described: dict[str, dict[str, Any]] = {}
-    samples = [packed_sample(sample, originals, scenes, described) for sample in samples]
+    samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
     canary = canary_of(name, VERSION)
     header = BenchmarkHeader(
         name=name,
@@ -232,23 +240,9 @@ def write(
             **tally.metadata(),
         },
     )
-    samples = [sample.model_copy(update={"canary": canary, "may_abstain": bool(twins)}) for sample in samples]
+    samples = [sample.model_copy(update={"canary": canary, "may_abstain": name == "embedded"}) for sample in samples]
     write_pack(pack_path(name), header, dict(sorted(described.items())), samples)
     print(f"{name}: {len(samples)} samples, {len(described)} files, {pack_path(name).stat().st_size // 1000} kB")
-
-
-def _with_twins(items: Sequence[Any]) -> dict[int, Any]:
-    """Return the pair of twins by the id of the answerable one, for ``TWINS`` questions spread over their kinds."""
-    from agrotools.build.twins import with_twin
-
-    pairs = [(item, pair) for item in items if len(pair := with_twin(item)) == 2]
-    seen: Counter[str] = Counter()
-    ranked: list[tuple[int, int, Any, Any]] = []
-    for item, pair in pairs:
-        ranked.append((seen[item.subject.of], zlib.crc32(item.query.encode()), item, pair))
-        seen[item.subject.of] += 1
-    ranked.sort(key=lambda each: each[:2])
-    return {id(item): pair for *_, item, pair in ranked[:TWINS]}
 
 
 def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], described: dict[str, dict[str, Any]]) -> Any:

@@ -122,6 +122,8 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     clusters = len({sample.cluster for sample in benchmark.samples})
     samples = count_text(len(benchmark.samples), "sample")
     typer.echo(f"{header.name} {header.version}: {samples} ({count_text(clusters, 'cluster')}) in {out}")
+    shown = [file.path for sample in benchmark.samples for file in sample.files]
+    typer.echo(f"  files: {len(set(shown))} unique ones, shown {len(shown)} times")
     for what, counts in counts_of(benchmark).items():
         typer.echo(f"  {what}: {', '.join(f'{name} ({count})' for name, count in counts.items())}")
     if clusters < MIN_CLUSTERS:

@@ -25,6 +25,8 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import Summary
 
 FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
+MOST_SAMPLES = 5000
+"""Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
 _SAME = ("scoring", "benchmark_hash", "degrade", "backends", "tool_data", "toolset_hash")
 """Fields of the manifest in which a run of a baseline must agree with the run that it is a reference for."""
 
@@ -47,8 +49,8 @@ def references_of(
 ) -> References:
     """Return floor, planner and ceiling of the samples that ``run`` has finished in its headline mode.
 
-    A baseline that cannot be run is left out: on degraded files without a run of its own, on samples without reference
-    calls, and the ceiling where no tools are called.
+    A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, on
+    samples without reference calls, and as ceiling where no tools are called.
 
     Raises:
         RunStoreError: the run cannot be read.
@@ -60,7 +62,7 @@ def references_of(
         name: summary for name in (FLOOR, PLANNER, CEILING) if (summary := _beside(run, manifest, name, mode, ids))
     }
     names = [name for name in (FLOOR, CEILING) if name not in summaries and (mode != "no-tool" or name == FLOOR)]
-    if manifest.degrade or not ids:
+    if manifest.degrade or not 0 < len(ids) <= MOST_SAMPLES:
         names = []
     all_ids = facts_of(benchmark.samples).ids
     part = replace(

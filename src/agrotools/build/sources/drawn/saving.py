@@ -1,6 +1,7 @@
 """Files of drawn scenes as cameras and sensors write them, and calls that find the marks drawn on them."""
 
 import hashlib
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -85,7 +86,7 @@ def look_of(path: Path) -> Look:
     if path.suffix == ".tif":
         import rasterio
 
-        with rasterio.open(path) as raster:
+        with warnings.catch_warnings(action="ignore"), rasterio.open(path) as raster:  # not every one is at a place
             pixels = np.moveaxis(raster.read(), 0, -1)
     else:
         from PIL import Image
