@@ -1,4 +1,4 @@
-"""Two baselines evaluated from Python on a few samples, too few for ``at.compare``: ``python examples/evaluate.py [DIR]``."""
+"""Two baselines evaluated from Python on a few samples: ``python examples/evaluate.py [DIR]``."""
 
 import sys
 from pathlib import Path
