@@ -309,11 +309,6 @@ class Sample(FrozenModel):
         """False if the files do not allow an answer."""
         return all(slot.type != "abstain" for slot in self.answer)
 
-    @property
-    def schematic(self) -> bool:
-        """True if the sample is about a schematic drawing (see ``metadata``); headline metrics exclude it."""
-        return self.metadata.get("schematic") is True
-
 
 class SampleView(FrozenModel):
     """The part of a sample that a policy may see. ``files[].path`` is for the host only and never shown."""

@@ -65,16 +65,9 @@ class RunAggregator:
         self.table = table or SampleTable()
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
-        self._drawings = Counter[Mode]()
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """Add a record with its score rows (none if it is invalid). Records may come in any order.
-
-        Records of schematic drawings, which are part of version 0.1 benchmarks, are left out.
-        """
-        if record.sample.schematic:
-            self._drawings[record.mode] += 1
-            return
+        """Add a record with its score rows (none if it is invalid). Records may come in any order."""
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
@@ -103,11 +96,8 @@ class RunAggregator:
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
         of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
-        missing = missing_of(of_modes, {mode: n - self._drawings[mode] for mode, n in (planned or {}).items()})
+        missing = missing_of(of_modes, planned or {})
         left_out = [
-            f"{mode}: {count_text(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
-        ]
-        left_out += [
             f"{mode}: {count_text(n, 'unanswerable sample')} without a record of the answerable twin; a refusal alone "
             "counts as right there"
             for mode, tally in modes
