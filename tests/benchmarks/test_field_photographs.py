@@ -191,7 +191,8 @@ def test_the_pack_holds_text_only_and_every_file_has_an_origin():
 
 
 def test_each_question_is_reached_by_the_tools_or_beyond_them_and_twins_agree():
-    sides = {sample.id: sample.groups["reach of the tools"] for sample in (samples := read_samples())}
+    samples = read_samples()
+    sides = {sample.id: sample.groups["reach of the tools"] for sample in samples}
     assert {*sides.values()} == {"reached", "beyond"}
     assert all(sides[sample.id] == sides[sample.twin] for sample in samples if sample.twin)
 

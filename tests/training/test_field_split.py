@@ -2,9 +2,9 @@
 
 import pytest
 from split_field import FOLDS, GROUP, Question, folds_of, rate_of, with_reach
-from support.made_runs import made_sample
 
 from agrotools.core import AbstainSlot
+from support.made_runs import made_sample
 
 
 def _sample(name: str, number: int, template: str, **more):
