@@ -409,14 +409,17 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
     value: JsonValue = results[index]
     if value is None:
         raise UnresolvedRef(f"{ref}: step {index} has no result")
-    for name, position in _PATH_PART.findall(match["path"]):
-        if name and isinstance(value, dict) and name in value:
-            value = value[name]
-        elif position and isinstance(value, list) and int(position) < len(value):
-            value = value[int(position)]
-        else:
-            raise UnresolvedRef(f"{ref}: no {f'field {name!r}' if name else f'element [{int(position)}]'}")
+    for part in _PATH_PART.finditer(match["path"]):
+        value = _part(value, part[1] or int(part[2]), ref)
     return value
+
+
+def _part(value: JsonValue, key: str | int, ref: str) -> JsonValue:
+    if isinstance(key, str) and isinstance(value, dict) and key in value:
+        return value[key]
+    if isinstance(key, int) and isinstance(value, list) and key < len(value):
+        return value[key]
+    raise UnresolvedRef(f"{ref}: no field {key!r}" if isinstance(key, str) else f"{ref}: no element [{key}]")
 
 
 def is_ref(value: JsonValue) -> bool:
