@@ -1,6 +1,6 @@
 """The floor ``guess``: an answer from the prompt alone, whatever the gold is."""
 
-from agrotools.agents.baselines import GuessPolicy
+from agrotools.agents.baselines.simple import GuessPolicy
 from agrotools.core import Answer, Sample
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
-from agrotools.agents.baselines import PlannerPolicy, PlanTable, PriorPolicy, PriorTable, prior
-from agrotools.agents.baselines.planner import adapted_plan, planned_value
-from agrotools.agents.baselines.prior import SimilarQuestions, masked
+from agrotools.agents.baselines import prior
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan, planned_value
+from agrotools.agents.baselines.prior import PriorPolicy, PriorTable, SimilarQuestions, masked
 from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
 from agrotools.core import (

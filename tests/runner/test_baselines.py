@@ -4,8 +4,8 @@ from random import Random
 
 import pytest
 
-from agrotools.agents.baselines import OraclePolicy, PriorPolicy, PriorTable, RandomPolicy
-from agrotools.agents.baselines.simple import blank, random_arguments
+from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
+from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, blank, random_arguments
 from agrotools.core import (
     Answer,
     BooleanSlot,

@@ -159,10 +159,5 @@ def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
     assert ratio == scored.modes["end-to-end"].call_ratio
 
 
-def test_records_of_schematic_drawings_are_left_out_and_counted():
-    drawing = record("d", 9, of={"metadata": {"schematic": True}})
-    scored = summary(record("a", 2), drawing)
-    alone = summary(record("a", 2))
-    assert scored.modes == alone.modes
-    assert scored.warnings == ("end-to-end: 1 record of schematic drawings not scored", *alone.warnings)
-    assert summary(drawing).modes == {}
+def test_the_mark_of_schematic_drawings_in_folders_of_0_1_has_no_effect():
+    assert summary(record("a", 2, of={"metadata": {"schematic": True}})) == summary(record("a", 2))

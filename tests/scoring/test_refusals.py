@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agrotools.agents.baselines import GuessPolicy, OraclePolicy, RandomPolicy, RefusePolicy
+from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy, RefusePolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.scoring import RunAggregator, compare, score_record, summarise

@@ -309,11 +309,6 @@ class Sample(FrozenModel):
         """False if the files do not allow an answer."""
         return all(slot.type != "abstain" for slot in self.answer)
 
-    @property
-    def schematic(self) -> bool:
-        """True if the sample is about a schematic drawing (see ``metadata``); headline metrics exclude it."""
-        return self.metadata.get("schematic") is True
-
 
 class SampleView(FrozenModel):
     """The part of a sample that a policy may see. ``files[].path`` is for the host only and never shown."""
@@ -414,21 +409,14 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
     value: JsonValue = results[index]
     if value is None:
         raise UnresolvedRef(f"{ref}: step {index} has no result")
-    for part in _PATH_PART.finditer(match["path"]):
-        value = _field(value, part[1], ref) if part[1] else _element(value, int(part[2]), ref)
+    for name, position in _PATH_PART.findall(match["path"]):
+        if name and isinstance(value, dict) and name in value:
+            value = value[name]
+        elif position and isinstance(value, list) and int(position) < len(value):
+            value = value[int(position)]
+        else:
+            raise UnresolvedRef(f"{ref}: no {f'field {name!r}' if name else f'element [{int(position)}]'}")
     return value
-
-
-def _field(value: JsonValue, name: str, ref: str) -> JsonValue:
-    if not isinstance(value, dict) or name not in value:
-        raise UnresolvedRef(f"{ref}: no field {name!r}")
-    return value[name]
-
-
-def _element(value: JsonValue, position: int, ref: str) -> JsonValue:
-    if not isinstance(value, list) or position >= len(value):
-        raise UnresolvedRef(f"{ref}: no element [{position}]")
-    return value[position]
 
 
 def is_ref(value: JsonValue) -> bool:

@@ -36,11 +36,13 @@ from agrotools.core import (
     InfrastructureError,
     Observation,
     Record,
+    ReferenceStep,
     Sample,
     SampleFile,
     ToolCall,
     Trajectory,
 )
+from agrotools.core.record import literal_value
 from agrotools.models import WireStats
 from agrotools.runner.config import WorkItem
 from agrotools.runner.policies import PolicySource
@@ -254,7 +256,7 @@ def _tool_caller(
     sample: Sample, files: tuple[SampleFile, ...], context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
     if context.source.truth_tools:
-        from agrotools.agents.baselines import TruthTools
+        from agrotools.agents.baselines.simple import TruthTools
 
         truth = TruthTools(sample)
 
@@ -301,22 +303,30 @@ class RecordedTools:
 
     def run(self, call: ToolCall) -> ToolOutcome:
         """Return the observation of the reference call that ``call`` agrees with, or an error if there is none."""
-        from agrotools.scoring.steps import agrees
-
         steps = self._sample.reference.steps if self._sample.reference else ()
-        matches = [place for place, step in enumerate(steps) if agrees(self._sample, call, step)]
-        if not matches:
+        left = [place for place in range(len(steps)) if place not in self._returned]
+        places = (*left, *sorted(self._returned, reverse=True))
+        place = next((place for place in places if self._matches(call, steps[place])), None)
+        if place is None:
             return _failed(
                 f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
                 f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
             )
-        place = next((place for place in matches if place not in self._returned), matches[-1])
         self._returned.add(place)
         observation = steps[place].observation
         if observation is None or observation.empty:
             return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
         # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
         return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
+
+    def _matches(self, call: ToolCall, step: ReferenceStep) -> bool:
+        if call.tool != step.tool:
+            return False
+        if repr(call.arguments) == repr({name: literal_value(value) for name, value in step.arguments.items()}):
+            return True  # the usual case, without loading the comparison of arguments
+        from agrotools.scoring.steps import agrees
+
+        return agrees(self._sample, call, step)
 
 
 def _failed(message: str, hint: str) -> ToolOutcome:

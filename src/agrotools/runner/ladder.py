@@ -73,7 +73,7 @@ def references_of(
         backends = {EVERY_TOOL: RECORDED} if benchmark.toolset and mode != "no-tool" else {}
         with suppress(AgrotoolsError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
             config = EvalConfig(
-                benchmark=benchmark.name,
+                benchmark=manifest.benchmark_path,
                 data_root=data_root,
                 model=name,
                 mode=mode,

@@ -184,7 +184,7 @@ def policy_source(
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
-    from agrotools.agents import baselines
+    from agrotools.agents.baselines import BASELINES, simple
 
     spelled = f"baseline:{name}"
     kind, _, parameters = name.partition(":")
@@ -192,7 +192,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(
-                spelled, True, ("no-tool",), lambda sample, _mode, _epoch: baselines.RightAnswerPolicy(sample)
+                spelled, True, ("no-tool",), lambda sample, _mode, _epoch: simple.RightAnswerPolicy(sample)
             )
         without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
@@ -202,35 +202,38 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
             )
         with_calls: tuple[Mode, ...] = ("step-by-step", "end-to-end")
         if kind == "planted":
-            agent = baselines.Planted.parse(parameters, seed)
+            from agrotools.agents.baselines.planted import Planted, PlantedPolicy
+
+            agent = Planted.parse(parameters, seed)
             return PolicySource(
-                spelled,
-                True,
-                with_calls,
-                lambda sample, mode, epoch: baselines.PlantedPolicy(sample, agent, mode, epoch),
+                spelled, True, with_calls, lambda sample, mode, epoch: PlantedPolicy(sample, agent, mode, epoch)
             )
         return PolicySource(
             spelled,
             True,
             with_calls,
-            lambda sample, _mode, _epoch: baselines.OraclePolicy(sample, knows_texts=name == "perfect-tools"),
+            lambda sample, _mode, _epoch: simple.OraclePolicy(sample, knows_texts=name == "perfect-tools"),
             truth_tools=name == "perfect-tools",
         )
     if name == "planner":
-        plans = baselines.PlanTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: baselines.PlannerPolicy(sample, plans))
+        from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable
+
+        plans = PlanTable(samples)
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
     if name == "prior":
-        table = baselines.PriorTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: baselines.PriorPolicy(sample, table))
+        from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
+
+        table = PriorTable(samples)
+        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
     unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": lambda sample, _mode, _epoch: baselines.GuessPolicy(sample),
-        "random": lambda sample, _mode, epoch: baselines.RandomPolicy(sample, seed, epoch),
-        "echo": lambda _sample, _mode, _epoch: baselines.EchoPolicy(),
-        "refuse": lambda _sample, _mode, _epoch: baselines.RefusePolicy(),
+        "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
+        "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
+        "echo": lambda _sample, _mode, _epoch: simple.EchoPolicy(),
+        "refuse": lambda _sample, _mode, _epoch: simple.RefusePolicy(),
     }
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])
-    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(baselines.BASELINES)}, replay:RUN")
+    raise UsageError(f"unknown baseline {name!r}", hint=f"known: {', '.join(BASELINES)}, replay:RUN")
 
 
 def _needs_no_tool(sample: Sample) -> bool:
@@ -239,7 +242,7 @@ def _needs_no_tool(sample: Sample) -> bool:
 
 
 def _replay(name: str, run: Path) -> PolicySource:
-    from agrotools.agents.baselines import ReplayPolicy
+    from agrotools.agents.baselines.simple import ReplayPolicy
 
     manifest = read_manifest(run)
     index = record_index(run)

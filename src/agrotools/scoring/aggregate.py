@@ -22,16 +22,7 @@ from agrotools.scoring.metrics import (
     SCORING_VERSION,
     SLOTS_OF_METRIC,
     STEP_METRICS,
-    Rows,
-    SampleTable,
-    Units,
-    clusters_of,
-    difference_of,
     is_invalid,
-    metric_of,
-    overall_difference,
-    units_of,
-    units_where,
 )
 from agrotools.scoring.slots import score_record
 from agrotools.scoring.statistics import adjusted
@@ -46,6 +37,17 @@ from agrotools.scoring.summary import (
     Summary,
     with_comparison_adjusted,
     with_gains_adjusted,
+)
+from agrotools.scoring.units import (
+    Rows,
+    SampleTable,
+    Units,
+    clusters_of,
+    difference_of,
+    metric_of,
+    overall_difference,
+    units_of,
+    units_where,
 )
 
 if TYPE_CHECKING:
@@ -65,16 +67,9 @@ class RunAggregator:
         self.table = table or SampleTable()
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
-        self._drawings = Counter[Mode]()
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
-        """Add a record with its score rows (none if it is invalid). Records may come in any order.
-
-        Records of schematic drawings, which are part of version 0.1 benchmarks, are left out.
-        """
-        if record.sample.schematic:
-            self._drawings[record.mode] += 1
-            return
+        """Add a record with its score rows (none if it is invalid). Records may come in any order."""
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
@@ -103,11 +98,8 @@ class RunAggregator:
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
         of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
-        missing = missing_of(of_modes, {mode: n - self._drawings[mode] for mode, n in (planned or {}).items()})
+        missing = missing_of(of_modes, planned or {})
         left_out = [
-            f"{mode}: {count_text(n, 'record')} of schematic drawings not scored" for mode, n in self._drawings.items()
-        ]
-        left_out += [
             f"{mode}: {count_text(n, 'unanswerable sample')} without a record of the answerable twin; a refusal alone "
             "counts as right there"
             for mode, tally in modes
