@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 GOLDEN = ROOT / "tests" / "golden"
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = {
-    r"(--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
+    r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"explain .* --prompt": "needs the run of a model: tests/runner/test_stored_prompts.py",

@@ -8,15 +8,16 @@ with or without the host: ``MIRROR/huggingface.co/datasets/...`` or ``MIRROR/dat
 import errno
 import hashlib
 import json
+import re
 import shutil
 import socket
 import threading
-import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 from http.client import HTTPException, HTTPResponse
+from itertools import count
 from pathlib import Path
 from typing import Literal, NamedTuple
 from urllib.error import HTTPError, URLError
@@ -98,18 +99,18 @@ class Patience:
     longest_wait_s: float = 60.0
 
 
+@dataclass
 class _Denied(Exception):
     """An address does not give the file.
 
     ``again``: it may give it later, after ``wait_s`` seconds. ``no_host``: no connection to the host.
     """
 
-    def __init__(
-        self, reason: Reason, detail: str, *, again: bool = False, wait_s: float | None = None, no_host: bool = False
-    ) -> None:
-        super().__init__(detail)
-        self.reason: Reason = reason
-        self.detail, self.again, self.wait_s, self.no_host = detail, again, wait_s, no_host
+    reason: Reason
+    detail: str
+    again: bool = False
+    wait_s: float | None = None
+    no_host: bool = False
 
 
 @dataclass
@@ -143,7 +144,13 @@ class Downloader:
         wanted = [item for item in items if not item.is_intact(self.folder / item.path)]
         here = len(items) - len(wanted)
         progress(what, here, len(items))
-        self._require_space(sum(item.size or 0 for item in wanted))
+        size = sum(item.size or 0 for item in wanted)
+        self.folder.mkdir(parents=True, exist_ok=True)
+        if size > (free := shutil.disk_usage(self.folder).free):
+            raise InfrastructureError(
+                f"{size / 1e9:.1f} GB are needed in {self.folder}, {free / 1e9:.1f} GB are free",
+                hint="choose another disk: --out DIR",
+            )
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
         pending = {pool.submit(self._obtain, item) for item in wanted}
         failures: list[Failure] = []
@@ -178,8 +185,8 @@ class Downloader:
         self.folder.mkdir(parents=True, exist_ok=True)
         part = self.folder / f".{hashlib.sha256(url.encode()).hexdigest()[:16]}.listing"
         try:
-            links = self._try_addresses(Item(part.name, (url,)), part)
-            return json.loads(part.read_bytes()), links
+            next_page = self._try_addresses(Item(part.name, (url,)), part)
+            return json.loads(part.read_bytes()), next_page
         except _Denied as denied:
             kind = InfrastructureError if denied.reason == "unreachable" else BenchmarkError
             raise kind(denied.detail, hint="check the network connection, or give a copy: --mirror DIR") from denied
@@ -187,15 +194,6 @@ class Downloader:
             raise BenchmarkError(f"{url} gives no JSON: {error}") from error
         finally:
             part.unlink(missing_ok=True)
-
-    def _require_space(self, size: int) -> None:
-        self.folder.mkdir(parents=True, exist_ok=True)
-        free = shutil.disk_usage(self.folder).free
-        if size > free:
-            raise InfrastructureError(
-                f"{size / 1e9:.1f} GB are needed in {self.folder}, {free / 1e9:.1f} GB are free",
-                hint="choose another disk: --out DIR",
-            )
 
     def _obtain(self, item: Item) -> Failure | None:
         target = self.folder / item.path
@@ -219,10 +217,9 @@ class Downloader:
         if not self.mirror:
             return [*enumerate(item.urls)]
         # A folder has no queries.
-        urls = [url if _is_address(self.mirror) else url.partition("?")[0] for url in item.urls]
-        paths = [quote(path) for path in item.mirrored]
-        paths += [url.partition("://")[2] for url in urls]
-        paths += [url.partition("://")[2].partition("/")[2] for url in urls]
+        places = [url if _is_address(self.mirror) else url.partition("?")[0] for url in item.urls]
+        places = [place.partition("://")[2] for place in places]
+        paths = [*map(quote, item.mirrored), *places, *(place.partition("/")[2] for place in places)]
         order = sorted(range(len(paths)), key=lambda form: -self._forms[form])
         return [(form, f"{self.mirror.rstrip('/')}/{paths[form]}") for form in order]
 
@@ -242,7 +239,7 @@ class Downloader:
 
     def _try_address(self, address: str, item: Item, part: Path) -> str | None:
         host, wait_s = urlsplit(address).netloc, self.patience.first_wait_s
-        for attempt in range(1, self.patience.attempts + 1):
+        for attempt in count(1):
             if host in self._dead_hosts:
                 raise _Denied("unreachable", self._dead_hosts[host])
             resumed = part.is_file()
@@ -251,13 +248,12 @@ class Downloader:
                 _check(item, part, address, resumed)
                 return link
             except _Denied as denied:
-                if not denied.again or attempt == self.patience.attempts or self._stop.is_set():
+                if not denied.again or attempt >= self.patience.attempts or self._stop.is_set():
                     if denied.no_host:
                         self._dead_hosts[host] = denied.detail
                     raise
                 self._stop.wait(min(denied.wait_s or wait_s, self.patience.longest_wait_s))
                 wait_s *= 2
-        raise AssertionError
 
     def _receive(self, address: str, part: Path) -> str | None:
         """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
@@ -327,20 +323,15 @@ def _denied_by_status(error: HTTPError, address: str, part: Path) -> _Denied:
 
 
 def _next_page(reply: HTTPResponse) -> str | None:
-    for link in (reply.headers.get("Link") or "").split(","):
-        address, _, relation = link.partition(";")
-        if 'rel="next"' in relation:
-            return address.strip().strip("<>")
-    return None
+    link = re.search(r'<([^>]+)>;[^,]*rel="next"', reply.headers.get("Link") or "")
+    return link and link[1]
 
 
 def git_sha1_of(path: Path) -> str:
     """Return the hash of a file as a blob of Git."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)
     with path.open("rb") as file:
-        while block := file.read(_BLOCK):
-            digest.update(block)
-    return digest.hexdigest()
+        return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
 def failure_lines(failures: Sequence[Failure], shown: int = 3) -> Iterator[str]:
@@ -352,8 +343,3 @@ def failure_lines(failures: Sequence[Failure], shown: int = 3) -> Iterator[str]:
             yield from (f"  {each.path} ({each.detail})" for each in some[:shown])
             if len(some) > shown:
                 yield f"  ... and {len(some) - shown} more"
-
-
-def today() -> str:
-    """Return the date, for records of downloads."""
-    return time.strftime("%Y-%m-%d")

@@ -5,8 +5,10 @@ lists the terms of all of them.
 """
 
 import shutil
+import time
 import zipfile
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple, cast
@@ -14,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, today
+from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience
 from agrotools.benchmarks.loading import RECORDS, data_folder
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
 from agrotools.core.base import Progress, no_progress
@@ -23,7 +25,10 @@ from agrotools.formats.benchmark import SourceNote
 from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id
 
 LICENCES_FILE = "LICENCES.md"
-_RULE = "| --- | --- | --- | --- | --- |"
+_TERMS = (
+    "# Terms of the downloaded files\n\n| Benchmark | Data | Terms, as stated | From | Cite |\n"
+    "| --- | --- | --- | --- | --- |\n"
+)
 
 
 @dataclass(frozen=True)
@@ -83,17 +88,13 @@ def _listed(plugin: BenchmarkPlugin, root: Path) -> ListedDownload:
         whole = record.complete and all(_has_size(root / path, size) for path, size in record.files.items())
         state = "complete" if whole else "incomplete"
     else:
-        state = "here, not downloaded by agrotools" if _is_found(plugin, root) else "not here"
+        state = "not here"
+        with suppress(AgrotoolsError):
+            if plugin.find and plugin.find(root):
+                state = "here, not downloaded by agrotools"
     size = download.size_mb if size is None and download else size
     place = (download.licence, download.address) if download else ("", "")
     return ListedDownload(plugin.name, plugin.about, *place, size, state)
-
-
-def _is_found(plugin: BenchmarkPlugin, root: Path) -> bool:
-    try:
-        return plugin.find is not None and bool(plugin.find(root))
-    except AgrotoolsError:
-        return False
 
 
 def _has_size(path: Path, size: int) -> bool:
@@ -159,9 +160,8 @@ def items_at(address: str, downloader: Downloader) -> list[Item]:
         raise BenchmarkError(f"the list of files of {address} is not of the known form ({error!r})") from error
     unsafe = [item.path for item in items if _is_unsafe(item.path)]
     if unsafe or not items:
-        raise BenchmarkError(
-            f"{address} has {f'a file that leads out of the folder: {unsafe[0]}' if unsafe else 'no files'}"
-        )
+        fault = f"a file that leads out of the folder: {unsafe[0]}" if unsafe else "no files"
+        raise BenchmarkError(f"{address} has {fault}")
     return items
 
 
@@ -171,12 +171,11 @@ def _huggingface_items(repo: str, downloader: Downloader) -> list[Item]:
     while page:
         entries, page = downloader.read_json(page)
         for entry in cast(list[dict[str, Any]], entries):
-            if entry["type"] != "file":
-                continue
-            url = f"https://huggingface.co/datasets/{repo}/resolve/main/{quote(entry['path'])}"
-            large = entry.get("lfs")
-            hashes = {"sha256": large["oid"]} if large else {"git_sha1": entry["oid"]}
-            items.append(Item(entry["path"], (url,), size=(large or entry)["size"], **hashes))
+            if entry["type"] == "file":
+                url = f"https://huggingface.co/datasets/{repo}/resolve/main/{quote(entry['path'])}"
+                large = entry.get("lfs")
+                hashes = {"sha256": large["oid"]} if large else {"git_sha1": entry["oid"]}
+                items.append(Item(entry["path"], (url,), size=(large or entry)["size"], **hashes))
     return items
 
 
@@ -240,19 +239,16 @@ def _read_record(root: Path, name: str) -> DownloadRecord | None:
 
 def _write_record(root: Path, name: str, obtained: Obtained, *, complete: bool) -> None:
     sizes = {path.relative_to(root).as_posix(): path.stat().st_size for path in obtained.files}
-    record = DownloadRecord(name=name, complete=complete, date=today(), files=sizes, sources=tuple(obtained.sources))
+    record = DownloadRecord(
+        name=name, complete=complete, date=time.strftime("%Y-%m-%d"), files=sizes, sources=tuple(obtained.sources)
+    )
     (root / RECORDS).mkdir(exist_ok=True)
     write_whole(root / RECORDS / f"{name}.json", record.model_dump_json(indent=1).encode(), synced=False)
-    lines = [
-        "# Terms of the downloaded files",
-        "",
-        "| Benchmark | Data | Terms, as stated | From | Cite |",
-        "| --- " * 5 + "|",
+    records = [_read_record(root, path.stem) for path in sorted((root / RECORDS).glob("*.json"))]
+    rows = [
+        f"| {each.name} | {note.name} | {note.licence} | {note.url or ''} | {note.citation or ''} |\n"
+        for each in records
+        if each
+        for note in each.sources
     ]
-    for path in sorted((root / RECORDS).glob("*.json")):
-        if each := _read_record(root, path.stem):
-            lines += [
-                f"| {each.name} | {note.name} | {note.licence} | {note.url or ''} | {note.citation or ''} |"
-                for note in each.sources
-            ]
-    write_whole(root / LICENCES_FILE, ("\n".join(lines) + "\n").encode(), synced=False)
+    write_whole(root / LICENCES_FILE, "".join((_TERMS, *rows)).encode(), synced=False)

@@ -28,11 +28,11 @@ from itertools import zip_longest
 from typing import Literal
 
 from agrotools.build.choosing import Chosen
+from agrotools.build.quality.order import steps_in, steps_used
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FrozenModel, SampleFile, Slot
-from agrotools.core.record import REF_PATTERN, iter_refs
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
@@ -85,8 +85,8 @@ def unanswerable_twin(item: Chosen) -> Chosen | None:
     pair = f"{item.subject.name} {item.query}"
     shift = zlib.crc32(pair.encode())
     ways = [way for way in withholdings() if way.suits(item.question)]
-    ways = [ways[(shift + number) % len(ways)] for number in range(len(ways))]
-    for way in sorted(ways, key=lambda way: way.missing):
+    start = shift % max(1, len(ways))
+    for way in sorted(ways[start:] + ways[:start], key=lambda way: way.missing):
         if (instance := _withheld(item, way, shift)) is not None:
             return replace(item, instance=instance, pair=pair)
     return None
@@ -138,10 +138,15 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
         return None
     names = {file.name for file in shown}
     dropped = {file.name for file in instance.files} - names
-    if any(name in item.query or any(name in each.label for each in instance.slots) for name in dropped):
+    texts = (item.query, *(each.label for each in instance.slots))
+    if any(name in text for name in dropped for text in texts):
         return None
-    calls = tuple(_without_arguments(call, dropped, way) for call in instance.calls)
-    return replace(instance, files=shown, calls=calls, slots=(slot,))
+    marker = "scale_marker" if way.cut else None
+    calls: list[PlannedCall] = []
+    for call in instance.calls:
+        left = {key: value for key, value in call.arguments.items() if key != marker and str(value) not in dropped}
+        calls.append(replace(call, arguments=left))
+    return replace(instance, files=shown, calls=tuple(calls), slots=(slot,))
 
 
 def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
@@ -149,19 +154,16 @@ def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int
 
     Of two dates, it is the later one, which alone may tell much of what has happened.
     """
-    shown = [file for file in instance.files if file.kind == "image"]
-    pictures = [file for file in shown if not file.name.startswith("before")] if len(shown) > 1 else []
-    for number in range(len(pictures)):
-        file = pictures[(shift + number) % len(pictures)]
+    images = [file for file in instance.files if file.kind == "image"]
+    later = [file for file in images if not file.name.startswith("before")] if len(images) > 1 else []
+    start = shift % max(1, len(later))
+    for file in later[start:] + later[:start]:
         lost: set[int] = set()
         for index, call in enumerate(instance.calls):
-            used = {int(match["step"]) for _, target, _ in iter_refs(dict(call.arguments))
-                    if (match := REF_PATTERN.match(target))}  # fmt: skip
-            if file.name in call.arguments.values() or used & lost:
+            if file.name in call.arguments.values() or steps_used(call.arguments) & lost:
                 lost.add(index)
         if all(_needs(each, lost) for each in instance.slots):
-            shown = tuple(each for each in instance.files if each is not file)
-            return replace(instance, files=shown, slots=(slot,))
+            return replace(instance, files=tuple(each for each in instance.files if each is not file), slots=(slot,))
     return None
 
 
@@ -170,20 +172,8 @@ def _needs(slot: Slot, lost: set[int]) -> bool:
 
     Of a yes or no from several results, one may settle it: whether both are below a limit.
     """
-    used = {int(match["step"]) for match in REF_PATTERN.finditer(str(slot.from_))}
-    if isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1:
-        return False
-    return bool(used & lost)
-
-
-def _without_arguments(call: PlannedCall, dropped: set[str], way: Withholding) -> PlannedCall:
-    marker = "scale_marker" if way.cut else None
-    arguments = {
-        name: value
-        for name, value in call.arguments.items()
-        if name != marker and not (isinstance(value, str) and value in dropped)
-    }
-    return replace(call, arguments=arguments)
+    used = steps_in(str(slot.from_))
+    return bool(used & lost) and not (isinstance(slot, BooleanSlot | ChoiceSetSlot) and len(used) > 1)
 
 
 def _with_absent_mark(instance: QuestionInstance, slot: AbstainSlot) -> QuestionInstance | None:

@@ -30,7 +30,7 @@ def list_all(out: Out = None, as_json: AsJson = False) -> None:
         print_json([row._asdict() for row in rows])
         return
     for row in rows:
-        size = f", {row.size_mb:,.1f} MB" if row.size_mb is not None else ""
+        size = "" if row.size_mb is None else f", {row.size_mb:,.1f} MB"
         typer.echo(f"{row.name}: {row.about}\n  {row.state}{size}")
         if row.address:
             typer.echo(f"  from {row.address}\n  terms: {row.licence}")
@@ -63,24 +63,21 @@ def get(
     from agrotools.runner.progress import stage_progress
 
     root = (out or data_folder()).expanduser().resolve()
-    obtained = obtain(
-        name,
-        Request(root, mirror, heads, stage_progress(sys.stderr), lambda line: typer.echo(line, err=True)),
-    )
+    request = Request(root, mirror, heads, stage_progress(sys.stderr), lambda line: typer.echo(line, err=True))
+    obtained = obtain(name, request)
     if as_json:
         failures = [each._asdict() for each in obtained.failures]
         sources = [source.model_dump(mode="json", exclude_none=True) for source in obtained.sources]
-        plain = {"root": str(root), "files": len(obtained.files), "failures": failures}
-        print_json({**plain, "sources": sources, "notes": [*obtained.notes]})
+        counts = {"root": str(root), "files": len(obtained.files), "failures": failures}
+        print_json({**counts, "sources": sources, "notes": [*obtained.notes]})
     else:
         size = sum(path.stat().st_size for path in obtained.files)
         typer.echo(f"{len(obtained.files)} files, {size / 1e6:,.1f} MB, in {root}")
         typer.echo(f"terms, also in {root / LICENCES_FILE}:")
         for source in obtained.sources:
             typer.echo(f"  {source.name}: {source.licence} ({source.url})")
-        for line in (*obtained.notes, *failure_lines(obtained.failures)):
+        next_step = f"next: agrotools eval {name}{f' --data-root {out}' if out else ''}"
+        ending = "repeat the command to try again" if obtained.failures else next_step
+        for line in (*obtained.notes, *failure_lines(obtained.failures), ending):
             typer.echo(line)
-        root_option = f" --data-root {out}" if out else ""
-        again = "repeat the command to try again" if obtained.failures else f"next: agrotools eval {name}{root_option}"
-        typer.echo(again)
     raise typer.Exit(FAULTS if obtained.failures else 0)

@@ -37,16 +37,13 @@ _ESTIMATE = re.compile(
 
 def ends_in_refusal(text: str) -> bool:
     """True if the last line that is not empty begins with a refusal, after the name of a value at most."""
-    lines = [line for line in text.strip().splitlines() if line.strip()]
-    return bool(lines) and _AT_LINE.match(lines[-1]) is not None
+    return any(_AT_LINE.match(line) for line in text.strip().splitlines()[-1:])
 
 
 def without_refusals(text: str) -> str | None:
     """Return normalised ``text`` without its clauses that refuse an answer; None if there are none."""
     # A value after a key stands before the doubt: "size: 70 mm, which cannot be determined exactly".
-    rest, count = _CLAUSE.subn(
-        lambda clause: clause["before"] if re.search(r"[:：]\s*\w", clause["before"]) else "", text
-    )
+    rest, count = _CLAUSE.subn(lambda clause: clause["before"] if _KEYED.search(clause["before"]) else "", text)
     return rest if count else None
 
 

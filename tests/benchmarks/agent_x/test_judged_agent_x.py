@@ -100,7 +100,7 @@ def test_one_command_runs_judges_and_shows_the_printed_rows(
     with serving(server) as api:
         command = ("eval", "agent-x", "--data-root", root, "-m", "GPT-4o", "--base-url", api.base_url, "--out", run)
         judge = ("--judge", "grader", "--judge-base-url", api.base_url)
-        told = agrotools(*command, *judge)
+        told = agrotools(*command, *judge, "--details")
         assert server.asked["grader"] == 12 * (COUNT - 1), "one prediction holds nothing to judge"
         agrotools(*command, *judge)
         assert server.asked["grader"] == 12 * (COUNT - 1), "nothing is asked twice"

@@ -1,5 +1,6 @@
 """Loader of the benchmark ``field``: its questions are in the package, its photographs where ``data get`` put them."""
 
+from itertools import count
 from pathlib import Path
 
 from agrotools.benchmarks.field.pack import PackHead, read_head, read_samples
@@ -59,7 +60,7 @@ def load_field(loading: Loading) -> Benchmark:
     notes = [_heads_note(head, root, loading.progress)]
     header = head.header
     if lacking:
-        samples = [sample for sample in samples if not any(file.path in lacking for file in sample.files)]
+        samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
         notes.append(f"{len(lacking)} photographs are missing: {len(samples)} questions, not the whole benchmark")
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
@@ -75,19 +76,17 @@ def load_field(loading: Loading) -> Benchmark:
 
 def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
     """Train missing heads if their files are there, and return a note on the heads."""
-    steps = 0
+    steps, of = count(1), len(head.head_files) // 2 + 3
 
-    def count(_: str) -> None:
-        nonlocal steps
-        steps += 1
-        progress("training heads for crop and weeds", steps, len(head.head_files) // 2 + 3)
+    def show(_: str) -> None:
+        progress("training heads for crop and weeds", next(steps), of)
 
-    here = not lacks_heads(head)
-    if not here and head.head_files and all((root / file.path).is_file() for file in head.head_files):
-        done = train_missing_heads(root, count)
-        here = not lacks_heads(head)
-        if not here:
+    if lacks_heads(head):
+        if not head.head_files or not all((root / file.path).is_file() for file in head.head_files):
+            return (
+                f"heads for crop and weeds are not on this machine: tools do not tell them apart; {_GET_IT} trains them"
+            )
+        done = train_missing_heads(root, show)
+        if lacks_heads(head):
             return f"{done}: tools do not tell crop from weeds"
-    if here:
-        return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"
-    return f"heads for crop and weeds are not on this machine: tools do not tell them apart; {_GET_IT} trains them"
+    return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"

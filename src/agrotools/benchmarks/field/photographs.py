@@ -8,7 +8,7 @@ import orjson
 from agrotools.benchmarks.downloads import Downloader
 from agrotools.benchmarks.field.pack import DataSetNote, PackHead, read_head
 from agrotools.benchmarks.obtaining import Obtained, Request
-from agrotools.core import AgrotoolsError, UsageError
+from agrotools.core import AgrotoolsError
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
 
@@ -28,10 +28,10 @@ def get_field(request: Request) -> Obtained:
     masks = [file.item for file in head.head_files]
     mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
     notes: list[str] = []
-    if not failures and not mask_failures and request.heads:
-        notes = [train_missing_heads(folder, request.say)]
-    elif mask_failures:
+    if mask_failures:
         notes = [f"{len(mask_failures)} masks are missing, so no heads were trained"]
+    elif not failures and request.heads:
+        notes = [train_missing_heads(folder, request.say)]
     sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
     files = [folder / file.path for file in (*head.files, *head.head_files)]
     return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes)
@@ -44,16 +44,11 @@ def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
     return note.source.model_copy(update={"url": " ".join(places) or note.source.url})
 
 
-def cwfid_hashes(head: PackHead) -> set[str]:
-    """Return the hashes of the photographs that heads for crop and weeds measure."""
-    return {file.sha256 for file in head.files if file.local.startswith("cwfid/")}
-
-
 def lacks_heads(head: PackHead) -> bool:
     """Return True if there is no head on this machine that never saw a certain photograph of crop and weeds."""
     from agrotools.tools.crop_weed.heads import list_heads
 
-    photographs = cwfid_hashes(head)
+    photographs = {file.sha256 for file in head.files if file.local.startswith("cwfid/")}
     learnt = [{image.sha256 for image in each.training} for each in list_heads()[0]]
     ours = [some for some in learnt if some & photographs]
     return any(all(photograph in some for some in ours) for photograph in photographs)
@@ -71,7 +66,7 @@ def train_missing_heads(folder: Path, say: Callable[[str], None]) -> str:
 
     try:
         train_crop_weed_heads(folder, say)
-    except (UsageError, AgrotoolsError) as error:
+    except AgrotoolsError as error:
         return f"heads for crop and weeds: not trained, {error.message}{f' ({error.hint})' if error.hint else ''}"
     return "heads for crop and weeds: trained, two-fold; none measures a photograph that it learnt from"
 
@@ -80,13 +75,9 @@ def write_training_list(folder: Path, head: PackHead) -> None:
     """Write the list of photographs and masks that the training reads, ``cwfid/truth.json``."""
     stored = {file.local: file.path for file in (*head.files, *head.head_files)}
     names = sorted(Path(local).stem for local in stored if local.startswith("cwfid/images/"))
+    places = {"image": "images/{}.jpg", "mask": "masks/{}.png", "vegetation": "vegetation/{}.png"}
     items = [
-        {
-            "id": name,
-            "image": f"../{stored[f'cwfid/images/{name}.jpg']}",
-            "mask": f"../{stored[f'cwfid/masks/{name}.png']}",
-            "vegetation": f"../{stored[f'cwfid/vegetation/{name}.png']}",
-        }
+        {"id": name, **{key: f"../{stored['cwfid/' + place.format(name)]}" for key, place in places.items()}}
         for name in names
     ]
     write_whole(folder / "cwfid" / "truth.json", orjson.dumps(items, option=orjson.OPT_INDENT_2), synced=False)

@@ -1,22 +1,8 @@
 """Plug-in of the benchmark ``field``."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
 from agrotools.plugin import BenchmarkPlugin, Download, deferred
 
-
-def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.field.load import field_folder
-
-    return str(field_folder(data_root))
-
-
-def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.field.load import field_folder
-
-    return [field_folder(data_root)]
-
+_folder = deferred("agrotools.benchmarks.field.load:field_folder")
 
 PLUGIN = BenchmarkPlugin(
     name="field",
@@ -24,8 +10,8 @@ PLUGIN = BenchmarkPlugin(
     needs="its photographs: agrotools data get field",
     load=deferred("agrotools.benchmarks.field.load:load_field"),
     takes_options=True,
-    find=_find,
-    file_roots=_file_roots,
+    find=_folder,
+    file_roots=lambda data_root: [_folder(data_root)],
     download=Download(
         "the public repositories of ten data sets",
         "as each data set states: docs/field.md",

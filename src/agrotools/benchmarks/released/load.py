@@ -6,6 +6,7 @@ the map does not read is reported: fields with their number, and entries with th
 
 import hashlib
 from collections.abc import Iterator
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +63,12 @@ def load_released(loading: Loading) -> Benchmark:
     from agrotools.build.export.gta_in import import_entries
 
     settings = settings_of(ReleasedSettings, "agrotools", loading.options)
-    root, map_path = find_entries(loading.data_root), _map_path(loading.data_root, settings.map)
     target = converted_folder(loading.data_root, settings.map)
     if not (target / "benchmark.toml").is_file():
-        fields = read_map(map_path)
+        root = find_entries(loading.data_root)
+        fields = read_map(_map_path(root, settings.map))
         try:
-            place = root / fields.data
-            if fields.file == _CONVERTED:
-                place = _write_entries(root)
+            place = _write_entries(root) if fields.file == _CONVERTED else root / fields.data
             import_entries(place, fields, target, loading.progress)
         except BenchmarkError as error:
             error.hint = f"correct a copy of {MAP} and give it: --option map=FILE"
@@ -77,25 +76,25 @@ def load_released(loading: Loading) -> Benchmark:
     benchmark = load_folder(target)
     metadata = benchmark.header.metadata
     notes = [str(metadata["note"])] if "note" in metadata else []
-    if isinstance(fields_left := metadata.get("unread_fields"), dict):
-        some = [f"{name} ({count})" for name, count in [*fields_left.items()][:_SHOWN]]
-        more = f" and {len(fields_left) - _SHOWN} more" if len(fields_left) > _SHOWN else ""
-        notes.append(f"fields that the map does not read, with their number: {', '.join(some)}{more}")
+    if isinstance(unread := metadata.get("unread_fields"), dict):
+        some = ", ".join(f"{name} ({count})" for name, count in islice(unread.items(), _SHOWN))
+        more = f" and {len(unread) - _SHOWN} more" if len(unread) > _SHOWN else ""
+        notes.append(f"fields that the map does not read, with their number: {some}{more}")
     header = benchmark.header.model_copy(update={"metadata": {**metadata, "notes": [*notes]}})
     return Benchmark(header, benchmark.root, benchmark.samples, benchmark.content_hash)
 
 
-def _map_path(data_root: Path | None, given: str) -> Path:
+def _map_path(root: Path, given: str) -> Path:
     from agrotools.build.export.gta_entries import MAP_FILE
 
-    beside = find_entries(data_root) / MAP_FILE
+    beside = root / MAP_FILE
     return Path(given).expanduser() if given else beside if beside.is_file() else MAP
 
 
 def converted_folder(data_root: Path | None, given: str = "") -> Path:
     """Return the folder in the cache for these files and this map; it may not exist yet."""
     root, digest = find_entries(data_root), hashlib.sha256()
-    map_path = _map_path(data_root, given)
+    map_path = _map_path(root, given)
     if not map_path.is_file():
         raise NoFileError(f"there is no file {map_path}", hint="--option map=FILE gives a field map in TOML")
     for path in (map_path, *_entry_files(root)):
@@ -122,8 +121,8 @@ def _rows(path: Path) -> Iterator[Any]:
         arrow, parquet = arrow_and_parquet()
         try:
             with parquet.ParquetFile(path) as file:
-                for group in range(file.num_row_groups):
-                    yield from file.read_row_group(group).to_pylist()
+                for batch in file.iter_batches():
+                    yield from batch.to_pylist()
         except arrow.ArrowException as error:
             raise BenchmarkError(f"{path} cannot be read: {error}") from error
         return

@@ -1,26 +1,8 @@
 """Plug-in of the released AgroTools questions."""
 
-from collections.abc import Sequence
-from pathlib import Path
-
-from agrotools.core import AgrotoolsError
 from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, deferred
 
-
-def _find(data_root: Path | None) -> str:
-    from agrotools.benchmarks.released.load import find_entries
-
-    return str(find_entries(data_root))
-
-
-def _file_roots(data_root: Path | None) -> Sequence[Path]:
-    from agrotools.benchmarks.released.load import converted_folder
-
-    try:
-        return [converted_folder(data_root)]
-    except AgrotoolsError:
-        return []
-
+_folder = deferred("agrotools.benchmarks.released.load:converted_folder")
 
 PLUGIN = BenchmarkPlugin(
     name="agrotools",
@@ -29,8 +11,8 @@ PLUGIN = BenchmarkPlugin(
     needs="DIR/agrotools/ with JSON or parquet files, huggingface.co/datasets/AgroTools/AgroTools",
     load=deferred("agrotools.benchmarks.released.load:load_released"),
     takes_options=True,
-    find=_find,
-    file_roots=_file_roots,
+    find=deferred("agrotools.benchmarks.released.load:find_entries"),
+    file_roots=lambda data_root: [_folder(data_root)],
     download=Download(
         "https://huggingface.co/datasets/AgroTools/AgroTools",
         "as its page at Hugging Face states",

@@ -119,13 +119,9 @@ def propose_folder(
                 "dropped": {**result.dropped},
             }
             name = f"{benchmark.name}-{PROPOSED}"
-            changes = {
-                "name": name,
-                "quick": (),
-                "canary": canary_of(name, benchmark.version),
-                "metadata": {PROPOSED: facts},
-            }
-            copy_benchmark(Path(scratch), benchmark.header.model_copy(update=changes), result.samples, result.out)
+            changes = {"name": name, "quick": (), "canary": canary_of(name, benchmark.version)}
+            header = benchmark.header.model_copy(update={**changes, "metadata": {PROPOSED: facts}})
+            copy_benchmark(Path(scratch), header, result.samples, result.out)
     return result
 
 
@@ -185,10 +181,9 @@ async def _propose(
 
 
 async def _request(benchmark: Benchmark, sample: Sample, fields: dict[str, str]) -> list[Message]:
-    specs = [get_tool(name).spec for name in benchmark.toolset]
     tools = [
         {"name": spec.name, "description": spec.description.strip(), "parameters": dumps(spec.parameters)}
-        for spec in specs
+        for spec in (get_tool(name).spec for name in benchmark.toolset)
     ]
     paths = {file.path for file in sample.files}
     task_types = ", ".join(sorted({one.task_type for one in benchmark.samples}))

@@ -24,9 +24,9 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from agrotools.core import (
+    Arguments,
     ExactSlot,
     OpenTextSlot,
-    ReferenceStep,
     ReferenceTrajectory,
     Sample,
     Slot,
@@ -55,7 +55,7 @@ def order_faults(sample: Sample) -> list[OrderFault]:
     if reference is None or not reference.steps:
         return []
     needed = _needed_by_answer(sample)
-    used = needed.union(*map(steps_used, reference.steps))
+    used = needed.union(*(steps_used(step.arguments) for step in reference.steps))
     idle = [index for index in range(len(reference.steps)) if index not in used]
     faults = [OrderFault(f"nothing uses the result of step {index} ({reference.steps[index].tool})") for index in idle]
     if len(_units(reference)) > MOST_UNITS:
@@ -75,7 +75,9 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     reference = sample.reference
     units = _units(reference)
     unit_of = {step: number for number, unit in enumerate(units) for step in unit}
-    before = [{unit_of[used] for step in unit for used in steps_used(reference.steps[step])} for unit in units]
+    before = [
+        {unit_of[used] for step in unit for used in steps_used(reference.steps[step].arguments)} for unit in units
+    ]
     sequences: set[tuple[str, ...]] = set()
     seen: set[tuple[frozenset[int], tuple[str, ...]]] = set()
     open_ends: list[tuple[frozenset[int], tuple[str, ...]]] = [(frozenset(), ())]
@@ -95,12 +97,13 @@ def sequences_that_answer(sample: Sample) -> set[tuple[str, ...]]:
     return sequences
 
 
-def steps_used(step: ReferenceStep) -> set[int]:
-    """Return the steps whose results are used in the arguments of ``step``."""
-    return {used for _, ref, _ in iter_refs(dict(step.arguments)) for used in _steps_in(ref)}
+def steps_used(arguments: Arguments) -> set[int]:
+    """Return the steps whose results are used in the arguments of a call."""
+    return {used for _, ref, _ in iter_refs(dict(arguments)) for used in steps_in(ref)}
 
 
-def _steps_in(text: str) -> set[int]:
+def steps_in(text: str) -> set[int]:
+    """Return the steps that a reference or an expression names."""
     return {int(match["step"]) for match in REF_PATTERN.finditer(text)}
 
 
@@ -115,7 +118,7 @@ def _units(reference: ReferenceTrajectory) -> list[list[int]]:
 def _needed_by_answer(sample: Sample) -> set[int]:
     assert sample.reference is not None
     last = len(sample.reference.steps) - 1
-    needed = [_steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
+    needed = [steps_in(slot.from_) if slot.from_ and slot.type != "open_text" else {last} for slot in sample.answer]
     return set[int]().union(*needed)
 
 
@@ -129,7 +132,7 @@ def _follows(slot: Slot, sample: Sample, made: frozenset[int]) -> bool:
         return _facts_stated(slot, results) >= stated if stated else len(steps) - 1 in made
     if slot.from_ is None:
         return len(steps) - 1 in made
-    return _steps_in(slot.from_) <= made or _stands_there(slot, list(_leaves([*results])))
+    return steps_in(slot.from_) <= made or _stands_there(slot, list(_leaves([*results])))
 
 
 def _facts_stated(slot: OpenTextSlot, results: Sequence[dict[str, JsonValue] | None]) -> set[int]:
