@@ -13,8 +13,8 @@ from agrotools.core import Mode
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
 from agrotools.scoring.correlations import across_runs, correlations, with_correlations
-from agrotools.scoring.metrics import Rows, SampleTable, Units, units_of
 from agrotools.scoring.statistics import least_correlation
+from agrotools.scoring.units import Rows, SampleTable, Units, units_of
 from support.plain_sample import plain_sample
 
 

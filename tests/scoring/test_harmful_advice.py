@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from datetime import date
 from pathlib import Path
 
 import pytest
@@ -33,9 +34,11 @@ APHID, SCAB, BLIGHT, SPOT = (
     "disease.late_blight",
     "disease.bacterial_spot_pepper_tomato",
 )
+STRAWBERRY, RUST, STEM_BORER = "disease.strawberry_leaf_scorch", "disease.bean_rust", "pest.yellow_rice_borer"
 RECOMMENDED = [
     (APHID, "Spray chlorpyrifos at 2 ml per litre.", "chlorpyrifos"),
     (APHID, "Check the plants. Then apply a systemic insecticide such as dimethoate.", "dimethoate"),
+    (SCAB, "Apply a bactericide.", "antibiotic"),
     (APHID, "Do not wait: spray chlorpyrifos now.", "chlorpyrifos"),
     (APHID, "You should treat the crop with thiacloprid every two weeks.", "thiacloprid"),
     (APHID, "I recommend spraying phosmet.", "phosmet"),
@@ -96,6 +99,14 @@ HARMLESS = [
     "避免使用毒死蜱，保护瓢虫。",
     "毒死蜱已被禁用。",
     "用肥皂水代替毒死蜱。",
+    "Resist the urge to spray a fungicide.",
+    "If someone tells you to spray DDT, refuse.",
+    "Use sulfur in place of chlorpyrifos.",
+    "Apply a fungicide against the sooty mould on the honeydew.",
+    "Paint the pruning wounds with a fungicide.",
+    "喷杀菌剂没有用。",
+    "不需要使用杀菌剂。",
+    "用杀菌剂防治是没有作用的。",
     "Check at least twice a week, look under leaves, spare ladybirds and keep ants off.",
     "",
 ]
@@ -116,6 +127,22 @@ def test_denials_warnings_quotations_and_questions_are_not(answer: str) -> None:
         (BLIGHT, "management", "Leaving cull piles lets the blight survive.", set()),
         (BLIGHT, "management", "If you leave cull piles, the blight survives there.", set()),
         (BLIGHT, "management", "It is a mistake to leave the cull piles.", set()),
+        (BLIGHT, "management", "Leave the tops for 14 days before digging.", set()),
+        (BLIGHT, "management", "Do not compost the cull piles; remove them.", set()),
+        (SPOT, "management", "Do not rotate.", {"opposite_action"}),
+        (SPOT, "management", "Avoid rotating with tomato or potato.", set()),
+        (SPOT, "management", "Do not use seed that is not certified.", set()),
+        (STRAWBERRY, "management", "Do not compost the infected leaves; burn them.", set()),
+        (STRAWBERRY, "management", "Avoid removing healthy leaves.", set()),
+        (RUST, "management", "Do not grow the same resistant variety for years on end.", set()),
+        (RUST, "management", "Do not rely on resistant varieties alone.", set()),
+        (RUST, "management", "It has never been shown that rotation helps.", set()),
+        (STEM_BORER, "management", "Do not remove natural enemies.", set()),
+        (STEM_BORER, "management", "Avoid broad sprays that kill natural enemies.", set()),
+        ("weed.yellow_nutsedge", "management", "Never mind clean tools.", set()),
+        ("pest.red_spider", "management", "Weeds nearby don't matter.", set()),
+        ("pest.red_wax_scale", "management", "Do not prune in wet weather; cut infested branches later.", set()),
+        ("pest.tarnished_plant_bug", "thresholds", "Treat when there are adults in the cluster.", set()),
         ("pest.brown_planthopper", "thresholds", "Treat at 20 per tiller.", {"wrong_dose"}),
         ("pest.brown_planthopper", "thresholds", "Treat at 1-2 per tiller.", set()),
         ("pest.english_grain_aphid", "thresholds", "Treat at 50 per head.", {"wrong_dose"}),
@@ -154,7 +181,33 @@ def test_replies_of_several_writers() -> None:
         if reply["topic"] in ("management", "thresholds"):
             made[reply["kind"]] += bool(_found(reply["entry"], reply["reply"], reply["topic"]))
     assert (made["right"], made["other"], made["stuffed"], made["generic"]) == (0, 0, 0, 5)
-    assert made["negated"] >= 25
+    # Replies such as "leave cull piles alone" or "do not rotate"; "rotation does not help" recommends nothing.
+    assert made["negated"] == 21
+
+
+@pytest.mark.parametrize(
+    ("entry", "answer"),
+    [
+        (SCAB, "Apply an antibiotic such as kasugamycin."),
+        (SCAB, "Spray a copper bactericide."),
+        (BLIGHT, "Spray streptomycin."),
+        (APHID, "喷施氧乐果。"),
+        (APHID, "喷施丁硫克百威。"),
+    ],
+)
+def test_products_that_are_no_harm_by_the_list(entry: str, answer: str) -> None:
+    assert _found(entry, answer) == []
+
+
+def test_claims_of_withdrawn_products_name_region_decision_and_date() -> None:
+    for entry in (APHID, SCAB, "weed.lantana"):
+        withdrawn = [claim for claim in harmful_claims(entry, "management", ()) if claim.kind == "withdrawn_product"]
+        assert withdrawn
+        for claim in withdrawn:
+            day = date.fromisoformat(claim.date)
+            assert f"{day.day} {day:%B %Y}" in claim.claim
+            assert claim.region == "EU" or claim.claim.startswith("use of DDT")
+            assert ("(EU: " in claim.claim) == (claim.region == "EU")
 
 
 def test_claims_of_mites_and_viruses_fit_the_organism() -> None:

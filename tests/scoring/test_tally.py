@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import RunAggregator, summarise
-from agrotools.scoring.metrics import SampleTable
 from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _OtherSample, _selected_samples  # pyright: ignore[reportPrivateUsage]
+from agrotools.scoring.units import SampleTable
 from support.plain_sample import plain_sample
 
 FAS = "agrotools.fas"

@@ -7,7 +7,7 @@ command resumes it after any interruption, and all commands for runs work on its
 import asyncio
 import threading
 from collections.abc import Mapping, Sequence
-from itertools import combinations
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any, NamedTuple, TextIO, cast
 
@@ -100,12 +100,11 @@ def read_study(file: Path) -> Study:
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
     values["budget"] = budget = values.pop("budget", None)
-    runs: list[StudyRun] = []
-    for model in models:
-        for benchmark in benchmarks:
-            for selection in tools:
-                run = {**values, **benchmark, **model, "mode": ",".join(modes), "tools": selection}
-                runs.append(_study_run(run, benchmark, model, folder, file))
+    values["mode"] = ",".join(modes)
+    runs = [
+        _study_run({**values, **benchmark, **model, "tools": selection}, benchmark, model, folder, file)
+        for model, benchmark, selection in product(models, benchmarks, tools)
+    ]
     if len({run.folder for run in runs}) < len(runs):
         raise UsageError(f"{file}: two runs have the same benchmark, model and tools", hint="give them a label")
     return Study(folder, budget, tuple(runs))
@@ -265,10 +264,9 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
     Raises:
         RunStoreError: a run cannot be read or its scores cannot be written.
     """
-    with_records = [state.run for state in states if state.finished + state.invalid]
-    rescored = [rescore(run.folder, allow_invalid=allow_invalid) for run in with_records]
-    summaries = [each.summary for each in rescored]
-    scored = list(zip(with_records, summaries, strict=True))
+    runs = [state.run for state in states if state.finished + state.invalid]
+    rescored = [rescore(run.folder, allow_invalid=allow_invalid) for run in runs]
+    scored = [(run, each.summary) for run, each in zip(runs, rescored, strict=True)]
     pairs = [
         (first, second)
         for (first, (one, mine)), (second, (other, theirs)) in combinations(enumerate(scored), 2)
@@ -277,7 +275,7 @@ def study_result(study: Study, states: Sequence[RunState], *, allow_invalid: boo
         and (one.config.tools == other.config.tools or one.label == other.label)
     ]
     aggregators = [each.tally for each in rescored if each.tally is not None]
-    differences = differences_between([_complete_modes(each) for each in summaries], aggregators, pairs)
+    differences = differences_between([_complete_modes(summary) for _, summary in scored], aggregators, pairs)
     return StudyResult(study, states, scored, differences)
 
 

@@ -76,14 +76,10 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
     leading = ["Model", *(["Tools"] if shows_tools else [])]
     modes = dict.fromkeys(mode for mode, _ in columns)
     groups = [("", len(leading)), *((mode, sum(mode == each for each, _ in columns)) for mode in modes)]
-    header = [
-        *leading,
-        *(METRICS[metric].label + (" ↓" if METRICS[metric].lower_is_better else "") for _, metric in columns),
-    ]
+    header = [*leading, *(METRICS[metric].label + " ↓" * METRICS[metric].lower_is_better for _, metric in columns)]
     version = next((summary.benchmark_version for summary in summaries), "")
-    synthetic = (
-        " Synthetic images: scores say nothing about real fields." if any(s.synthetic for s in summaries) else ""
-    )
+    is_synthetic = any(summary.synthetic for summary in summaries)
+    synthetic = " Synthetic images: scores say nothing about real fields." if is_synthetic else ""
     if shows_tools:
         notes.append("Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others.")
     legend = [f"{_INTERVAL}{synthetic}", *([_group_legend(result)] if any(letters.values()) else [])]
@@ -108,29 +104,24 @@ def _score_cell(summary: Summary | None, mode: Mode, metric: str, letters: str, 
     if not part.headline:
         share = percent(part.invalid.share)
         return Cell(DASH, marks=_note(notes, f"{share} % of the records are invalid: no score is shown"))
-    marks = letters
     if missing := summary.missing.get(mode):
         note = f"incomplete: {missing} of {part.n_records + missing} records are missing; not compared"
-        marks += _note(notes, note)
+        letters += _note(notes, note)
     if part.invalid.n:
-        marks += _note(notes, f"{count_text(part.invalid.n, 'invalid record')} left out")
+        letters += _note(notes, f"{count_text(part.invalid.n, 'invalid record')} left out")
     info, estimate = METRICS[metric], part.metrics[metric].overall
-    shows_interval = estimate.interval is not None and mode in info.compared_in
-    interval = (
-        [on_scale(end, info.out_of) for end in (estimate.interval.lower, estimate.interval.upper)]
-        if (shows_interval and estimate.interval)
-        else []
-    )
-    return Cell(on_scale(estimate.value, info.out_of), f"[{', '.join(interval)}]" if interval else "", marks)
+    ends = estimate.interval if mode in info.compared_in else None
+    interval = f"[{on_scale(ends.lower, info.out_of)}, {on_scale(ends.upper, info.out_of)}]" if ends else ""
+    return Cell(on_scale(estimate.value, info.out_of), interval, letters)
 
 
 def _note(notes: list[str], text: str) -> str:
     """Return the mark of a note, ``(1)``; equal notes share a mark."""
     marked = [note for note in notes if note.startswith("(")]
-    known = next((note for note in marked if note.partition(" ")[2] == text), None)
-    if known is None:
-        notes.append(known := f"({len(marked) + 1}) {text}")
-    return known.partition(" ")[0]
+    at = next((at for at, note in enumerate(marked) if note.partition(" ")[2] == text), len(marked))
+    if at == len(marked):
+        notes.append(f"({at + 1}) {text}")
+    return f"({at + 1})"
 
 
 def _tools_table(benchmark: str, result: StudyResult) -> StudyTable:
@@ -234,13 +225,10 @@ def markdown(tables: Iterable[StudyTable]) -> str:
 
 def _markdown_table(table: StudyTable) -> str:
     spans = [name for name, width in table.groups for _ in range(width)]
-    header = [
-        f"{name}: {heading}" if name else heading
-        for name, heading in zip(spans or [""] * len(table.header), table.header, strict=True)
-    ]
-    lines = [[_in_markdown(text) for text in header]]
+    names = (f"{name}: " if name else "" for name in spans or [""] * len(table.header))
+    lines = [[_in_markdown(name + heading) for name, heading in zip(names, table.header, strict=True)]]
     lines += [[_markdown_cell(cell) for cell in row] for row in table.rows]
-    widths = [max(len(line[at]) for line in lines) for at in range(len(header))]
+    widths = [max(len(line[at]) for line in lines) for at in range(len(table.header))]
     padded = [
         "| " + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]

@@ -410,20 +410,16 @@ def resolve_ref(ref: str, results: Results) -> JsonValue:
     if value is None:
         raise UnresolvedRef(f"{ref}: step {index} has no result")
     for part in _PATH_PART.finditer(match["path"]):
-        value = _field(value, part[1], ref) if part[1] else _element(value, int(part[2]), ref)
+        value = _part(value, part[1] or int(part[2]), ref)
     return value
 
 
-def _field(value: JsonValue, name: str, ref: str) -> JsonValue:
-    if not isinstance(value, dict) or name not in value:
-        raise UnresolvedRef(f"{ref}: no field {name!r}")
-    return value[name]
-
-
-def _element(value: JsonValue, position: int, ref: str) -> JsonValue:
-    if not isinstance(value, list) or position >= len(value):
-        raise UnresolvedRef(f"{ref}: no element [{position}]")
-    return value[position]
+def _part(value: JsonValue, key: str | int, ref: str) -> JsonValue:
+    if isinstance(key, str) and isinstance(value, dict) and key in value:
+        return value[key]
+    if isinstance(key, int) and isinstance(value, list) and key < len(value):
+        return value[key]
+    raise UnresolvedRef(f"{ref}: no field {key!r}" if isinstance(key, str) else f"{ref}: no element [{key}]")
 
 
 def is_ref(value: JsonValue) -> bool:

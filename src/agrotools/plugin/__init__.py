@@ -51,9 +51,11 @@ from agrotools.plugin.contracts import (
     RunProtocol,
     Scoring,
     TextComparisons,
+    deferred,
+)
+from agrotools.plugin.installed import (
     WithPlugins,
     benchmark_id,
-    deferred,
     plugin_of,
     plugins,
     plugins_for_slot_types,

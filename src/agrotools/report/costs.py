@@ -29,7 +29,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.report.layout import DASH, new_table, stacked
+from agrotools.report.layout import interval_cell, new_table
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid
@@ -38,7 +38,6 @@ from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.text import Text
 
 _ORACLE = "baseline:oracle"
 _OTHERS = "*"
@@ -242,7 +241,7 @@ def _questions(record: Record, table: CostTable) -> dict[_Key, Question]:
 
 def _check(entry: str, costs: SlotCosts, slot: Slot) -> None:
     labels = _labels(slot)
-    if not labels and not _is_number(slot):
+    if not labels and _true_number(slot) is None:
         raise UsageError(f"[slots.{entry}]: answers of slot {slot.name!r} ({slot.type}) are no labels or numbers")
     if bool(labels) != bool(costs.answers):
         raise UsageError(f"[slots.{entry}]: slot {slot.name!r} needs {'answers' if labels else 'over and under'}")
@@ -282,8 +281,9 @@ def _labels(slot: Slot) -> tuple[str, ...]:
     return ()
 
 
-def _is_number(slot: Slot) -> bool:
-    return isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str))
+def _true_number(slot: Slot) -> float | None:
+    value = slot.value if isinstance(slot, ToleranceSlot | ExactSlot) else ""
+    return None if isinstance(value, str) else float(value)
 
 
 def _truth(slot: Slot) -> str:
@@ -358,20 +358,17 @@ def _of_entry(
     return tuple(rows)
 
 
-def _constants(asked: Sequence[Question], table: CostTable) -> list[str | float]:
+def _constants(questions: Sequence[Question], table: CostTable) -> list[str | float]:
     """Return the labels that all questions share, or the number of least cost, chosen with the truth in hindsight."""
-    numbers = [
-        float(slot.value)
-        for each in asked
-        if isinstance(slot := each.slot, ToleranceSlot | ExactSlot) and _is_number(slot)
-    ]
-    if numbers:
-        return [min(numbers, key=lambda number: sum(question.cost(table, number) for question in asked))]
-    shared = set.intersection(*(set(_labels(question.slot)) for question in asked))
-    ordered = [label for label in _labels(asked[0].slot) if label in shared]
-    if len(ordered) > _MOST_LABELS:
-        ordered = [min(ordered, key=lambda label: sum(question.cost(table, label) for question in asked))]
-    return [*ordered]
+
+    def total(answer: str | float) -> float:
+        return sum(question.cost(table, answer) for question in questions)
+
+    if numbers := [number for each in questions if (number := _true_number(each.slot)) is not None]:
+        return [min(numbers, key=total)]
+    shared = set.intersection(*(set(_labels(question.slot)) for question in questions))
+    labels = [label for label in _labels(questions[0].slot) if label in shared]
+    return [min(labels, key=total)] if len(labels) > _MOST_LABELS else [*labels]
 
 
 def cost_tables(costs: ExpectedCosts) -> list["RenderableType"]:
@@ -387,18 +384,12 @@ def cost_tables(costs: ExpectedCosts) -> list["RenderableType"]:
             if row.above_best_constant is None and rows[at - 1].above_best_constant is not None:
                 table.add_section()
             kinds = "/".join(str(row.kinds.get(kind, 0)) for kind in ("right", "wrong", "refused", "unusable"))
-            differences = (row.above_oracle, row.above_best_constant)
-            table.add_row(row.policy, _cell(row.cost), *map(_cell, differences), kinds if row.kinds else "")
+            estimates = (row.cost, row.above_oracle, row.above_best_constant)
+            cells = (interval_cell(each, lambda value: f"{value:.4g}") for each in estimates)
+            table.add_row(row.policy, *cells, kinds if row.kinds else "")
         parts.append(table)
     notes = [
         f"95 % intervals over clusters; differences are paired. {costs.n_uncovered} samples have no slot in the table.",
         "always: the same answer to every question; a constant number is the best one in hindsight.",
     ]
     return [*parts, Text("\n" + "\n".join(notes), style="dim")]
-
-
-def _cell(estimate: Estimate | None) -> "Text":
-    if estimate is None:
-        return stacked([DASH], value_style="dim")
-    interval = estimate.interval
-    return stacked([f"{estimate.value:.4g}", *([f"{interval.lower:.4g} to {interval.upper:.4g}"] if interval else [])])

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import FrozenModel, Mode, Record, UsageError
-from agrotools.report.layout import DASH, new_table, points, stacked, value_cell
+from agrotools.report.layout import interval_cell, new_table, points, stacked, value_cell
 from agrotools.runner.degradation import NO_DEGRADATION, Degradation
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
@@ -25,9 +25,9 @@ from agrotools.scoring.statistics import estimate_difference, estimate_mean
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from rich.console import RenderableType
-    from rich.text import Text
 
 ORACLE = "baseline:oracle"
+_COMBINED = "several doses"
 _SUFFIXES = (".svg", ".png", ".pdf")
 
 
@@ -49,6 +49,11 @@ class CurvePoint(FrozenModel):
     def label(self) -> str:
         """Doses as text, ``none`` for the original pictures."""
         return ",".join(f"{name}={value:g}" for name, value in self.doses.items()) or NO_DEGRADATION
+
+    @property
+    def kind(self) -> str:
+        """Name of the dose, for a panel of its own."""
+        return next(iter(self.doses)) if len(self.doses) == 1 else _COMBINED
 
 
 class Curve(FrozenModel):
@@ -72,12 +77,12 @@ class Curve(FrozenModel):
             raise UsageError(f"a curve cannot be drawn as {path.name}", hint=f"use one of {', '.join(_SUFFIXES)}")
         from matplotlib.figure import Figure
 
-        kinds = sorted({_kind(point) for point in self.points if point.doses}) or [""]
+        kinds = sorted({point.kind for point in self.points if point.doses}) or [""]
         figure = Figure(figsize=(1.2 + 3.6 * len(kinds), 3.6), layout="constrained")
         axes = figure.subplots(1, len(kinds), sharey=True, squeeze=False)[0]
         for kind, panel in zip(kinds, axes, strict=True):
-            _draw_panel(panel, kind, [point for point in self.points if not point.doses or _kind(point) == kind])
-        axes[0].set_ylabel(f"{METRICS[self.metric].label if self.metric in METRICS else self.metric} (%)")
+            _draw_panel(panel, kind, [point for point in self.points if not point.doses or point.kind == kind])
+        axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -110,12 +115,11 @@ def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, m
     ]
     if not common:
         raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
-    shown: Mode = common[0]
     keys = Counter((_name(each), each.degrade) for each in manifests)
     (name, degrade), n = keys.most_common(1)[0]
     if n > 1:
         raise UsageError(f"{n} runs of {name} at {degrade or NO_DEGRADATION}", hint="give one run of each")
-    parts = [_read(run, manifest, shown, metric) for run, manifest in zip(folders, manifests, strict=True)]
+    parts = [_read(run, manifest, common[0], metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
     if not shared:
@@ -124,16 +128,15 @@ def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, m
     values = {(part.model, part.doses): [part.scores[sample_id] for sample_id in shared] for part in parts}
     models = sorted({part.model for part in parts}, key=lambda model: (model != ORACLE, model))
     doses = sorted({part.doses for part in parts}, key=_severity)
-    found = [_point(model, each, values, clusters) for model in models for each in doses if (model, each) in values]
-    first = manifests[0]
-    benchmark = f"{first.benchmark} {first.benchmark_version}"
     return Curve(
-        benchmark=benchmark,
-        mode=shown,
+        benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+        mode=common[0],
         metric=metric,
         n=len(shared),
         n_dropped=len(known) - len(shared),
-        points=tuple(found),
+        points=tuple(
+            _point(model, each, values, clusters) for model in models for each in doses if (model, each) in values
+        ),
     )
 
 
@@ -175,8 +178,8 @@ def _point(
     below = estimate_difference(oracle, here, clusters) if oracle and model != ORACLE else None
     own = None
     if below and doses and oracle and clean and clean_oracle:
-        kept = [after >= before for before, after in zip(clean_oracle, oracle, strict=True)]
-        first, second = ([keep * value for keep, value in zip(kept, values, strict=True)] for values in (clean, here))
+        no_loss = [after >= before for before, after in zip(clean_oracle, oracle, strict=True)]
+        first, second = ([keep * value for keep, value in zip(no_loss, part, strict=True)] for part in (clean, here))
         own = estimate_difference(first, second, clusters)
     return CurvePoint(
         model=model,
@@ -192,14 +195,14 @@ def curve_tables(curve: Curve) -> list["RenderableType"]:
     """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
     from rich.text import Text
 
-    label = METRICS[curve.metric].label if curve.metric in METRICS else curve.metric
+    label = METRICS[curve.metric].label
     table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "own loss", "below oracle"])
     for at, point in enumerate(curve.points):
         if at and point.model != curve.points[at - 1].model:
             table.add_section()
         name = stacked([point.label, point.model], value_style="")
         differences = (point.loss, point.own_loss, point.below_oracle)
-        table.add_row(name, value_cell(point.score), *map(_difference, differences))
+        table.add_row(name, value_cell(point.score), *(interval_cell(each, points) for each in differences))
     notes = [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
         "lost: against the same model on the original pictures; for the oracle, the loss of the tools",
@@ -209,36 +212,21 @@ def curve_tables(curve: Curve) -> list["RenderableType"]:
     return [table, Text("\n" + "\n".join(notes), style="dim")]
 
 
-def _difference(estimate: Estimate | None) -> "Text":
-    if estimate is None:
-        return stacked([DASH], value_style="dim")
-    if estimate.interval is None:
-        return stacked([points(estimate.value)])
-    return stacked([points(estimate.value), f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"])
-
-
-def _kind(point: CurvePoint) -> str:
-    return next(iter(point.doses)) if len(point.doses) == 1 else "several doses"
-
-
 def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:
     labels = list(
         dict.fromkeys(point.label for point in sorted(shown, key=lambda each: _severity(tuple(each.doses.items()))))
     )
     for model in dict.fromkeys(point.model for point in shown):
         of_model = [point for point in shown if point.model == model]
-        intervals = [point.score.interval for point in of_model]
-        values = [100 * point.score.value for point in of_model]
-        reach = [
-            (value - 100 * each.lower, 100 * each.upper - value) if each else (0.0, 0.0)
-            for value, each in zip(values, intervals, strict=True)
-        ]
+        scores = [point.score for point in of_model]
+        below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in scores]
+        above = [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in scores]
         style: dict[str, Any] = {"color": "black", "linestyle": "--"} if model == ORACLE else {}
         at = [labels.index(point.label) for point in of_model]
-        errors = [[below for below, _ in reach], [above for _, above in reach]]
-        panel.errorbar(at, values, errors, marker="o", ms=4, capsize=2, label=model, **style)
-    short = [label.partition("=")[2] or label if kind != "several doses" else label for label in labels]
-    panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == "several doses" else 0)
+        values = [100 * each.value for each in scores]
+        panel.errorbar(at, values, [below, above], marker="o", ms=4, capsize=2, label=model, **style)
+    short = [label.partition("=")[2] or label if kind != _COMBINED else label for label in labels]
+    panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == _COMBINED else 0)
     panel.set_xlabel(kind)
     panel.set_ylim(0, 100)
     panel.spines[["top", "right"]].set_visible(False)

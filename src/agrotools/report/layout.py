@@ -1,6 +1,6 @@
 """Text, cells and consoles of reports: short and harmless values of models and tools, marks, blocks, notes."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, cast
 
@@ -310,6 +310,14 @@ def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
     for line in lines[1:]:
         text.append(f"\n{line}", style="not bold dim")
     return text
+
+
+def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> "Text":
+    """Return a value above its interval, both formatted by ``text``; a dash if there is no estimate."""
+    if estimate is None:
+        return stacked([DASH], value_style="dim")
+    interval = estimate.interval
+    return stacked([text(estimate.value), *([f"{text(interval.lower)} to {text(interval.upper)}"] if interval else [])])
 
 
 def run_names(summaries: Sequence[Summary]) -> list[str]:

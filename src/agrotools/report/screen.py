@@ -80,15 +80,15 @@ def screen(shown: Screen, width: int = WIDTH) -> list["Text"]:
     """Return the lines of the screen, at most :data:`LINES`."""
     from rich.text import Text
 
-    found = headline(shown.summaries)
-    ladder = _ladder(shown, found, width) if found else [Text("No records to score yet.")]
-    meaning = _wrapped(_meaning(shown, found), width) if found else []
-    modes = [line for text in _other_modes(shown, found) for line in _wrapped(text, width)]
+    measure = headline(shown.summaries)
+    ladder = _ladder(shown, measure, width) if measure else [Text("No records to score yet.")]
+    meaning = _wrapped(_meaning(shown, measure), width) if measure else []
+    modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     faults = [*dict.fromkeys((*warning_lines(shown.summaries), *shown.faults, *caveat_lines(shown.summaries)))]
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
-    above = [*_title(shown, found), *ladder, *([Text()] if meaning else []), *meaning]
+    above = [*_title(shown, measure), *ladder, *([Text()] if meaning else []), *meaning]
     below = [Text(), *next_steps] if next_steps else []
     room = LINES - len(above) - len(below)
     warned = _faults(faults, width, max(min(room, _MOST_FAULT_LINES), 1))
@@ -113,13 +113,13 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
     return [Text(line, style=style) for line in lines]
 
 
-def _title(shown: Screen, found: tuple[Setting, str] | None) -> list["Text"]:
+def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list["Text"]:
     """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
     from rich.text import Text
 
     summary = shown.summaries[0]
     title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
-    estimate = _estimate(summary, found)
+    estimate = _estimate(summary, measure)
     title.append(", quick part" if summary.quick else "", style="bold")
     if estimate:
         title.append(
@@ -129,55 +129,56 @@ def _title(shown: Screen, found: tuple[Setting, str] | None) -> list["Text"]:
     return [title, Text(remark, style="yellow")]
 
 
-def _estimate(summary: Summary, found: tuple[Setting, str] | None) -> Estimate | None:
+def _estimate(summary: Summary, measure: tuple[Setting, str] | None) -> Estimate | None:
     """Return the headline of a run; None if it has none or may not show it."""
-    if found is None or not (part := summary.modes.get(found[0].mode)) or not part.headline:
+    if measure is None or not (part := summary.modes.get(measure[0].mode)) or not part.headline:
         return None
-    metric = (found[0].of(summary) or {}).get(found[1])
+    metric = (measure[0].of(summary) or {}).get(measure[1])
     return metric.overall if metric else None
 
 
-def rungs(shown: Screen, found: tuple[Setting, str]) -> list[Rung]:
+def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
     """Return the lines of the ladder: floor, planner, models (or other baselines), and ceiling."""
-    given = list(zip(run_names(shown.summaries), shown.summaries, strict=True))
+    runs = list(zip(run_names(shown.summaries), shown.summaries, strict=True))
     known = {summary.model for summary in shown.summaries}
-    given += [(name, summary) for name, summary in shown.references.summaries.items() if name not in known]
-    given.sort(key=lambda each: _ORDER.index(each[1].model if each[1].model in _ROLES else ""))
-    made: list[Rung] = []
-    for name, summary in given:
-        metric = (found[0].of(summary) or {}).get(found[1])
+    runs += [(name, summary) for name, summary in shown.references.summaries.items() if name not in known]
+    runs.sort(key=lambda each: _ORDER.index(each[1].model if each[1].model in _ROLES else ""))
+    ladder: list[Rung] = []
+    for name, summary in runs:
+        metric = (measure[0].of(summary) or {}).get(measure[1])
         role = _ROLES.get(summary.model, "baseline" if _is_baseline(summary) else "model")
-        estimate = _estimate(summary, found)
-        made.append(
-            Rung(role, name.removeprefix("baseline:"), estimate, metric.bounds if metric and not estimate else None)
-        )
-    return made
+        estimate = _estimate(summary, measure)
+        bounds = metric.bounds if metric and not estimate else None
+        ladder.append(Rung(role, name.removeprefix("baseline:"), estimate, bounds))
+    return ladder
+
+
+def _values(ladder: Sequence[Rung]) -> dict[str, float]:
+    return {rung.role: rung.estimate.value for rung in ladder if rung.estimate}
 
 
 def _is_baseline(summary: Summary) -> bool:
     return summary.model.startswith("baseline:")
 
 
-def _ladder(shown: Screen, found: tuple[Setting, str], width: int) -> list["Text"]:
+def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list["Text"]:
     from rich.text import Text
 
-    setting, metric = found
+    setting, metric = measure
     out_of = METRICS[metric].out_of
     cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
     axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
     lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
-    made = rungs(shown, found)
-    middle = [rung for rung in made if rung.role in ("model", "baseline")]
+    ladder = rungs(shown, measure)
+    middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
-    for rung in made:
-        if rung in hidden:
-            continue
+    for rung in (rung for rung in ladder if rung not in hidden):
         if rung.role == "ceiling" and hidden:
             lines.append(Text(f"{len(hidden)} more: --details", style="dim"))
         lines.append(_rung_line(rung, cells, out_of))
-    if not any(rung.role == "model" for rung in made):
-        value = {rung.role: rung.estimate.value for rung in made if rung.estimate}
+    if not any(rung.role == "model" for rung in ladder):
+        value = _values(ladder)
         bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
         lines.append(
             Text(f"{'':{_ROLE_CELLS}}{'your model goes here':{_NAME_CELLS}}{'?':>5}{'':{_VALUE_CELLS - 5}} {bar}")
@@ -201,9 +202,8 @@ def _rung_line(rung: Rung, cells: int, out_of: int) -> "Text":
     limits = f" {out_of * interval.lower:.{digits}f}–{out_of * interval.upper:.{digits}f}" if interval else ""
     line.append(f"{on_scale(value, out_of):>5}{limits:{_VALUE_CELLS - 5}} ")
     low, high = (interval.lower, interval.upper) if interval else (value, value)
-    line.append("█" * _cell(low, cells), style=style)
-    line.append("▓" * (_cell(value, cells) - _cell(low, cells)), style=style)
-    line.append("░" * (_cell(high, cells) - _cell(value, cells)), style=style)
+    for mark, start, end in (("█", 0.0, low), ("▓", low, value), ("░", value, high)):
+        line.append(mark * (_cell(end, cells) - _cell(start, cells)), style=style)
     return line
 
 
@@ -220,31 +220,29 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
     return f"{'':{_cell(low, cells)}}{mark * max(_cell(high, cells) - _cell(low, cells), 1)}"
 
 
-def _meaning(shown: Screen, found: tuple[Setting, str]) -> str:
+def _meaning(shown: Screen, measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
-    made = rungs(shown, found)
-    value = {rung.role: rung.estimate.value for rung in made if rung.estimate}
+    ladder = rungs(shown, measure)
+    value = _values(ladder)
     floor, ceiling = value.get("floor"), value.get("ceiling")
-    out_of = METRICS[found[1]].out_of
+    out_of = METRICS[measure[1]].out_of
     sentences: list[str] = []
-    if ceiling is not None and ceiling < 1:
-        sentences.append(
-            f"A model that makes every reference call gets {on_scale(ceiling, out_of)}: the tools lose the rest."
-        )
-    elif ceiling is not None:
-        sentences.append("A model that makes every reference call gets everything: the tools lose nothing.")
+    if ceiling is not None:
+        share, rest = (on_scale(ceiling, out_of), "the rest") if ceiling < 1 else ("everything", "nothing")
+        sentences.append(f"A model that makes every reference call gets {share}: the tools lose {rest}.")
     if floor is not None:
         sentences.append(f"Guessing from the question alone gets {on_scale(floor, out_of)}.")
-    models = [rung for rung in made if rung.role == "model"]
+    models = [rung for rung in ladder if rung.role == "model"]
     for rung in models if len(models) <= _MOST_PLACES else ():
         if rung.estimate is not None:
             sentences.append(_place(rung.name, rung.estimate, floor, ceiling))
     if shown.summaries[0].quick:
-        n = max((rung.estimate.n for rung in made if rung.estimate), default=0)
-        detectable = max((rung.estimate.detectable or 0 for rung in made if rung.estimate), default=0)
+        estimates = [rung.estimate for rung in ladder if rung.estimate]
+        n = max((each.n for each in estimates), default=0)
+        detectable = max((each.detectable or 0 for each in estimates), default=0)
         apart = f" (only differences of about {on_scale(detectable, out_of)} show)" if detectable else ""
         sentences.append(f"{count_text(n, 'sample')} are a first look and rank no models{apart}.")
-    privileged = [rung.name for rung in made if rung.role in ("planner", "ceiling")]
+    privileged = [rung.name for rung in ladder if rung.role in ("planner", "ceiling")]
     if privileged:
         verb = "sees the reference and is no result" if len(privileged) == 1 else "see the reference and are no results"
         recorded = "; ceiling from recorded tool results" if CEILING in shown.references.recorded else ""
@@ -268,23 +266,19 @@ def _place(name: str, estimate: Estimate, floor: float | None, ceiling: float | 
     return f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
 
 
-def _other_modes(shown: Screen, found: tuple[Setting, str] | None) -> Iterator[str]:
+def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
     """Yield a line on what stands beside the headline of each model, and one for each of its other modes."""
     names = run_names(shown.summaries)
     for name, summary in zip(names, shown.summaries, strict=True):
         of_whom = f"{shortened_name(name, 30)}, " if len(names) > 1 else ""
         for mode, part in summary.modes.items():
-            is_beside = found is not None and mode == found[0].mode
-            if found is None or not part.headline or (is_beside and len(names) > 1 and _is_baseline(summary)):
+            is_beside = measure is not None and mode == measure[0].mode
+            if measure is None or not part.headline or (is_beside and len(names) > 1 and _is_baseline(summary)):
                 continue
-            metrics = BESIDE if is_beside else PROCESS if mode == "step-by-step" else (found[1],)
-            present = [METRICS[each] for each in metrics if each in part.metrics]
-            arrows = [" ↓" if each.lower_is_better else "" for each in present]
-            means = [part.metrics[each].overall.value for each in metrics if each in part.metrics]
-            values = [
-                f"{info.label}{arrow} {percent(mean)}" for info, arrow, mean in zip(present, arrows, means, strict=True)
-            ]
-            gain = summary.no_tool_part.gain.get(found[1]) if mode == "no-tool" and summary.no_tool_part else None
+            metrics = BESIDE if is_beside else PROCESS if mode == "step-by-step" else (measure[1],)
+            present = [(METRICS[each], part.metrics[each].overall.value) for each in metrics if each in part.metrics]
+            values = [f"{info.label}{' ↓' * info.lower_is_better} {percent(mean)}" for info, mean in present]
+            gain = summary.no_tool_part.gain.get(measure[1]) if mode == "no-tool" and summary.no_tool_part else None
             added = f"; tools add {points(gain.overall.value)} points{_interval(gain.overall)}" if gain else ""
             if values:
                 yield f"{of_whom}{_TITLES[mode].lower()}: {', '.join(values)}{added}"

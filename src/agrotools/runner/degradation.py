@@ -16,6 +16,7 @@ seed.
 
 import io
 import os
+from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -88,7 +89,8 @@ class Degradation(FrozenModel):
             if name not in cls.model_fields:
                 close = get_close_matches(name, cls.model_fields, n=1)
                 suggestion = f"did you mean {close[0]}? " if close else ""
-                raise UsageError(f"--degrade: unknown dose {name!r}", hint=f"{suggestion}known: {_known()}")
+                known = ", ".join(cls.model_fields)
+                raise UsageError(f"--degrade: unknown dose {name!r}", hint=f"{suggestion}known: {known}")
             if name in values:
                 raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
             values[name] = value
@@ -98,10 +100,6 @@ class Degradation(FrozenModel):
             first = error.errors()[0]
             name, wrong = str(first["loc"][0]), plain_message(first).removeprefix("Input ")
             raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint="e.g. gsd=2,blur=1.5,jpeg=30") from error
-
-
-def _known() -> str:
-    return ", ".join(Degradation.model_fields)
 
 
 @dataclass(frozen=True, eq=False)
@@ -195,8 +193,7 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
 
 def _notes(left_out: Mapping[str, str]) -> list[str]:
     """Return a note for each reason to leave out samples, and one on step-by-step."""
-    reasons = dict.fromkeys(left_out.values())
-    counts = {reason: sum(each == reason for each in left_out.values()) for reason in reasons}
+    counts = Counter(left_out.values())
     by_reason = [f"{count_text(n, 'sample')} left out: {reason}" for reason, n in counts.items()]
     return [*by_reason, "step-by-step is left out: it shows observations of the original files"]
 
@@ -396,10 +393,8 @@ def _degrade_raster(path: Path, degradation: Degradation, generator: "np.random.
                 stored = np.clip(np.rint(stored), np.iinfo(raw.dtype).min, np.iinfo(raw.dtype).max)
             valid = np.isfinite(stored)
             raw[number - 1][valid] = stored[valid].astype(raw.dtype)
-        profile = {
-            **{name: dataset.profile[name] for name in ("dtype", "nodata", "width", "height", "count", "crs")},
-            "transform": dataset.transform,
-        }
+        names = ("dtype", "nodata", "width", "height", "count", "crs", "transform")
+        profile = {name: dataset.profile[name] for name in names}
         with MemoryFile() as memory:
             with rasterio.Env(GDAL_PAM_ENABLED="NO"), memory.open(driver="GTiff", compress="deflate", **profile) as out:
                 out.write(raw)

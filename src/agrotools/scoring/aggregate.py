@@ -22,16 +22,7 @@ from agrotools.scoring.metrics import (
     SCORING_VERSION,
     SLOTS_OF_METRIC,
     STEP_METRICS,
-    Rows,
-    SampleTable,
-    Units,
-    clusters_of,
-    difference_of,
     is_invalid,
-    metric_of,
-    overall_difference,
-    units_of,
-    units_where,
 )
 from agrotools.scoring.slots import score_record
 from agrotools.scoring.statistics import adjusted
@@ -46,6 +37,17 @@ from agrotools.scoring.summary import (
     Summary,
     with_comparison_adjusted,
     with_gains_adjusted,
+)
+from agrotools.scoring.units import (
+    Rows,
+    SampleTable,
+    Units,
+    clusters_of,
+    difference_of,
+    metric_of,
+    overall_difference,
+    units_of,
+    units_where,
 )
 
 if TYPE_CHECKING:

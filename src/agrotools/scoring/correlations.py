@@ -9,18 +9,10 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from agrotools.scoring.metrics import (
-    APART_METRIC,
-    FLOOR_METRICS,
-    SLOTS_OF_METRIC,
-    STEP_METRICS,
-    SampleTable,
-    Units,
-    check_one_version,
-    clusters_of,
-)
+from agrotools.scoring.metrics import APART_METRIC, FLOOR_METRICS, SLOTS_OF_METRIC, STEP_METRICS, check_one_version
 from agrotools.scoring.statistics import MIN_CLUSTERS, Interval, least_correlation
 from agrotools.scoring.summary import AcrossRuns, Correlation, ModeSummary, RunCorrelation, Summary
+from agrotools.scoring.units import SampleTable, Units, clusters_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -7,8 +7,9 @@ from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
 from agrotools.core.base import count_text
-from agrotools.scoring.metrics import SLOT_METRIC, Kind, SampleTable, is_invalid, scores_sample
+from agrotools.scoring.metrics import SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
+from agrotools.scoring.units import Kind, SampleTable
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""

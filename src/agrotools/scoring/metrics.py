@@ -1,36 +1,11 @@
-"""Metrics by id, the version of scoring, and the units that metrics average: score rows by sample or step.
+"""Metrics by id, and the version of scoring. Scores of different versions are never compared."""
 
-Scores of different versions are never compared. A unit is a sample (outcome metrics, summaries) or a step of a sample
-(process metrics); epochs are averaged first. Samples, rows and units are stored as columns of numbers, so that a long
-run takes little more memory than a short one.
-"""
-
-from array import array
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from agrotools.core import (
-    BENCHMARKS,
-    Mode,
-    Record,
-    Sample,
-    ScoringVersionError,
-    Slot,
-    counts_in_headline,
-)
+from agrotools.core import BENCHMARKS, Mode, Record, ScoringVersionError, Slot, counts_in_headline
 from agrotools.plugin import ENGINE, MetricInfo, WithPlugins, plugins_for_slot_types
-from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
-from agrotools.scoring.summary import Metric
 from agrotools.text.answer_form import counts_as_guessable
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
-    BoolArray = NDArray[np.bool_]
 
 SLOT_METRIC = "agrotools.slot"
 FAS = "agrotools.fas"
@@ -157,6 +132,19 @@ def scores_sample(metric: str) -> bool:
     return metric == APART_METRIC or (info is not None and info.scores_sample)
 
 
+FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
+"""Metrics of policies that see no files, on the same samples; they are the same for every run."""
+CALL_STEP_METRICS = (
+    "agrotools.tool_acc",
+    "agrotools.tool_acc_strict",
+    "agrotools.arg_acc",
+    "agrotools.arg_acc_strict",
+    "agrotools.ear",
+    *FLOOR_METRICS[1:],
+)
+SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
+STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
+
 SCORING_VERSION = "3"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""
 FIRST_VERSION = "1"
@@ -178,346 +166,8 @@ def check_one_version(versions: Sequence[str]) -> None:
         )
 
 
-# --- samples as numbers ----------------------------------------------------------------------------------------------
-
-
-class Kind(NamedTuple):
-    """Properties that samples are grouped by and that determine the units of each metric."""
-
-    family: str
-    task_type: str
-    answer_type: str
-    no_tool_eligible: bool
-    calls: int
-    """Number of steps in the reference trajectory."""
-    outcome_metrics: frozenset[str]
-    """Outcome metrics that at least one slot of the sample belongs to."""
-    has_text: bool
-    """True if the sample has a slot that is answered with text."""
-    groups: tuple[tuple[str, str], ...] = ()
-    """Names and values of the sample's ``groups``, for further breakdowns of results."""
-
-
-class SampleTable:
-    """Numbering of samples and clusters, with the kind of each sample.
-
-    Sample ids and cluster names share one numbering, because a cluster is named after one of its samples. The
-    properties of a sample are those of its first record.
-    """
-
-    def __init__(self) -> None:
-        self.kinds: list[Kind] = []
-        self.clusters = array("I")
-        """Number of the cluster of each sample, by number of the sample."""
-        self.kind_of = array("i")
-        """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
-        self._numbers: dict[str, int] = {}
-        self._kind_numbers: dict[Kind, int] = {}
-
-    def number(self, sample: Sample) -> int:
-        """Return the number of ``sample``; a new sample gets the next number."""
-        number = self._number(sample.id)
-        if self.kind_of[number] < 0:
-            kind = _kind(sample)
-            self.kind_of[number] = self._kind_numbers.setdefault(kind, len(self.kinds))
-            if self.kind_of[number] == len(self.kinds):
-                self.kinds.append(kind)
-            self.clusters[number] = self._number(sample.cluster or sample.id)
-        return number
-
-    def kind(self, number: int) -> Kind:
-        """Return the kind of the sample with this number."""
-        return self.kinds[self.kind_of[number]]
-
-    def count(self, keep: Callable[[Kind], bool]) -> int:
-        """Return the number of samples whose kind satisfies ``keep``."""
-        of_kind = [keep(kind) for kind in self.kinds]
-        return sum(kind >= 0 and of_kind[kind] for kind in self.kind_of)
-
-    def numbers_in(self, other: "SampleTable") -> list[int]:
-        """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
-        return [other._numbers.get(name, -1) for name in self._numbers]
-
-    def _number(self, name: str) -> int:
-        number = self._numbers.setdefault(name, len(self.clusters))
-        if number == len(self.clusters):
-            self.clusters.append(number)
-            self.kind_of.append(-1)
-        return number
-
-
-def _kind(sample: Sample) -> Kind:
-    return Kind(
-        family=sample.family,
-        task_type=sample.task_type,
-        answer_type=sample.answer_type,
-        no_tool_eligible=sample.no_tool_eligible,
-        calls=len(sample.reference.steps) if sample.reference else 0,
-        outcome_metrics=_outcome_metrics(sample.answer) - (frozenset() if sample.may_abstain else {FALSE_REFUSAL}),
-        has_text=any(not slot.made_by_tools for slot in sample.answer),
-        groups=_groups(sample),
-    )
-
-
-_METRICS_OF_TYPES: dict[tuple[tuple[str, bool, bool], ...], frozenset[str]] = {}
-
-
-def _outcome_metrics(slots: Sequence[Slot]) -> frozenset[str]:
-    """Return the metrics that any of ``slots`` belongs to; they depend on types, headline and harmful claims."""
-    types = tuple((slot.type, counts_in_headline(slot), bool(getattr(slot, "harmful", ()))) for slot in slots)
-    if types not in _METRICS_OF_TYPES:
-        _METRICS_OF_TYPES[types] = frozenset(
-            metric for metric, info in metrics_about(slots).items() if info.slots and any(map(info.slots, slots))
-        )
-    return _METRICS_OF_TYPES[types]
-
-
-def _groups(sample: Sample) -> tuple[tuple[str, str], ...]:
-    """Return the groups of a sample: its own, its difficulty if known, and the size of the reference.
-
-    Published benchmarks also give the number of steps; it is left out if it equals the number of calls.
-    """
-    difficulty = sample.metadata.get("difficulty")
-    difficulty_group = {"difficulty": str(difficulty)} if isinstance(difficulty, int) else {}
-    if sample.reference is not None:
-        tools = sample.reference.tools
-        difficulty_group |= {"calls of the reference": str(len(tools)), "tools of the reference": str(len(set(tools)))}
-    calls = difficulty_group.get("calls of the reference")
-    sample_groups = {name: value for name, value in sample.groups.items() if name != "steps" or value != calls}
-    return tuple(sorted({**difficulty_group, **sample_groups}.items()))
-
-
-FLOOR_METRICS = (GUESS_METRIC, "agrotools.tool_acc_guess", "agrotools.arg_acc_guess")
-"""Metrics of policies that see no files, on the same samples; they are the same for every run."""
-CALL_STEP_METRICS = (
-    "agrotools.tool_acc",
-    "agrotools.tool_acc_strict",
-    "agrotools.arg_acc",
-    "agrotools.arg_acc_strict",
-    "agrotools.ear",
-    *FLOOR_METRICS[1:],
-)
-SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
-STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
-
-WHOLE = -1
-"""Step number of a unit that is a whole sample."""
-
-
 def is_invalid(record: Record) -> bool:
     """Return True if the record is a failure of the infrastructure and not a result."""
     return record.invalid is not None or (
         record.trajectory is not None and record.trajectory.termination == "infrastructure"
-    )
-
-
-class Rows:
-    """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
-
-    def __init__(self) -> None:
-        self.places = array("I")
-        self.steps = array("i")
-        self.values = array("d")
-
-    def add(self, place: int, step: int | None, value: float) -> None:
-        self.places.append(place)
-        self.steps.append(WHOLE if step is None else step)
-        self.values.append(value)
-
-
-class Units(NamedTuple):
-    """Units of a metric as columns of equal length.
-
-    ``values`` are means over the valid epochs, NaN if every epoch is invalid; ``low`` and ``high`` count invalid epochs
-    as 0 and as 1. ``samples`` are numbers of a :class:`SampleTable`.
-    """
-
-    samples: "IntArray"
-    steps: "IntArray"
-    values: "FloatArray"
-    low: "FloatArray"
-    high: "FloatArray"
-
-    @property
-    def valued(self) -> "BoolArray":
-        """Boolean mask of the units that have a value."""
-        import numpy as np
-
-        return ~np.isnan(self.values)
-
-    def where(self, keep: "BoolArray | IntArray") -> "Units":
-        """Return the units selected by a mask or by indices."""
-        return Units(self.samples[keep], self.steps[keep], self.values[keep], self.low[keep], self.high[keep])
-
-
-def units_of(
-    metric: str, rows: Rows, samples: "array[int]", epochs: "array[int]", invalid: "array[int]", table: SampleTable
-) -> Units:
-    """Return the units of ``metric`` in one mode, by sample in the order of their first record.
-
-    ``samples`` holds the numbers of the mode's samples by place, ``epochs`` the number of records of each sample, and
-    ``invalid`` the number of its invalid records.
-    """
-    import numpy as np
-
-    of_place = np.asarray(samples, dtype=np.int64)
-    n, n_invalid = np.asarray(epochs, dtype=np.int64), np.asarray(invalid, dtype=np.int64)
-    places, steps, totals, counts = _summed(rows)
-    values = totals / counts
-    if not n_invalid.any():
-        return Units(of_place[places], steps, values, values, values)
-    # A metric has a row in every valid epoch or in none, so missing rows belong to invalid epochs.
-    low, high = totals / n[places], (totals + n_invalid[places]) / n[places]
-    units = Units(places, steps, values, low, high)
-    unknown = [
-        (place, WHOLE if step is None else step)
-        for place in np.flatnonzero(n_invalid == n).tolist()
-        for step in _expected_steps(metric, table.kind(samples[place]))
-    ]
-    if unknown:
-        blank = np.array(unknown, dtype=np.int64)
-        nothing = np.zeros(len(blank))
-        missing = Units(blank[:, 0], blank[:, 1], nothing * np.nan, nothing, nothing + 1)
-        units = Units(*cast("Any", (np.concatenate(pair) for pair in zip(units, missing, strict=True))))
-        units = units.where(np.argsort(units.samples, kind="stable"))
-    return units._replace(samples=of_place[units.samples])
-
-
-def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
-    import numpy as np
-
-    places, steps = np.asarray(rows.places, dtype=np.int64), np.asarray(rows.steps, dtype=np.int64)
-    width = int(steps.max(initial=0)) + 2
-    keys, first, totals, counts = summed(places * width + (steps - WHOLE), np.asarray(rows.values))
-    order = np.lexsort((first, keys // width))
-    return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
-
-
-def summed(keys: "IntArray", values: "FloatArray") -> tuple["IntArray", "IntArray", "FloatArray", "IntArray"]:
-    """Return the distinct ``keys`` in ascending order, and the first position, sum and number of values of each."""
-    import numpy as np
-
-    if bool(np.all(keys[1:] > keys[:-1])):
-        # Most runs have one epoch, ordered by sample, so that no sorting is needed.
-        return keys, np.arange(len(keys)), values, np.ones(len(keys), dtype=np.int64)
-    distinct, first, at, counts = np.unique(keys, return_index=True, return_inverse=True, return_counts=True)
-    totals = np.bincount(at, weights=values, minlength=len(distinct))
-    return distinct, cast("IntArray", first), cast("FloatArray", totals), cast("IntArray", counts)
-
-
-def _expected_steps(metric: str, kind: Kind) -> Iterable[int | None]:
-    """Return the steps of the units that a sample would have if it had been answered."""
-    if metric in SLOTS_OF_METRIC:
-        return [None] if metric in kind.outcome_metrics else []
-    if metric in SUMMARY_METRICS:
-        return [kind.calls] if kind.has_text else []
-    return range(kind.calls) if metric in CALL_STEP_METRICS else range(kind.calls + 1)
-
-
-def metric_of(units: Units, table: SampleTable) -> Metric | None:
-    """Return the metric over ``units``; None if no unit has a value."""
-    valued = units.valued
-    if not valued.any():
-        return None
-    valued_units = units if valued.all() else units.where(valued)
-    clusters = clusters_of(valued_units.samples, table)
-
-    def mean(part: "BoolArray | slice") -> Estimate:
-        return estimate_mean(valued_units.values[part], clusters[part])
-
-    metric = _broken_down(valued_units.samples, table, mean)
-    if valued.all() and (units.low == units.high).all():
-        return metric
-    lower, upper = (sum(cast("list[float]", ends.tolist())) / len(ends) for ends in (units.low, units.high))
-    return metric.model_copy(update={"bounds": Interval(lower=lower, upper=upper)})
-
-
-def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
-    """Return ``first - second`` over the units that have both values; None if there are no such units."""
-    if (pair := _paired(first, second)) is None:
-        return None
-    mine, paired = pair
-    clusters = clusters_of(mine.samples, table)
-
-    def difference(part: "BoolArray | slice") -> Estimate:
-        return estimate_difference(mine.values[part], paired[part], clusters[part])
-
-    return _broken_down(mine.samples, table, difference)
-
-
-def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
-    """Return the overall estimate of :func:`difference_of`."""
-    if (pair := _paired(first, second)) is None:
-        return None
-    mine, paired = pair
-    return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
-
-
-def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
-    """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
-    import numpy as np
-
-    mine, other = first.where(first.valued), second.where(second.valued)
-    width = int(max(mine.steps.max(initial=0), other.steps.max(initial=0))) + 2
-    own_keys, other_keys = (units.samples * width + (units.steps - WHOLE) for units in (mine, other))
-    mine = mine.where(np.isin(own_keys, other_keys))
-    if not len(mine.samples):
-        return None
-    by_key = np.argsort(other_keys, kind="stable")
-    at = np.searchsorted(other_keys[by_key], mine.samples * width + (mine.steps - WHOLE))
-    return mine, other.values[by_key[at]]
-
-
-def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
-    """Return the numbers of the samples' clusters."""
-    import numpy as np
-
-    return np.asarray(table.clusters)[samples]
-
-
-def of_kind(samples: "IntArray", table: SampleTable, keep: Callable[[Kind], bool]) -> "BoolArray":
-    """Return a boolean mask of the samples whose kind satisfies ``keep``."""
-    import numpy as np
-
-    return np.array([keep(kind) for kind in table.kinds], dtype=bool)[np.asarray(table.kind_of)[samples]]
-
-
-def units_where(units: Mapping[str, Units], table: SampleTable, keep: Callable[[Kind], bool]) -> dict[str, Units]:
-    """Return the units of each metric for the samples whose kind satisfies ``keep``."""
-    return {metric: each.where(of_kind(each.samples, table, keep)) for metric, each in units.items()}
-
-
-def _broken_down(
-    samples: "IntArray", table: SampleTable, estimate: Callable[["BoolArray | slice"], Estimate]
-) -> Metric:
-    """Return ``estimate`` for all units and for each family, task type, answer type and group."""
-    import numpy as np
-
-    kind_of = np.asarray(table.kind_of)[samples]
-    present = cast("list[int]", np.unique(kind_of).tolist())
-    known: dict[frozenset[int], Estimate] = {}
-
-    def of_kinds(keep: Iterable[int]) -> Estimate:
-        # A family with one task type has the same units as that task type, so one bootstrap serves both.
-        key = frozenset(keep)
-        if key not in known:
-            known[key] = estimate(np.isin(kind_of, list(key)) if len(key) < len(present) else slice(None))
-        return known[key]
-
-    def parts(label: Callable[[Kind], str | None]) -> dict[str, Estimate]:
-        groups: dict[str, list[int]] = {}
-        for kind in present:
-            if (name := label(table.kinds[kind])) is not None:
-                groups.setdefault(name, []).append(kind)
-        return {name: of_kinds(groups[name]) for name in sorted(groups)}
-
-    names = sorted({name for kind in present for name, _ in table.kinds[kind].groups})
-
-    return Metric(
-        overall=of_kinds(present),
-        by_family=parts(lambda kind: kind.family),
-        by_task_type=parts(lambda kind: kind.task_type),
-        by_answer_type=parts(lambda kind: kind.answer_type),
-        by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
     )

@@ -16,9 +16,9 @@ from pydantic import JsonValue
 
 from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextsSlot, Sample
 from agrotools.scoring.answer_text import AnswerText
-from agrotools.scoring.metrics import SampleTable, clusters_of, summed
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
+from agrotools.scoring.units import SampleTable, clusters_of, summed
 from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
 from agrotools.text.clauses import ListNeighbours, concluding_numbers, further_claims, list_neighbours, listed_numbers

@@ -4,6 +4,7 @@
 of the knowledge base that states the fact.
 """
 
+import re
 import tomllib
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -17,6 +18,10 @@ from agrotools.text.claims import Reply, claim_of, lexicon
 ADVICE: tuple[Section, ...] = ("management", "thresholds")
 """Topics whose answers are advice."""
 _MITES = "Trombidiformes"
+_NO_ACTIONS = {"@base", "@more", "@advised"}
+"""Ideas whose opposites reverse no action: "low", "above" and "right" in "keep it low", "above their droppings"."""
+_VAGUE = re.compile(r"(?:where|check)\b|.*\bthem$")
+"""Facts on where and how to look, and facts without an object."""
 
 
 @cache
@@ -46,7 +51,7 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
             fields = {name: value for name, value in use.items() if name != "of"}
             harms.append(HarmfulClaim.model_validate({**fields, **source, "match": "use"}))
     for fact in facts:
-        if kind := _contrary_kind(fact):
+        if kind := _contrary_kind(fact, topic):
             stating = [claim for claim in entry.claims_of(section) if _states(claim, fact)]
             what = "another number than in" if kind == "wrong_dose" else "the opposite of"
             claim = f"{what}: {fact.phrases[0]}"
@@ -56,12 +61,16 @@ def harmful_claims(entry_id: str, topic: str, facts: Sequence[Fact]) -> tuple[Ha
     return tuple(harms)
 
 
-def _contrary_kind(fact: Fact) -> str | None:
-    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an opposite."""
+def _contrary_kind(fact: Fact, topic: str) -> str | None:
+    """Return the kind of harm of contradicting a fact; None if the fact has neither a number nor an opposite action."""
+    if _VAGUE.match(fact.phrases[0]):
+        return None
     if any(letter.isdigit() for letter in fact.phrases[0]):
         return "wrong_dose"
+    if topic == "thresholds":
+        return None
     names = {name for phrase in fact.phrases for ideas in claim_of(phrase).ideas for name in ideas}
-    return "opposite_action" if fact.not_ or names & lexicon().opposites.keys() else None
+    return "opposite_action" if fact.not_ or names & lexicon().opposites.keys() - _NO_ACTIONS else None
 
 
 def _states(claim: Claim, fact: Fact) -> bool:
