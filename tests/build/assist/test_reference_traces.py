@@ -59,20 +59,27 @@ def step_of(body: Body) -> int:
     return said.count("\nStep ") + said.count("All calls are made")
 
 
-def test_a_model_that_follows_the_chain_confirms_it(small_benchmark: Path, tmp_path: Path):
+def test_a_model_that_follows_the_chain_confirms_it_unless_a_tool_fails(small_benchmark: Path, tmp_path: Path):
     folder = Path(shutil.copytree(small_benchmark, tmp_path / "benchmark"))
     before = (folder / "samples.jsonl").read_bytes()
     with serving(ReferenceFollower.of_folder(folder, "good")) as endpoint:
         done = trace(folder, endpoint.base_url)
         assert any("image_url" in json.dumps(body) for body in endpoint.requests), "it sees the pictures"
-    whole = done.summary[-1]
-    assert (whole.chains, whole.complete, whole.confirmed) == (8, 8, 8)
-    assert whole.steps == whole.steps_agreed == sum(len(s.reference.steps) for s in load_folder(folder).samples)  # pyright: ignore[reportOptionalMemberAccess]
-    assert (done.differing, done.missing, done.stopped) == ([], 0, None)
     assert (folder / "samples.jsonl").read_bytes() == before, "the template's chain stays the gold"
-    for sample in load_folder(folder).samples:
+    whole, samples = done.summary[-1], load_folder(folder).samples
+    steps = {sample.id: sample.reference.steps for sample in samples if sample.reference}
+    broken = [
+        name for name, of_sample in steps.items() if any(s.observation and s.observation.error for s in of_sample)
+    ]
+    unbroken = 8 - len(broken)
+    assert (whole.chains, whole.complete, whole.confirmed) == (8, unbroken, unbroken)
+    assert unbroken >= 4
+    assert whole.steps == sum(map(len, steps.values()))
+    assert whole.steps_agreed == whole.steps - len(broken)
+    assert (done.differing, done.missing, done.stopped) == (broken, 0, None)
+    for sample in samples:
         record = read_traces(folder)[sample.id, "m"]
-        assert record.confirms
+        assert record.confirms == (sample.id not in broken)
         assert sample.reference is not None
         for step in record.steps:
             gold = sample.reference.steps[step.reference_step]
