@@ -52,6 +52,7 @@ def test_public_names_and_signatures():
         "load_benchmark",
         "read_run",
         "score",
+        "study",
         "tool",
     ]
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
@@ -65,6 +66,7 @@ def test_public_names_and_signatures():
         "load_benchmark": ["name_or_path", "data_root", "progress", "options", "quick"],
         "read_run": ["path"],
         "score": ["run", "allow_invalid"],
+        "study": ["file", "dry_run", "allow_invalid", "progress"],
         "tool": [
             *("category", "version", "significant_digits", "backends", "data_files", "backend_files", "cacheable"),
             *("files_by_last_part", "resolves"),

@@ -2,33 +2,41 @@
 
     python training/pack_field.py DATA [BENCHMARK]
 
+The oracle then answers the questions, and ``split_field.py`` decides which of them the tools reach.
+
 ``DATA`` holds the data sets (``DATASET/truth.json`` with the repository, commit and path of each file). The data sets
 that are left out, with the reason, are in ``UNUSED``. Heads for crop and weeds must have been trained before
 (``agrotools packs train crop-weed --data DATA``). ``BENCHMARK`` is a folder that was built by an earlier call, to pack
-it again without running the tools.
+it again; its reference calls do not run again, the oracle does.
 """
 
 import hashlib
 import json
 import lzma
 import sys
-from collections.abc import Sequence
+import zlib
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+from split_field import GROUP, with_reach
 
+import agrotools
 from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
-from agrotools.build.choosing import stratified_ids
 from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.core import Sample
 from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
+from agrotools.scoring.metrics import FAS
+from agrotools.scoring.statistics import estimate_mean
 from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
-VERSION = "4"
+VERSION = "5"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
 _NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
@@ -129,8 +137,15 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
 
 
 def quick_ids(samples: Sequence[Sample]) -> tuple[str, ...]:
-    """Return the ids of the quick part, with the twins of its samples."""
-    ids = {*stratified_ids(samples, QUICK)}
+    """Return the ids of the quick part: each task and answer type in proportion, at least once; twins together."""
+    strata: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for sample in samples:
+        strata[sample.task_type, sample.answer_type].append(sample.id)
+    places: list[tuple[bool, float, str]] = []
+    for members in strata.values():
+        members.sort(key=lambda each: zlib.crc32(each.encode()))
+        places += [(at > 0, (at + 0.5) / len(members), each) for at, each in enumerate(members)]
+    ids = {each for _, _, each in sorted(places)[: max(QUICK, len(strata))]}
     return tuple(sorted(ids | {sample.twin for sample in samples if sample.twin and sample.id in ids}))
 
 
@@ -140,6 +155,19 @@ def metadata_of(benchmark: Benchmark) -> dict:
     tools = {name: get_tool(name).version for name in sorted({step.tool for step in steps})}
     kept = {key: value for key, value in benchmark.header.metadata.items() if key not in ("absent", "notes")}
     return {**kept, "tools": tools}
+
+
+def oracle_scores(benchmark: Path, out: Path) -> dict[str, float]:
+    """Return the score of the oracle, which runs the reference calls, for each sample."""
+    run = agrotools.evaluate(benchmark, "baseline:oracle", mode="end-to-end", out=out)
+    return {row["sample"]: row[FAS] for row in run.rows()}
+
+
+def print_sides(samples: Sequence[Sample], scores: Mapping[str, float]) -> None:
+    """Print the score of the oracle on each side of the split."""
+    for side in ("reached", "beyond"):
+        ours = [sample for sample in samples if sample.groups[GROUP] == side]
+        print(side, estimate_mean([scores[sample.id] for sample in ours], [sample.cluster for sample in ours]))
 
 
 def main() -> None:
@@ -154,7 +182,10 @@ def main() -> None:
                 if name not in UNUSED:
                     (chosen / name).symlink_to(data / name)
             build_field(chosen, built)
-        head = pack(data, load_folder(built))
+        benchmark, scores = load_folder(built), oracle_scores(built, Path(scratch) / "oracle")
+        samples = with_reach(benchmark.samples, scores)
+        print_sides(samples, scores)
+        head = pack(data, replace(benchmark, samples=samples))
     photographs = sum(note.photographs for note in head.data_sets)
     questions = sum(note.questions for note in head.data_sets if not note.unused)
     print(f"{questions} questions, {photographs} photographs, {OUT.stat().st_size:,} bytes, {head.content_hash}")

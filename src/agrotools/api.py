@@ -73,7 +73,7 @@ class Comparison(tuple[MetricDifference, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return "\n".join(_difference_line(each) for each in self) or "Comparison(no metric in common)"
+        return "\n".join(_difference_line(each) for each in self) or "Comparison(no headline metric in common)"
 
 
 class Scores(dict[str, MetricScore]):

@@ -253,7 +253,7 @@ def test_questions_that_ask_for_something_else_hardly_ever_pass():
     """The wordings of every template against those of its neighbours: people wrote them to ask for different things."""
     rng, asked, passed = random.Random(1), 0, []
     for entry in sorted(files("agrotools.build.templates").iterdir(), key=lambda entry: entry.name):
-        if not entry.name.endswith(".toml"):
+        if not entry.name.endswith(".toml") or entry.name in ("harms.toml", "unanswerable.toml"):
             continue
         for mine, other in itertools.permutations(load_templates(entry.name.removesuffix(".toml")), 2):
             query, variant = _of(mine, rng.choice(mine.wordings)), _of(other, rng.choice(other.wordings))

@@ -65,5 +65,5 @@ def test_the_notebook_runs_in_a_kernel_and_shows_progress_and_pictures(tmp_path:
 @pytest.mark.slow
 def test_two_baselines_are_compared(tmp_path: Path):
     shown = run(tmp_path, "sh", str(EXAMPLES / "first_run.sh"), "example")
-    assert "baseline:oracle" in shown
+    assert "ceiling  oracle" in shown
     assert (tmp_path / "example" / "report.html").stat().st_size > 10_000

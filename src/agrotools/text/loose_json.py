@@ -9,6 +9,7 @@ text. (json-repair 0.64 is not used because it completes truncated values, reads
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any, NoReturn, cast
 
 from pydantic import JsonValue
@@ -156,6 +157,13 @@ def value_at(text: str, start: int) -> tuple[int, int] | None:
         if depth == 0:
             return opened.start(), mark.end()
     return None
+
+
+def parsed_values(text: str) -> Iterator[JsonValue]:
+    """Yield the readable outermost JSON values in ``text``, the last one first."""
+    for start, end in reversed(values_in(text)):
+        with suppress(NotJson):
+            yield loads(text[start:end])
 
 
 def values_in(text: str) -> list[tuple[int, int]]:

@@ -30,7 +30,7 @@ from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, mark_of, prompt_hash, read_score
 from agrotools.scoring.predictions import read_json, read_text
-from agrotools.text.loose_json import NotJson, is_list, is_object, is_text, loads, values_in
+from agrotools.text.loose_json import is_list, is_object, is_text, parsed_values
 
 METRICS = {key: f"agent_x.{column}" for key, column in COLUMNS.items()}
 """Metric id of each criterion, by its key in the rubrics."""
@@ -189,11 +189,8 @@ def read_judge_score(reply: Any) -> JudgeScore:
         value: Any = _score_value(reply) if is_object(reply) else reply
         return _share(value, "value")
     text: str = _THINKING.sub("", reply[:_LONGEST])
-    for start, end in reversed(values_in(text)):
-        try:
-            value = _score_value(loads(text[start:end]))
-        except NotJson:
-            continue
+    for each in parsed_values(text):
+        value = _score_value(each)
         if value is not None:
             return _share(value, "object")
     shares = [match["share"] for match in _NAMED.finditer(text)]

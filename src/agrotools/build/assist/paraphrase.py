@@ -38,7 +38,7 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.models import Message, Model, ModelSettings
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
-from agrotools.text.loose_json import NotJson, dumps, loads, values_in
+from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.text.normalise import CJK, normalise
 from agrotools.tools import get_tool
 
@@ -426,11 +426,7 @@ class _Conversation:
 
 def variants_of(reply: str) -> list[str]:
     """Return the wordings in a model's reply, with blanks stripped; empty if it contains no such JSON."""
-    for start, end in reversed(values_in(reply)):
-        try:
-            value = loads(reply[start:end])
-        except NotJson:
-            continue
+    for value in parsed_values(reply):
         variants = value.get("variants") if isinstance(value, dict) else value
         if isinstance(variants, list):
             texts = [" ".join(text.split()) for text in variants if isinstance(text, str) and text.strip()]

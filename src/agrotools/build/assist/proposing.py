@@ -40,7 +40,7 @@ from agrotools.models import Message, Model, ModelSettings, TextPart
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.auxiliary_model import ask_each, open_model
 from agrotools.text.expressions import ExpressionError, evaluate_from
-from agrotools.text.loose_json import NotJson, dumps, loads, values_in
+from agrotools.text.loose_json import dumps, parsed_values
 from agrotools.tools import get_tool
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -215,11 +215,7 @@ def _proposals(reply: str | None, dropped: Counter[str]) -> Iterator[Proposal]:
     """Yield the well-formed proposals of a reply; the others are counted."""
     if reply is None:
         return
-    for start, end in reversed(values_in(reply)):
-        try:
-            value = loads(reply[start:end])
-        except NotJson:
-            continue
+    for value in parsed_values(reply):
         questions = value.get("questions") if isinstance(value, dict) else None
         if isinstance(questions, list):
             for one in questions:

@@ -25,7 +25,7 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
-from agrotools.text.loose_json import NotJson, loads, values_in
+from agrotools.text.loose_json import parsed_values
 
 _THOUGHT = re.compile(r"<think>.*?(?:</think>|\Z)", re.DOTALL | re.IGNORECASE)
 _KEYS = ("grade", "score", "rating", "points", "评分", "分数", "得分", "等级")
@@ -52,11 +52,7 @@ def read_score(reply: str, most: int = 1) -> float | None:
     words name several grades, or if the grade is not on the scale, because a guess would not be the judge's grade.
     """
     text = unicodedata.normalize("NFKC", _THOUGHT.sub("", reply)).strip()
-    for start, end in reversed(values_in(text)):
-        try:
-            value = loads(text[start:end])
-        except NotJson:
-            continue
+    for value in parsed_values(text):
         if isinstance(value, dict):
             keyed = {key.strip().lower(): content for key, content in value.items()}
             scores_by_key = [keyed[key] for key in _KEYS if key in keyed]
