@@ -26,7 +26,6 @@ NOT_RUN = {
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
-    r"explain .* --prompt": "needs the run of a model: tests/runner/test_stored_prompts.py",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",

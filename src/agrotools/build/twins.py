@@ -1,6 +1,6 @@
 """Unanswerable twins of questions: the same question in the same words with something withheld that an answer needs.
 
-``templates/unanswerable.toml`` has one table for each way of withholding::
+``templates/rules/unanswerable.toml`` has one table for each way of withholding::
 
     [no_depth]
     reason = "no_scale"
@@ -72,7 +72,7 @@ class Withholding(FrozenModel):
 @cache
 def withholdings() -> tuple[Withholding, ...]:
     """Return all ways of withholding."""
-    text = files("agrotools.build.templates").joinpath("unanswerable.toml").read_text("utf-8")
+    text = files("agrotools.build.templates").joinpath("rules", "unanswerable.toml").read_text("utf-8")
     return tuple(Withholding.model_validate({"name": name, **body}) for name, body in tomllib.loads(text).items())
 
 

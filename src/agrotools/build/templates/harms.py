@@ -1,7 +1,7 @@
 """Harmful claims about an entry: withdrawn products, products for another organism, and the opposite of its key facts.
 
-``harms.toml`` lists the products. The opposite of a fact, or another number in it, has the source and date of the claim
-of the knowledge base that states the fact.
+``rules/harms.toml`` lists the products. The opposite of a fact, or another number in it, has the source and date of the
+claim of the knowledge base that states the fact.
 """
 
 import re
@@ -26,7 +26,7 @@ _VAGUE = re.compile(r"(?:where|check)\b|.*\bthem$")
 
 @cache
 def _uses() -> tuple[dict[str, Any], ...]:
-    text = files("agrotools.build.templates").joinpath("harms.toml").read_text("utf-8")
+    text = files("agrotools.build.templates").joinpath("rules", "harms.toml").read_text("utf-8")
     return tuple(tomllib.loads(text)["use"])
 
 
