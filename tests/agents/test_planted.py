@@ -45,7 +45,8 @@ def test_the_measured_level_is_used_and_otherwise_estimated_from_the_calls(bench
     assert difficulty_level(sample.model_copy(update={"difficulty": {"level": 0.7, "calls": 6.0}})) == 0.7
     assert sample.reference is not None
     longer = sample.reference.model_copy(update={"steps": sample.reference.steps * 3})
-    assert difficulty_level(sample) < difficulty_level(sample.model_copy(update={"reference": longer})) <= 1
+    unmeasured = sample.model_copy(update={"difficulty": {}})
+    assert difficulty_level(unmeasured) < difficulty_level(unmeasured.model_copy(update={"reference": longer})) <= 1
 
 
 def test_draws_depend_on_ability_and_seed_alone(benchmark: Benchmark):

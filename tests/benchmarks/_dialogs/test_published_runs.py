@@ -250,7 +250,19 @@ def test_a_report_and_a_fresh_run_compare_texts_as_asked(
     compared = (tmp_path / "compared.html").read_text(encoding="utf-8")
     assert "By cosines of all-mpnet-base-v2" in compared
     assert "(--with similarity, or --embedder)" not in compared
-    fresh = ("eval", "gta", "--data-root", root, "-m", "baseline:oracle", "--backend", "recorded", "--limit", 6)
+    fresh = (
+        "eval",
+        "gta",
+        "--data-root",
+        root,
+        "-m",
+        "baseline:oracle",
+        "--backend",
+        "recorded",
+        "--limit",
+        6,
+        "--details",
+    )
     told = agrotools(*fresh, "--out", tmp_path / "fresh", "--embedder-path", root)
     assert "By cosines of all-mpnet-base-v2" in told
     assert "By cosines of all-mpnet-base-v2" in (tmp_path / "fresh" / "report.html").read_text(encoding="utf-8")
