@@ -8,13 +8,13 @@ from agrotools.runner.policies import policy_source
 from support.plain_sample import plain_sample
 
 
-def test_without_any_argument_the_planner_runs_in_all_modes_beside_the_ceiling():
+def test_without_any_argument_the_planner_runs_beside_floor_and_ceiling():
     configs = read_config(None, {}, [])
-    assert [config.model for config in configs] == ["baseline:planner", "baseline:oracle"]
+    assert [config.model for config in configs] == ["baseline:planner", "baseline:oracle", "baseline:guess"]
     assert all(config.benchmark == "embedded" and config.modes == configs[0].modes for config in configs)
     sources = [policy_source(Endpoint(config.model), [plain_sample(reference={"steps": ()})]) for config in configs]
     assert sources[0].modes == configs[0].modes
-    assert all(source.privileged for source in sources)
+    assert [source.privileged for source in sources] == [True, True, False]
 
 
 def test_a_named_model_runs_alone_and_options_win_over_the_file(tmp_path: Path):

@@ -66,7 +66,7 @@ def test_the_selection_is_part_of_a_runs_identity_and_its_tables(
             main()
         return end.value.code
 
-    command = ("eval", small_benchmark, "-m", "baseline:oracle", "--mode", "step-by-step", "--limit", 3)
+    command = ("eval", small_benchmark, "-m", "baseline:oracle", "--mode", "step-by-step", "--limit", 3, "--details")
     assert agrotools(*command, "--tools", "needed") == 0
     shown = capsys.readouterr().out
     assert "baseline:oracle, tools" in shown

@@ -32,7 +32,7 @@ def test_what_was_drawn_before_a_stop_is_kept_and_the_rest_drawn_the_same(tmp_pa
 
 
 def test_a_scene_that_cannot_be_drawn_is_an_error_that_names_it(tmp_path):
-    with pytest.raises(InfrastructureError, match="no_such_scenes, seed 3: KeyError"):
+    with pytest.raises(InfrastructureError, match="no drawn scenes 'no_such_scenes'"):
         draw_all([Order("no_such_scenes", 3, 1)], tmp_path, lambda *_: None)
     assert not list(tmp_path.rglob("record.json"))
 

@@ -160,6 +160,8 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
         files[column].append({"bytes": content, "path": path})
     row = {
         **{name: plain[name] for name in (*TEXTS, "no_tool_eligible", "toolset")},
+        "twin": sample.twin,
+        "may_abstain": sample.may_abstain,
         **{name: _quoted(plain[name]) if name in plain else None for name in JSONS},
         "answer_form": answer_form(sample.answer, may_abstain=sample.may_abstain),
         "cluster": sample.cluster,
@@ -193,6 +195,8 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "answer_form": arrow.string(),
         **{name: arrow.string() for name in TEXTS[2:]},
         "no_tool_eligible": arrow.bool_(),
+        "twin": arrow.string(),
+        "may_abstain": arrow.bool_(),
         "toolset": arrow.list_(arrow.string()),
         **{name: arrow.string() for name in JSONS},
         "cluster": arrow.string(),
@@ -204,7 +208,7 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         "images": [{"_type": "Image"}],
         "data": [{"bytes": {"dtype": "binary", "_type": "Value"}, "path": texts}],
         "toolset": [texts],
-        "no_tool_eligible": {"dtype": "bool", "_type": "Value"},
+        **{key: {"dtype": "bool", "_type": "Value"} for key in ("no_tool_eligible", "may_abstain")},
     }
     return arrow.schema(list(types.items()), metadata={"huggingface": _quoted({"info": {"features": features}})})
 
@@ -254,6 +258,7 @@ def _sample(made: Path, row: dict[str, Any], shard: str) -> Sample:
     """Return the sample of ``row`` and write its files."""
     try:
         plain = {name: row[name] for name in (*TEXTS, "no_tool_eligible", "toolset")}
+        plain |= {"twin": row.get("twin"), "may_abstain": row.get("may_abstain", False)}
         plain |= {name: orjson.loads(row[name]) for name in JSONS if row[name] is not None}
         sample = Sample.model_validate_json(orjson.dumps(plain))
         contents = {file["path"]: file["bytes"] for file in (*row["images"], *row["data"])}

@@ -187,6 +187,8 @@ def _draw(order: Order, place: Path) -> None:
 @cache
 def _code(name: str) -> str:
     """Return ten hexadecimal digits that change with the code that draws this kind of scene."""
+    if name not in SCENE_KINDS:
+        raise InfrastructureError(f"there are no drawn scenes {name!r}", hint=f"known: {', '.join(SCENE_KINDS)}")
     draw = SCENE_KINDS[name].draw
     folder = Path(agrotools.build.__path__[0])
     module = getattr(draw, "func", draw).__module__.removeprefix("agrotools.build.").replace(".", "/")
