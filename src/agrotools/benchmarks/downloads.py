@@ -327,6 +327,14 @@ def _next_page(reply: HTTPResponse) -> str | None:
     return link and link[1]
 
 
+def repository_urls(place: str) -> tuple[str, str]:
+    """Return the addresses of a file on GitHub, the second for large files (Git LFS).
+
+    ``place``: ``OWNER/REPO/COMMIT/PATH``, quoted.
+    """
+    return f"https://raw.githubusercontent.com/{place}", f"https://media.githubusercontent.com/media/{place}"
+
+
 def git_sha1_of(path: Path) -> str:
     """Return the hash of a file as a blob of Git."""
     digest = hashlib.sha1(f"blob {path.stat().st_size}\0".encode(), usedforsecurity=False)

@@ -16,7 +16,7 @@ from urllib.parse import quote, urlsplit
 
 from pydantic import ValidationError
 
-from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience
+from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, repository_urls
 from agrotools.benchmarks.loading import RECORDS, data_folder
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
 from agrotools.core.base import Progress, no_progress
@@ -192,8 +192,7 @@ def _github_items(repo: str, ref: str, folder: str, downloader: Downloader) -> l
         else:
             continue
         if entry["type"] == "blob":
-            where = f"{repo}/{ref}/{quote(path)}"
-            urls = (f"https://raw.githubusercontent.com/{where}", f"https://media.githubusercontent.com/media/{where}")
+            urls = repository_urls(f"{repo}/{ref}/{quote(path)}")
             items.append(Item(place, urls, git_sha1=entry["sha"], size=entry.get("size")))
     return items
 

@@ -95,10 +95,12 @@ def unanswerable_twin(item: Chosen) -> Chosen | None:
 def with_twin(item: Chosen) -> tuple[Chosen, ...]:
     """Return a question and its unanswerable twin, in an order that does not tell which is which."""
     twin = unanswerable_twin(item)
-    if twin is None:
-        return (item,)
-    pair = (replace(item, pair=twin.pair), twin)
-    return pair if zlib.crc32(twin.pair.encode()) >> 8 & 1 else pair[::-1]
+    return (item,) if twin is None else _paired(item, twin)
+
+
+def _paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
+    asked = replace(item, pair=twin.pair)
+    return (asked, twin) if zlib.crc32(twin.pair.encode()) >> 8 & 1 else (twin, asked)
 
 
 def with_twins(items: Sequence[Chosen], share: float = SHARE) -> list[Chosen]:
@@ -107,14 +109,18 @@ def with_twins(items: Sequence[Chosen], share: float = SHARE) -> list[Chosen]:
     Reasons take turns, and so do the templates of a reason.
     """
     most = round(len(items) * share / (1 - share))
+    twins = {number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item)) is not None}
     waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    for number, item in enumerate(items):
-        if (twin := unanswerable_twin(item)) is not None:
-            reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
-            waiting[reason][item.question.template].append(number)
+    for number, twin in twins.items():
+        reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
+        waiting[reason][twin.question.template].append(number)
     of_reasons = [_in_turn(list(templates.values())) for templates in waiting.values()]
     chosen = {*_in_turn(of_reasons)[:most]}
-    return [each for number, item in enumerate(items) for each in (with_twin(item) if number in chosen else (item,))]
+    return [
+        each
+        for number, item in enumerate(items)
+        for each in (_paired(item, twins[number]) if number in chosen else (item,))
+    ]
 
 
 def _in_turn(groups: Sequence[Sequence[int]]) -> list[int]:

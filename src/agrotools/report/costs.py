@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
 from pydantic import Field, ValidationError, model_validator
 
 from agrotools.core import (
-    AbstainSlot,
     BooleanSlot,
     ExactSlot,
     FileSlot,
@@ -29,6 +28,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
+from agrotools.core.slot import asked_slots
 from agrotools.report.layout import interval_cell, new_table
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
@@ -226,16 +226,15 @@ def _questions(record: Record, table: CostTable) -> dict[_Key, Question]:
         UsageError: an entry does not fit the type of a slot, or a pair of its labels has no cost.
     """
     sample = record.sample
-    answerable = not isinstance(sample.answer[0], AbstainSlot)
-    if not answerable and table.unfounded is None:
+    if not sample.answerable and table.unfounded is None:
         return {}
     questions: dict[_Key, Question] = {}
-    for slot in sample.answer[0].asks if isinstance(sample.answer[0], AbstainSlot) else sample.answer:
+    for slot in asked_slots(sample.answer):
         entry = next((pattern for pattern in table.slots if fnmatchcase(slot.name, pattern)), None)
         if entry is not None:
             _check(entry, table.slots[entry], slot)
             cluster = sample.cluster or sample.id
-            questions[sample.id, slot.name] = Question(entry, table.slots[entry], slot, answerable, cluster)
+            questions[sample.id, slot.name] = Question(entry, table.slots[entry], slot, sample.answerable, cluster)
     return questions
 
 
@@ -294,10 +293,10 @@ def _add(part: _RunCosts, record: Record, questions: Mapping[_Key, Question], ta
     """Add the costs of the answers of a record."""
     sample, text = record.sample, record.trajectory.answer if record.trajectory else None
     asked = [question.slot for question in questions.values()]
-    whole = sample.answer[0].asks if isinstance(sample.answer[0], AbstainSlot) else sample.answer
+    whole = asked_slots(sample.answer)
     refused = bool(asked) and text is not None and refuses(whole, text)
     # The reading of a slot does not depend on whether the sample is answerable.
-    shown = record.model_copy(update={"sample": sample.model_copy(update={"answer": tuple(whole)})})
+    shown = record.model_copy(update={"sample": sample.model_copy(update={"answer": whole})})
     rows = {row.slot: row for row in outcome_scores(shown) if row.metric == SLOT_METRIC} if asked else {}
     for key, question in questions.items():
         row = rows.get(question.slot.name)

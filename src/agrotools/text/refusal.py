@@ -4,6 +4,7 @@ import re
 
 from agrotools.core import AbstainSlot, UnresolvedRef
 from agrotools.core.record import Results
+from agrotools.text.answer_form import REFUSAL
 from agrotools.text.expressions import ExpressionError, evaluate_from
 
 _UNABLE = (
@@ -80,4 +81,4 @@ REASONS = {
 
 def refusal_of(slot: AbstainSlot) -> str:
     """Return the right reply, in the answer form."""
-    return f"cannot be determined: {REASONS[slot.reason]}"
+    return f"{REFUSAL}: {REASONS[slot.reason]}"

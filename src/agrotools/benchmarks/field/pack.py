@@ -10,11 +10,12 @@ from functools import cache
 from importlib.resources import files
 from io import BytesIO
 from typing import Literal
+from urllib.parse import quote
 
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.benchmarks.downloads import Item
+from agrotools.benchmarks.downloads import Item, repository_urls
 from agrotools.core import FrozenModel, Sample
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 
@@ -56,12 +57,10 @@ class PackedFile(FrozenModel):
 
     @property
     def item(self) -> Item:
-        """File as the downloader takes it. Repositories keep large files at a second address (Git LFS)."""
-        place = f"{self.repo}/{self.commit}/{self.source}"
-        quoted = "/".join(_quote(part) for part in place.split("/"))
+        """File as the downloader takes it."""
         return Item(
             self.path,
-            (f"https://raw.githubusercontent.com/{quoted}", f"https://media.githubusercontent.com/media/{quoted}"),
+            repository_urls(quote(f"{self.repo}/{self.commit}/{self.source}")),
             (self.local,),
             sha256="" if self.convert else self.sha256,
             size=self.size,
@@ -101,12 +100,6 @@ def read_samples() -> list[Sample]:
     return [Sample.model_validate_json(line) for line in _lines()[1:]]
 
 
-def _quote(part: str) -> str:
-    from urllib.parse import quote
-
-    return quote(part, safe="")
-
-
 def sha256_of(content: bytes) -> str:
     return hashlib.sha256(content).hexdigest()
 
@@ -134,7 +127,7 @@ def _pixels(content: bytes) -> NDArray[np.uint8] | None:
 
     try:
         with Image.open(BytesIO(content)) as picture:
-            colours = picture.mode in ("RGB", "RGBA", "P") and picture.mode != "L"
+            colours = picture.mode in ("RGB", "RGBA", "P")
             return np.asarray(picture.convert("RGB") if colours else picture).astype(np.uint8)
     except (OSError, ValueError, SyntaxError):
         return None
