@@ -372,7 +372,7 @@ def _degrade_raster(path: Path, degradation: Degradation, generator: "np.random.
     from PIL import Image
     from rasterio.io import MemoryFile
 
-    from agrotools.vision.rasters import open_raster
+    from agrotools.vision.rasters import open_raster, without_place_warning
 
     with open_raster(path) as source:
         dataset = source.dataset
@@ -396,11 +396,14 @@ def _degrade_raster(path: Path, degradation: Degradation, generator: "np.random.
         names = ("dtype", "nodata", "width", "height", "count", "crs", "transform")
         profile = {name: dataset.profile[name] for name in names}
         with MemoryFile() as memory:
-            with rasterio.Env(GDAL_PAM_ENABLED="NO"), memory.open(driver="GTiff", compress="deflate", **profile) as out:
-                out.write(raw)
-                out.descriptions, out.colorinterp = dataset.descriptions, dataset.colorinterp
-                out.scales, out.offsets = dataset.scales, dataset.offsets
-                for number in dataset.indexes:
-                    out.update_tags(number, **dataset.tags(number))
+            with rasterio.Env(GDAL_PAM_ENABLED="NO"):
+                with without_place_warning():
+                    out = memory.open(driver="GTiff", compress="deflate", **profile)
+                with out:
+                    out.write(raw)
+                    out.descriptions, out.colorinterp = dataset.descriptions, dataset.colorinterp
+                    out.scales, out.offsets = dataset.scales, dataset.offsets
+                    for number in dataset.indexes:
+                        out.update_tags(number, **dataset.tags(number))
             content: bytes = memory.read()
             return content

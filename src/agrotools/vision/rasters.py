@@ -7,6 +7,7 @@ they can also refer to other files.
 
 import math
 import re
+import threading
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,8 @@ from agrotools.vision.formats import (
     refuse_outside,
     too_large,
 )
+
+_WARNING_FILTERS = threading.Lock()
 
 ROLES: tuple[Role, ...] = get_args(Role)
 
@@ -379,17 +382,27 @@ def open_raster(path: Path, *, argument: str = "image", shown_as: str | None = N
     if kind not in RASTER_DRIVERS:
         raise ToolError("unreadable_file", f"{name} is a {kind} picture, not a raster", argument=argument)
     import rasterio
-    from rasterio.errors import NotGeoreferencedWarning, RasterioError
+    from rasterio.errors import RasterioError
 
-    with warnings.catch_warnings(), rasterio.Env(**_environment(kind)):
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+    with rasterio.Env(**_environment(kind)):
         try:
-            dataset = rasterio.open(path.resolve(), driver=RASTER_DRIVERS[kind], sharing=False)
+            with without_place_warning():
+                dataset = rasterio.open(path.resolve(), driver=RASTER_DRIVERS[kind], sharing=False)
         except (RasterioError, OSError, ValueError, UnicodeError) as error:
             raise damaged(name, argument, error) from error
         with dataset:
             _check(dataset, path, kind, name, argument)
             yield RasterSource(dataset, name, argument, ground_sampling(dataset))
+
+
+@contextmanager
+def without_place_warning() -> Iterator[None]:
+    """Silence the warning that a raster is at no place, in one thread at a time: filters belong to the process."""
+    from rasterio.errors import NotGeoreferencedWarning
+
+    with _WARNING_FILTERS, warnings.catch_warnings():
+        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+        yield
 
 
 def _environment(kind: Format) -> dict[str, Any]:

@@ -4,7 +4,6 @@ Errors name the file; :class:`agrotools.build.sources.part.Adapter` adds instruc
 """
 
 import csv
-import warnings
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
@@ -315,13 +314,13 @@ def geotiff_of(
     bands: NDArray[Any], names: Sequence[str], unit: str | None = None, scale: float | None = None, **profile: Any
 ) -> bytes:
     """Return the content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
-    from rasterio.errors import NotGeoreferencedWarning
     from rasterio.io import MemoryFile
+
+    from agrotools.vision.rasters import without_place_warning
 
     count, rows, columns = bands.shape
     size = {"count": count, "height": rows, "width": columns, "dtype": bands.dtype.name}
-    with warnings.catch_warnings(), MemoryFile() as memory:
-        warnings.simplefilter("ignore", NotGeoreferencedWarning)
+    with without_place_warning(), MemoryFile() as memory:
         with memory.open(driver="GTiff", compress="deflate", **size, **profile) as target:
             target.write(bands)
             for number, name in enumerate(names, start=1):
