@@ -7,8 +7,10 @@
     of = ["apple_row", "boxed_apple"]     # kinds of things (``of`` of a template) whose questions it makes unanswerable
     drop = "depth"                        # files of this kind are left out
     forget = ["intrinsics"]               # facts about the files that are left out
-    cut = "; the disc is [0-9.]+ cm across"    # part of the files' notes that is left out (regular expression)
+    instead = "unfit"                     # pictures of this kind take the place of others (``instead`` of a subject)
+    unknown = "scale_marker"              # an argument of calls that is not known any more
     missing = true                        # one of several pictures that all values need is left out
+    too_close = true                      # other things of the subject, whose values differ by less than their error
     skip = ["row_larger"]                 # templates that can be answered all the same, such as comparisons
     absent_mark = true                    # the question names a mark of a colour that the picture lacks
 
@@ -27,11 +29,11 @@ from importlib.resources import files
 from itertools import zip_longest
 from typing import Literal
 
-from agrotools.build.choosing import Chosen
+from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.quality.order import steps_in, steps_used
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
-from agrotools.build.templates.thing import QuestionInstance
+from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FrozenModel, SampleFile, Slot
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
@@ -52,8 +54,10 @@ class Withholding(FrozenModel):
     """Kinds of things; empty for all."""
     drop: FileKind | None = None
     forget: tuple[Literal["gsd_m", "intrinsics", "depth_unit_mm"], ...] = ()
-    cut: str = ""
+    instead: str = ""
+    unknown: str = ""
     missing: bool = False
+    too_close: bool = False
     absent_mark: bool = False
     skip: tuple[str, ...] = ()
 
@@ -61,12 +65,12 @@ class Withholding(FrozenModel):
         """Return True if questions of a template lose their answer in this way."""
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
-    def without(self, file: SampleFile) -> SampleFile | None:
-        """Return a file without the withheld facts; None if it is left out itself."""
+    def without(self, file: SampleFile, subject: Subject) -> SampleFile | None:
+        """Return a file without the withheld facts, or the one in its place; None if it is left out itself."""
         if file.kind == self.drop:
             return None
-        note = re.sub(self.cut, "", file.note) if self.cut and file.note else file.note
-        return file.model_copy(update={"note": note, **dict.fromkeys(self.forget)})
+        shown = subject.instead.get(self.instead, {}).get(file.path, file)
+        return shown.model_copy(update={"name": file.name, **dict.fromkeys(self.forget)})
 
 
 @cache
@@ -137,9 +141,11 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
         return _with_absent_mark(instance, slot)
     if way.missing:
         return _with_missing_file(instance, slot, shift)
-    if _SCALE_WORDS.search(item.wording):
+    if way.too_close:
+        return _with_close_values(item, slot, shift)
+    if way.reason == "no_scale" and _SCALE_WORDS.search(item.wording):
         return None
-    shown = tuple(file for each in instance.files if (file := way.without(each)) is not None)
+    shown = tuple(file for each in instance.files if (file := way.without(each, item.subject)) is not None)
     if not shown or shown == instance.files:
         return None
     names = {file.name for file in shown}
@@ -147,10 +153,9 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
     texts = (item.query, *(each.label for each in instance.slots))
     if any(name in text for name in dropped for text in texts):
         return None
-    marker = "scale_marker" if way.cut else None
     calls: list[PlannedCall] = []
     for call in instance.calls:
-        left = {key: value for key, value in call.arguments.items() if key != marker and str(value) not in dropped}
+        left = {key: value for key, value in call.arguments.items() if key != way.unknown and str(value) not in dropped}
         calls.append(replace(call, arguments=left))
     return replace(instance, files=shown, calls=tuple(calls), slots=(slot,))
 
@@ -171,6 +176,18 @@ def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int
         if all(_needs(each, lost) for each in instance.slots):
             return replace(instance, files=tuple(each for each in instance.files if each is not file), slots=(slot,))
     return None
+
+
+def _with_close_values(item: Chosen, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
+    """Return the question about other things of the subject, whose values differ by less than their error."""
+    question = item.question
+    if not question.too_close:
+        return None
+    close = ask_subject(item.subject, question.model_copy(update={"clear": question.too_close}), shift)
+    if close is None or close.instance.query(item.wording) != item.query:
+        return None
+    shows = references_written_out(filled(question.within_error, close.instance.words))
+    return replace(close.instance, slots=(slot.model_copy(update={"asks": close.slots, "from_": shows}),))
 
 
 def _needs(slot: Slot, lost: set[int]) -> bool:
