@@ -3,10 +3,10 @@
     python training/pack_benchmarks.py WORK [--workers 2]
 
 ``membership.toml`` says which classes of questions (kind of scene, subject, template, variant, difficulty) belong to
-which benchmark. Each scene is asked one question: the one whose task type, answer type, number of calls and template
-are rarest so far. Scenes that are drawn and calls that have run are
-kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the membership changes, and
-raise ``VERSION``.
+which benchmark. Each scene is asked one question; which one is decided for all scenes together, before any tool runs,
+so that answers cannot be guessed from other ones and all shares are near those wanted. Scenes that are drawn and calls
+that have run are kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the
+membership changes, and raise ``VERSION``.
 """
 
 import argparse
@@ -16,7 +16,7 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -24,16 +24,25 @@ from typing import Any, cast
 
 import numpy as np
 
-VERSION = "7"
-SEED = 20261120
+VERSION = "8"
+SEED = 20271120
 SIZES = {"embedded": 434, "frontier": 120}
-TWINS = 0.16
+DRAWN = {"embedded": 66, "frontier": 20}
+"""Scenes of each kind that are drawn to choose from."""
+TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 QUICK = 60
 ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
 CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
+MANY_OF_TEMPLATE, FEWEST_OF_TASK = 16, 20
+MOST_GUESSED = 0.6
+"""Largest score of the best constant answer to a template, over all scenes drawn."""
+COPIED, ROUNDS = 3.0, 150_000
+"""Weight of copied answers in the cost of a choice, and steps of its improvement."""
+Features = tuple[str, str, str, int]
+"""Template, task type, answer type, number of calls."""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -45,7 +54,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--share", type=float, default=1.0, help="share of the questions, for a first look")
+    parser.add_argument("--dry", action="store_true", help="choose the questions only")
     arguments = parser.parse_args()
     work = cast(Path, arguments.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
@@ -57,53 +66,36 @@ def main() -> None:
 
     progress = stage_progress(sys.stderr)
     originals = Originals(work)
-    choice = Choice(originals, {name: round(size * arguments.share) for name, size in SIZES.items()})
-    for name in SIZES:
-        streams = {kind: orders_of(kind, name, choice) for kind in SCENE_KINDS}
-        while choice.is_open(name) and streams:
-            orders = {kind: list(islice(stream, 4)) for kind, stream in streams.items()}
-            streams = {kind: streams[kind] for kind in streams if orders[kind]}
-            batch = [order for one in orders.values() for order in one]
-            choice.ask(name, draw_all(batch, work / "scenes", progress, arguments.workers))
-            print(f"{name}: {len(choice.chosen[name])} questions", file=sys.stderr)
-        print(name, {str(value): n for (_, value), n in sorted(choice.counts[name].items(), key=str)})
-        write(name, choice.chosen[name], originals, work / name, arguments.workers, progress)
+    for name, size in SIZES.items():
+        offers = Offers(name, originals)
+        orders = [order for kind in SCENE_KINDS for order in islice(orders_of(kind, name, offers), DRAWN[name])]
+        scenes = draw_all(orders, work / "scenes", progress, arguments.workers)
+        chosen = choose([(scene, item) for scene in scenes for item in offers.asked(scene)], size)
+        print(f"{name}: {len(chosen)} questions on {len(scenes)} scenes", flush=True)
+        if not arguments.dry:
+            write(name, chosen, originals, work / name, arguments.workers, progress)
 
 
 # -- Choice ------------------------------------------------------------------------------------------------------------
 
 
-class Choice:
-    """Questions chosen so far, as (scene, question) by benchmark; at most one question per scene."""
+class Offers:
+    """Questions of a benchmark that can be asked of drawn scenes, as its classes say."""
 
-    def __init__(self, originals: Any, sizes: Mapping[str, int]) -> None:
-        self._originals, self._sizes = originals, sizes
+    def __init__(self, name: str, originals: Any) -> None:
+        self._originals = originals
         table = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
-        self._benchmarks = {tuple(row[:5]): row[7] for row in tomllib.loads(table)["classes"]}
-        self._sentences: set[str] = set()
-        self.chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in sizes}
-        self.counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in sizes}
+        self._classes = {tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name}
 
-    def is_open(self, name: str) -> bool:
-        return len(self.chosen[name]) < self._sizes[name]
-
-    def suits(self, name: str, order: Any) -> bool:
-        """Return True if the scene may have questions of a benchmark, as far as its seed tells."""
+    def suits(self, order: Any) -> bool:
+        """Return True if the scene may have such questions, as far as its seed tells."""
         known = variant_of(order)
         return any(
-            benchmark == name and (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3])
-            for key, benchmark in self._benchmarks.items()
+            (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3]) for key in self._classes
         )
 
-    def ask(self, name: str, scenes: Sequence[Any]) -> None:
-        """Choose a question of a benchmark for each scene that has one."""
-        for scene in scenes:
-            offered = list(self._asked(name, scene))
-            for candidate in sorted(offered, key=lambda item: _cost(item, self.counts[name])):
-                if self.is_open(name) and self._choose(name, scene, candidate):
-                    break
-
-    def _asked(self, name: str, scene: Any) -> Iterator[Any]:
+    def asked(self, scene: Any) -> Iterator[Any]:
+        """Yield the questions that can be asked of a scene."""
         from agrotools.build.choosing import ask_subject
         from agrotools.build.sources.drawn.drawing import SCENE_KINDS
         from agrotools.build.templates import load_templates
@@ -111,26 +103,136 @@ class Choice:
         kind = SCENE_KINDS[scene.name]
         for subject in kind.subjects(scene, self._originals):
             for template in (template for file in kind.templates for template in load_templates(file)):
-                variant = subject.metadata.get("variant", "")
-                key = (scene.name, subject.of, template.template, variant, scene.difficulty)
-                if self._benchmarks.get(key) != name or (item := ask_subject(subject, template, SEED)) is None:
+                key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
+                if key not in self._classes or (item := ask_subject(subject, template, SEED)) is None:
                     continue
                 if 1 <= len(item.instance.calls) <= 6:
                     yield item
 
-    def _choose(self, name: str, scene: Any, candidate: Any) -> bool:
-        from agrotools.build.choosing import worded
-        from agrotools.build.templates.wording import sentences
 
-        template = candidate.question.template
-        before = [other for _, other in self.chosen[name] if other.question.template == template]
-        item = worded(candidate, before, self._sentences) if len(before) < MOST_OF_TEMPLATE else None
-        if item is None:
-            return False
-        self._sentences.update(sentences(item.query))
-        self.counts[name].update(_features(item))
-        self.chosen[name].append((scene, item))
-        return True
+def choose(offered: Sequence[tuple[Any, Any]], size: int) -> list[tuple[Any, Any]]:
+    """Choose ``size`` of the offered (scene, question), at most one a scene, by simulated annealing.
+
+    The cost grows with the score of answers that are copied from other questions of the same template, so that the
+    values of a template differ by more than their tolerance and its options are right equally often, and with the
+    distance from the wanted shares. No tool has run yet. Templates whose natural answers can be guessed are left out.
+    """
+    from agrotools.build.choosing import worded
+    from agrotools.build.templates.wording import sentences
+
+    rng = np.random.default_rng(SEED)
+    places: dict[str, list[int]] = defaultdict(list)
+    for number, (_, item) in enumerate(offered):
+        places[item.question.template].append(number)
+    copied = {template: _copied([offered[each][1] for each in members]) for template, members in places.items()}
+    guessed = {template for template, table in copied.items() if _best_constant(table) > MOST_GUESSED}
+    of_scene: dict[str, list[int]] = defaultdict(list)
+    for number, (scene, item) in enumerate(offered):
+        if item.question.template not in guessed:
+            of_scene[str(scene.folder)].append(number)
+    print(f"left out because they can be guessed: {', '.join(sorted(guessed))}")
+    row = {number: place for members in places.values() for place, number in enumerate(members)}
+    cost = _Cost([_features(item) for _, item in offered], row, copied, size)
+    scenes, current = list(of_scene), dict.fromkeys(of_scene, -1)
+    for step in range(ROUNDS):
+        heat = 2.0 * (1 - step / ROUNDS) ** 2 + 1e-3
+        scene = scenes[int(rng.integers(len(scenes)))]
+        place = int(rng.integers(len(of_scene[scene]) + 1)) - 1
+        new = of_scene[scene][place] if place >= 0 else -1
+        if new != current[scene]:
+            worse = cost.swap(current[scene], new)
+            if worse <= 0 or rng.random() < np.exp(-worse / heat):
+                current[scene] = new
+            else:
+                cost.swap(new, current[scene])
+    used: set[str] = set()
+    chosen: list[tuple[Any, Any]] = []
+    before: dict[str, list[Any]] = defaultdict(list)
+    for scene, item in (offered[number] for number in current.values() if number >= 0):
+        if (asked := worded(item, before[item.question.template], used)) is not None:
+            used.update(sentences(asked.query))
+            before[item.question.template].append(asked)
+            chosen.append((scene, asked))
+    for place, feature in enumerate(("template", "task", "answer", "calls")):
+        counts = Counter(_features(item)[place] for _, item in chosen)
+        print(f"{feature}: {dict(sorted(counts.items(), key=str))}")
+    return chosen
+
+
+class _Cost:
+    """Cost of a choice, kept up to date while questions are swapped."""
+
+    def __init__(
+        self, features: Sequence[Features], row: Mapping[int, int], copied: Mapping[str, Any], size: int
+    ) -> None:
+        self._features, self._row, self._copied, self._size = features, row, copied, size
+        self._members: dict[str, list[int]] = {template: [] for template in copied}
+        self._counts: Counter[Any] = Counter()
+        self._tasks = {task for _, task, *_ in features}
+
+    def swap(self, old: int, new: int) -> float:
+        """Replace a question by another one (-1: none), and return how much the cost grows."""
+        templates = {self._features[each][0] for each in (old, new) if each >= 0}
+        before = self._total(templates)
+        for number, sign in ((old, -1), (new, 1)):
+            if number >= 0:
+                template, *shares = self._features[number]
+                for feature in ("all", *shares):
+                    self._counts[feature] += sign
+                change = self._members[template].append if sign > 0 else self._members[template].remove
+                change(self._row[number])
+        return self._total(templates) - before
+
+    def _total(self, templates: Iterable[str]) -> float:
+        counts, wanted = self._counts, {**ANSWERS, **CALLS}
+        cost = sum(0.25 * (counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()) * self._size
+        cost += 0.05 * (counts["all"] - self._size) ** 2
+        cost += sum(0.2 * max(0, FEWEST_OF_TASK - counts[task]) ** 2 for task in self._tasks)
+        return cost + sum(self._of_template(template) for template in templates)
+
+    def _of_template(self, template: str) -> float:
+        members = self._members[template]
+        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (len(members) > MOST_OF_TEMPLATE)
+        if len(members) < 2:
+            return many + COPIED * len(members) * 0.3
+        return many + COPIED * float(self._copied[template][np.ix_(members, members)].sum()) / (len(members) - 1)
+
+
+def _features(item: Any) -> Features:
+    question, instance = item.question, item.instance
+    return question.template, question.task_type, instance.answer_type, len(instance.calls)
+
+
+def _copied(items: Sequence[Any]) -> Any:
+    """Return the score of the answer of each question (column) as the answer to each other one (row)."""
+    from agrotools.build.building import with_plot_weights
+
+    slots = [with_plot_weights(item.instance.slots) for item in items]
+    table = np.array([[_score_of_copy(one, other) for other in slots] for one in slots])
+    np.fill_diagonal(table, 0.0)
+    return table
+
+
+def _score_of_copy(slots: Sequence[Any], others: Sequence[Any]) -> float:
+    right = [slot.weight * _is_copied(slot, other) for slot, other in zip(slots, others, strict=True)]
+    return sum(right) / sum(slot.weight for slot in slots)
+
+
+def _is_copied(slot: Any, other: Any) -> bool:
+    """Return True if the answer to another slot is right, by its value or by its place among the options."""
+    if slot.type in ("plot", "open_text"):
+        return False
+    if slot.type == "tolerance":
+        return abs(slot.value - other.value) <= slot.margin
+    if slot.type == "file" or (slot.type == "exact" and {*slot.choices} != {*other.choices}):
+        places = [sorted(each.choices).index(each.value) for each in (slot, other)]
+        return places[0] == places[1] or (slot.type == "exact" and slot.value == other.value)
+    return slot.value == other.value
+
+
+def _best_constant(table: Any) -> float:
+    """Return the score of the best answer to all, drawn towards 0 by three questions."""
+    return float(table.sum(axis=0).max()) / (len(table) + 2)
 
 
 def variant_of(order: Any) -> str | None:
@@ -149,36 +251,15 @@ def variant_of(order: Any) -> str | None:
     return None
 
 
-def orders_of(kind: str, name: str, choice: Choice) -> Iterator[Any]:
+def orders_of(kind: str, name: str, offers: Offers) -> Iterator[Any]:
     """Yield the scenes of a kind that may have questions of a benchmark; ``frontier`` has seeds of its own."""
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
 
     first = SEED + 1_000 * SCENE_KINDS[kind].number + (500 if name == "frontier" else 0)
     for number in range(500):
         order = Order(kind, first + number, number % 4)  # pyright: ignore[reportArgumentType]
-        if choice.suits(name, order):
+        if offers.suits(order):
             yield order
-
-
-def _features(item: Any) -> list[tuple[str, Any]]:
-    return [
-        ("task", item.question.task_type),
-        ("answer", item.instance.answer_type),
-        ("calls", len(item.instance.calls)),
-        ("template", item.question.template),
-    ]
-
-
-def _cost(item: Any, counts: Mapping[tuple[str, Any], int]) -> tuple[float, int]:
-    """Return how frequent the features of a question are already, each in proportion to its share."""
-    task, answer, calls, template = _features(item)
-    cost = (
-        12 * counts[task]
-        + counts[answer] / ANSWERS[answer[1]]
-        + counts[calls] / CALLS[calls[1]]
-        + 60 * counts[template]
-    )
-    return cost, zlib.crc32(f"{item.subject.name} {template[1]}".encode())
 
 
 # -- Writing -----------------------------------------------------------------------------------------------------------
@@ -201,15 +282,15 @@ def write(
     from agrotools.formats.writing import canary_of
     from agrotools.tools import AGROTOOLS, get_tool
 
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / FILES_FOLDER).mkdir(parents=True)
-    for stored in {file.path for _, item in items for file in item.instance.files}:
-        (folder / stored).hardlink_to(originals.files[stored])
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
     from agrotools.build.twins import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
     asked = with_twins([item for _, item in items], TWINS) if name == "embedded" else [item for _, item in items]
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / FILES_FOLDER).mkdir(parents=True)
+    for stored in {file.path for item in asked for file in item.instance.files}:
+        (folder / stored).hardlink_to(originals.files[stored])
     by_kind = {kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS}
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
     tally = Tally()
@@ -217,7 +298,7 @@ def write(
         groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends, tally=tally
     )
     tally.check()
-    scenes = {originals.files[file.path]: scene for scene, item in items for file in item.instance.files}
+    scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
     samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
     canary = canary_of(name, VERSION)
@@ -253,7 +334,7 @@ def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], descr
     renamed: list[Any] = []
     for file in sample.files:
         drawn = originals.files[file.path]
-        scene, look = scenes[drawn], look_of(drawn)
+        scene, look = scenes[drawn.parent], look_of(drawn)
         path = f"{FILES_FOLDER}/{look.pixels[:16]}{drawn.suffix}"
         described[path] = {
             "scene": [scene.name, scene.seed, scene.difficulty],
