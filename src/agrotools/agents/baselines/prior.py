@@ -13,8 +13,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.core import (
@@ -84,8 +85,6 @@ class _Group:
         return self._guesses[cluster]
 
     def _typical_without(self, cluster: str | None) -> JsonValue:
-        import numpy as np
-
         excluded = self._of_cluster.get(cluster, [])
         if len(excluded) == len(self._values):
             return None
@@ -97,10 +96,8 @@ class _Group:
         return self._by_text[min(counts, key=lambda text: (-counts[text], text))]
 
     @cached_property
-    def _numbers(self) -> "tuple[list[float], NDArray[np.int64]]":
+    def _numbers(self) -> tuple[list[float], NDArray[np.int64]]:
         """The numbers in ascending order, and the number of the cluster of each."""
-        import numpy as np
-
         pairs = [
             (value, self._codes[cluster])
             for cluster, values in self._of_cluster.items()
@@ -164,10 +161,6 @@ class PriorPolicy:
         return Answer(text=self._answer)
 
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 MOST_SHARED = 10_000
 """Words and pairs in more distinct questions than this are ignored, because they are uninformative and slow."""
 
@@ -187,8 +180,6 @@ class SimilarQuestions:
     """Cosine similarities between a question and each of ``texts`` (distinct, :func:`masked`)."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        import numpy as np
-
         self._ids: dict[str, int] = {}
         features, rows, counts = array("i"), array("i"), array("i")
         for row, text in enumerate(texts):
@@ -206,10 +197,8 @@ class SimilarQuestions:
         self._weights = weights / np.where(norms > 0, norms, 1.0)[self._rows]
         self._size = len(texts)
 
-    def cosines(self, text: str) -> "NDArray[np.float64]":
+    def cosines(self, text: str) -> NDArray[np.float64]:
         """Return one cosine in [0, 1] per text. The cost depends only on the texts that share a feature."""
-        import numpy as np
-
         cosines = np.zeros(self._size)
         counts = Counter(_features(text))
         known = [(self._ids[feature], count) for feature, count in counts.items() if feature in self._ids]
