@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy, RandomPolicy, guessed_answer
-from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, Step, ToleranceSlot, Trajectory
+from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL

@@ -273,7 +273,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
 def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
-    from agrotools.report.layout import console_for, print_part
+    from agrotools.report.layout import print_parts
     from agrotools.report.settings import benchmarks_with_papers
 
     filled = papers.filled()
@@ -283,9 +283,7 @@ def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_jso
     elif filled and not as_json:
         with allow_closed_pipe():
             if paper:
-                console = console_for(None)
-                for part in (part for tables in filled for part in tables.terminal()):
-                    print_part(console, part)
+                print_parts(part for tables in filled for part in tables.terminal())
             else:
                 names = " ".join(map(str, runs))
                 typer.echo(f"compare with the figures of the paper: agrotools score {names} --paper")

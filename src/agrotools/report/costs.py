@@ -12,9 +12,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.core import (
     BooleanSlot,
@@ -35,9 +37,6 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid
 from agrotools.scoring.slots import outcome_scores, refuses
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _ORACLE = "baseline:oracle"
 _OTHERS = "*"
@@ -370,10 +369,8 @@ def _constants(questions: Sequence[Question], table: CostTable) -> list[str | fl
     return [min(labels, key=total)] if len(labels) > _MOST_LABELS else [*labels]
 
 
-def cost_tables(costs: ExpectedCosts) -> list["RenderableType"]:
+def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
     """Return a table for each entry, for the terminal, and notes."""
-    from rich.text import Text
-
     parts: list[RenderableType] = []
     for entry, rows in costs.entries.items():
         n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters

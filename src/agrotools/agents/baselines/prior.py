@@ -11,8 +11,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from itertools import pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.core import (
@@ -30,10 +31,6 @@ from agrotools.core import (
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
 from agrotools.text.normalise import CJK, WORD, normalise
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class PriorTable:
@@ -88,8 +85,6 @@ class _Group:
         return self._guesses[cluster]
 
     def _typical_without(self, cluster: str | None) -> JsonValue:
-        import numpy as np
-
         excluded = self._of_cluster.get(cluster, [])
         if len(excluded) == len(self._values):
             return None
@@ -101,10 +96,8 @@ class _Group:
         return self._by_text[min(counts, key=lambda text: (-counts[text], text))]
 
     @cached_property
-    def _numbers(self) -> "tuple[list[float], NDArray[np.int64]]":
+    def _numbers(self) -> tuple[list[float], NDArray[np.int64]]:
         """The numbers in ascending order, and the number of the cluster of each."""
-        import numpy as np
-
         pairs = [
             (value, self._codes[cluster])
             for cluster, values in self._of_cluster.items()
@@ -174,8 +167,6 @@ class SimilarQuestions:
     """Cosine similarities between a question and each of ``texts`` (distinct, :func:`masked`)."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        import numpy as np
-
         from scipy.sparse import csr_array
 
         self._ids: dict[str, int] = {}
@@ -192,10 +183,8 @@ class SimilarQuestions:
         weights /= np.where(norms > 0, norms, 1.0)[rows]
         self._weights = csr_array((weights, (features, rows)), shape=(len(self._ids), len(texts)))
 
-    def cosines(self, text: str) -> "NDArray[np.float64]":
+    def cosines(self, text: str) -> NDArray[np.float64]:
         """Return one cosine in [0, 1] per text. The cost depends only on the texts that share a feature."""
-        import numpy as np
-
         counts = {self._ids[each]: count for each, count in Counter(_features(text)).items() if each in self._ids}
         features = np.array(list(counts), dtype=np.int32)
         weights = (1 + np.log(list(counts.values()))) * self._idf[features]

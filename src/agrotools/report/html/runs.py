@@ -11,7 +11,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from agrotools.core import CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
 from agrotools.core.base import count_text
@@ -29,16 +32,9 @@ from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
-
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 _MOST_EPOCHS = 2**31
-
-
 _MOST_ROWS = 1000
 
 
@@ -84,8 +80,6 @@ class Outcomes:
 
         Returns, for each run, the ascending indices of the records to show.
         """
-        import numpy as np
-
         names = sorted(self._numbers)
         place = {name: at for at, name in enumerate(names)}
         modes = [mode for mode, _ in names]
@@ -106,10 +100,8 @@ class Outcomes:
             for start, end in zip(self._starts, ends, strict=True)
         ]
 
-    def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
+    def _worst(self, order: IntArray, pairs: IntArray, n_pairs: int, privileged: frozenset[int]) -> FloatArray:
         """Return the score of each pair in its worst run."""
-        import numpy as np
-
         values = np.asarray(self._values)[order]
         runs = np.searchsorted(np.asarray(self._starts), order, side="right") - 1
         worst, of_any = np.full(n_pairs, np.inf), np.full(n_pairs, np.inf)
@@ -125,17 +117,13 @@ class Outcomes:
         return np.where(np.isinf(worst), 1.0, worst)
 
 
-def _changes(column: "IntArray") -> "NDArray[np.bool_]":
+def _changes(column: IntArray) -> NDArray[np.bool_]:
     """Return a mask of the values that differ from the previous one; True for the first."""
-    import numpy as np
-
     return np.concatenate(([True], column[1:] != column[:-1]))
 
 
-def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs: "IntArray", n: int) -> list[int]:
+def _in_turn(groups: IntArray, worst: FloatArray, hashes: IntArray, epochs: IntArray, n: int) -> list[int]:
     """Select pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
-    import numpy as np
-
     order = np.lexsort((hashes, worst, groups))
     first = np.flatnonzero(_changes(groups[order]))
     turns = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
