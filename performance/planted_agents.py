@@ -3,16 +3,18 @@
     python performance/planted_agents.py [BENCHMARK] [--out runs/planted] [--limit N]
 
 Runs a study of ten agents (``baseline:planted``, abilities 0.05 to 0.95), two twins, which have the ability of one of
-them and another seed, so that they are equally good and make other mistakes, and ``baseline:planner``. Printed for
+them and another seed, so that they are equally good and make other mistakes, ``planner`` and ``guess``. Printed for
 each: its score, the score in each third of the samples by measured difficulty (``level``), and Kendall's tau of score
-and level; then tau of abilities and scores, the adjusted differences of the twins, and the number of separated pairs.
-Exits with 1 unless tau is at least 0.95, no twins are separated, and level orders planner and the mean of the agents.
+and level, on all samples and on those that guess fails; then tau of abilities and scores, the adjusted differences of
+the twins, and the number of separated pairs. Exits with 1 unless tau is at least 0.95, no twins are separated, and
+level orders planner and the mean of the agents, on the samples that guess fails, too.
 """
 
 import argparse
 import sys
 from collections.abc import Mapping
 from itertools import pairwise
+from math import isnan
 from pathlib import Path
 from statistics import mean, stdev
 
@@ -29,9 +31,9 @@ SIGNIFICANT = 0.05
 
 
 def study_file(benchmark: str, folder: Path, limit: int | None) -> Path:
-    """Write the study of all agents: the twins follow the others, and planner is the last."""
+    """Write the study of all agents: the twins follow the others, then planner and guess."""
     names = [f"planted:{ability}:{seed}" for seed, some in enumerate((ABILITIES, TWINS), 1) for ability in some]
-    models = [f'{{name = "baseline:{name}", label = "{name}"}}' for name in (*names, "planner")]
+    models = [f'{{name = "baseline:{name}", label = "{name}"}}' for name in (*names, "planner", "guess")]
     folder.mkdir(parents=True, exist_ok=True)
     file = folder / "planted.toml"
     file.write_text(
@@ -41,14 +43,17 @@ def study_file(benchmark: str, folder: Path, limit: int | None) -> Path:
     return file
 
 
-def order(scores: Mapping[str, float], levels: Mapping[str, float]) -> tuple[bool, str]:
-    """Return if scores fall with the level, and their tau and the means of the thirds of the samples in words."""
+def order(scores: Mapping[str, float], levels: Mapping[str, float], guessed: Mapping[str, float]) -> tuple[bool, str]:
+    """Return if scores fall with the level, and in words the means of the thirds of the samples and both tau."""
     names = sorted(scores, key=lambda name: (levels[name], name))
     ends = [round(len(names) * part / 3) for part in range(4)]
     thirds = [mean(scores[name] for name in names[first:last]) for first, last in pairwise(ends)]
-    tau, p = map(float, kendalltau([levels[name] for name in names], [scores[name] for name in names]))  # pyright: ignore[reportArgumentType]
-    falls = tau < 0 and p < SIGNIFICANT and thirds[0] > thirds[2]
-    return falls, f"thirds {' '.join(f'{100 * each:5.1f}' for each in thirds)}  tau with level {tau:+.2f} (p {p:.1g})"
+    text, falls = f"thirds {' '.join(f'{100 * each:5.1f}' for each in thirds)}  tau", thirds[0] > thirds[2]
+    for some in (names, [name for name in names if not guessed[name]]):
+        tau, p = map(float, kendalltau([levels[name] for name in some], [scores[name] for name in some]))  # pyright: ignore[reportArgumentType]
+        falls = falls and tau < 0 and p < SIGNIFICANT
+        text += "  -" if isnan(tau) else f"  {tau:+.2f} (p {p:.0g})"
+    return falls, text
 
 
 def report(result: StudyResult) -> bool:
@@ -59,9 +64,9 @@ def report(result: StudyResult) -> bool:
     estimates = [summary.modes["end-to-end"].metrics[FAS].overall for _, summary in result.scored]
     for (run, _), each, some in zip(result.scored, estimates, scores, strict=True):
         interval = f"{100 * each.interval.lower:.1f} to {100 * each.interval.upper:.1f}" if each.interval else "none"
-        print(f"{run.label:15} FAS {100 * each.value:4.1f} (95 % {interval})  {order(some, levels)[1]}")
+        print(f"{run.label:15} FAS {100 * each.value:4.1f} (95 % {interval})  {order(some, levels, scores[-1])[1]}")
     agents = {name: mean(some[name] for some in scores[: len(ABILITIES)]) for name in levels}
-    ordered = [order(agents, levels), order(scores[-1], levels)]
+    ordered = [order(some, levels, scores[-1]) for some in (agents, scores[-2])]
     print(f"{'mean of agents':36}  {ordered[0][1]}")
     values = [each.value for each in estimates[: len(ABILITIES)]]
     tau = float(kendalltau(ABILITIES, values)[0])  # pyright: ignore[reportArgumentType]

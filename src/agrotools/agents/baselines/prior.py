@@ -9,7 +9,7 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
 
 import numpy as np
@@ -175,7 +175,7 @@ class SimilarQuestions:
             for row, text in enumerate(texts)
             for feature, count in Counter(_features(text)).items()
         )
-        features, rows, counts = np.fromiter(entries, np.dtype((np.int32, 3))).reshape(-1, 3).T
+        features, rows, counts = np.fromiter(chain.from_iterable(entries), np.int32).reshape(-1, 3).T
         df = np.bincount(features, minlength=len(self._ids))
         self._idf = np.where(df <= MOST_SHARED, np.log(1 + len(texts) / np.maximum(df, 1)), 0.0)
         weights = (1 + np.log(counts)) * self._idf[features]
