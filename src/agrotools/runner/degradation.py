@@ -20,7 +20,6 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Any
@@ -34,7 +33,7 @@ from pydantic import Field, ValidationError
 from rasterio.io import MemoryFile
 
 from agrotools.core import AbstainSlot, FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
-from agrotools.core.base import Progress, count_text, no_progress
+from agrotools.core.base import Progress, count_text, no_progress, suggestion
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
 from agrotools.tools.cache import Sweeper, limit_from_environment
@@ -90,10 +89,7 @@ class Degradation(FrozenModel):
         for part in text.split(",") if text.strip() not in ("", NO_DEGRADATION) else ():
             name, _, value = (piece.strip() for piece in part.partition("="))
             if name not in cls.model_fields:
-                close = get_close_matches(name, cls.model_fields, n=1)
-                suggestion = f"did you mean {close[0]}? " if close else ""
-                known = ", ".join(cls.model_fields)
-                raise UsageError(f"--degrade: unknown dose {name!r}", hint=f"{suggestion}known: {known}")
+                raise UsageError(f"--degrade: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
             if name in values:
                 raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
             values[name] = value
