@@ -71,7 +71,9 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
 
     The score is :func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`."""
     reply = reply_of(text)
-    stance = _stance(slot, reply)
+    stance = (
+        stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
+    )
     read = read_facts(slot, reply, plain=stance.plain)
     foreign = foreign_facts(slot, reply, read)
     if stance.denies:
@@ -115,14 +117,6 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
     )
     beyond = keywords - _FREE_ITEMS - (len(clauses) - keywords) / 2
     return min(1.0, max(0.0, 1 - beyond / _ITEMS_TO_NOTHING))
-
-
-def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
-    """Return the stance of a reply: whether it asserts or rejects its content.
-
-    The stance model was trained only on subjects of the knowledge base. Other slots, which have no facts in ``others``,
-    get a neutral stance, so that only the words near a fact count."""
-    return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
 
 def facts_score(

@@ -164,10 +164,6 @@ def subject(slot: Slot) -> Subject:
 _GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
 
 
-def _genitives(label: str) -> dict[str, str]:
-    return {stem(match[1]): stem(match[2]) for match in _GENITIVE.finditer(normalise(label))}
-
-
 _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 
 
@@ -194,7 +190,7 @@ def _subject(name: str, label: str) -> Subject:
         years,
         letters,
         pattern,
-        _genitives(label),
+        {stem(match[1]): stem(match[2]) for match in _GENITIVE.finditer(normalise(label))},
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
         {

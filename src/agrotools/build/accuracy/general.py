@@ -235,7 +235,7 @@ def _recall(bench: Bench, query: str, ids: Iterable[str]) -> tuple[float, float]
 
 
 def _names(bench: Bench) -> list[Figure]:
-    entries = _entries()
+    entries = knowledge_base()[0].entries
     misspellings = [(wrong, ids) for wrong, _, ids in misspelt(entries, _SEED)]
     if len(misspellings) > _MOST_NAMES:
         misspellings = random.Random(_SEED).sample(misspellings, _MOST_NAMES)
@@ -292,10 +292,6 @@ def _question_figures(bench: Bench, name: str) -> list[Figure]:
         columns.mean("questions on entries added later, recall@1", "added first"),
         columns.mean_error(outside, "outside", goal=false_goal, note=", ".join(parts)),
     ]
-
-
-def _entries() -> tuple[Entry, ...]:
-    return knowledge_base()[0].entries
 
 
 LOOKUP_STUDIES = (
