@@ -306,18 +306,10 @@ def _open_slots(sample: Sample) -> list[OpenTextSlot]:
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 _ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
-
-
 _MOST_NEIGHBOURS = 4
-
-
 _MOST_CLAIMS = 3
 """Maximum number of other names in sentences of the form "it is X"."""
-
-
 _MOST_LISTED_NUMBERS = 2
-
-
 MOST_PLACES = 60
 """Maximum number of places of one keyword that are examined from either end."""
 
@@ -358,8 +350,6 @@ def _bare(number: str) -> str:
 
 
 _YES_WORDS = frozenset("yes true 是 有 对 是的".split())
-
-
 _NO_WORDS = frozenset("no false 否 没有 不是 不".split())
 
 

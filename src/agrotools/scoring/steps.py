@@ -74,7 +74,6 @@ def step_scores(record: Record) -> list[Score]:
     could not be known. They stay in ``summ_acc_truth``, and ``left_out`` of its reading gives the reason. A sample
     whose slots are all left out has no ``summ_acc`` row.
 
-
     Raises:
         BenchmarkError: the sample has no reference trajectory.
         RunStoreError: the record does not have one action for each step.

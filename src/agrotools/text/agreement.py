@@ -138,8 +138,6 @@ def _agree(predicted: _Point, reference: _Point) -> bool:
 
 Frame = tuple[float, float]
 """Width and height in pixels of the image to which boxes refer."""
-
-
 MOST_ELEMENTS = 100_000
 """Values with more elements and characters than this are compared only for equality; no tool accepts them."""
 DEEPEST = 100

@@ -116,8 +116,6 @@ def _generated(bench: Bench) -> list[Figure]:
 
 
 CALCULATE_STUDIES = (Study("calculate", "made-up expressions", _generated, needs_folder=False),)
-
-
 KINDS = ("line", "bar", "grouped_bar", "scatter", "hist", "pie", "box", "heatmap")
 PER_KIND = 6
 
@@ -162,8 +160,6 @@ def _bytes(bench: Bench, result: Any, calls_ago: int) -> bytes:
 
 
 PLOT_STUDIES = (Study("plot", "made-up series", _round_trip, needs_folder=False),)
-
-
 _LEAST_LETTERS = 5
 _LONG = 8
 """Minimum length of names that may get two slips."""

@@ -23,8 +23,6 @@ LabelMap = dict[str, list[int]]
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
-
-
 Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 
