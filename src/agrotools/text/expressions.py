@@ -180,12 +180,24 @@ def _ordered(sign: str, compare: Callable[[Number, Number], bool]) -> Callable[[
     return lambda left, right: compare(number(left, sign), number(right, sign))
 
 
+def _negative(value: Value) -> object:
+    return -number(value, "-")
+
+
+def _positive(value: Value) -> object:
+    return +number(value, "+")
+
+
 def _contains(item: Value, container: Value) -> bool:
     if isinstance(container, list):
         return item in container
     if isinstance(container, str) and isinstance(item, str):
         return item in container
     raise ExpressionError(f"'in' needs a list on its right, not {kind_of(container)}", hint="write x in [1, 2, 3]")
+
+
+def _lacks(item: Value, container: Value) -> bool:
+    return not _contains(item, container)
 
 
 def element(container: Value, key: object) -> Value:
@@ -213,8 +225,8 @@ def element(container: Value, key: object) -> Value:
 
 
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: lambda value: -number(value, "-"),
-    ast.UAdd: lambda value: +number(value, "+"),
+    ast.USub: _negative,
+    ast.UAdd: _positive,
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -223,7 +235,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: _ordered(">", operator.gt),
     ast.GtE: _ordered(">=", operator.ge),
     ast.In: _contains,
-    ast.NotIn: lambda item, container: not _contains(item, container),
+    ast.NotIn: _lacks,
 }
 
 

@@ -21,6 +21,7 @@ from agrotools.core import (
     FrozenModel,
     OpenTextSlot,
     Record,
+    Slot,
     UsageError,
 )
 from agrotools.plugin import JudgedMetric, WithPlugins, plugin_of, plugins
@@ -198,9 +199,13 @@ def has_rubrics(metric: str) -> bool:
 OPEN_TEXT = "agrotools.ots_judge"
 
 
+def _is_open_text(slot: Slot) -> bool:
+    return isinstance(slot, OpenTextSlot)
+
+
 JUDGED_METRICS = WithPlugins(
     "judged metric",
-    {OPEN_TEXT: JudgedMetric(lambda slot: isinstance(slot, OpenTextSlot))},
+    {OPEN_TEXT: JudgedMetric(_is_open_text)},
     lambda plugin: plugin.judging.metrics if plugin.judging else {},
 )
 """All metrics from judges: first those of the engine, then those of benchmark plug-ins."""
