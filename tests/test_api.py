@@ -201,7 +201,7 @@ def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):
 
 
 def test_mistakes_name_what_to_change(farm: Path):
-    with pytest.raises(UsageError, match="did you mean 'temperature'"):
+    with pytest.raises(UsageError, match="did you mean temperature"):
         at.evaluate(farm, model="baseline:echo", temprature=1)
     run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
     with pytest.raises(KeyError, match=rf"it has .*{run.samples()[0].sample.id}"):

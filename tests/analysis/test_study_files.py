@@ -74,8 +74,12 @@ def model_rows(*names: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("epoch = 2", "unknown key 'epoch' in ", "did you mean 'epochs'"),
-        ('[[model]]\nname = "m"\ntemprature = 1', "unknown key 'temprature' in [[model]] of ", "'temperature'"),
+        ("epoch = 2", "unknown key 'epoch' in ", "did you mean epochs"),
+        (
+            '[[model]]\nname = "m"\ntemprature = 1',
+            "unknown key 'temprature' in [[model]] of ",
+            "did you mean temperature",
+        ),
         ('[[model]]\nname = "m"\nmode = "all"', "unknown key 'mode' in [[model]]", ""),
         ('[[model]]\nlabel = "m"', "an entry of model has no name", ""),
         ('benchmark = "embedded"', "names no model", ""),

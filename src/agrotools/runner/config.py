@@ -8,10 +8,9 @@ samples, and each sample is loaded only when its turn comes.
 import hashlib
 import tomllib
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -19,6 +18,7 @@ from pydantic import Field, ValidationError, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError, plain_message
+from agrotools.core.base import suggestion
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
@@ -171,7 +171,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     values = dict(read_toml(file)) if file else {}
     model_value = values.pop("model", None)
     values.update(options)
-    check_keys(values, tuple(EvalConfig.model_fields), str(file or ""), options)
+    check_keys(values, EvalConfig.model_fields, str(file or ""), options)
     if not isinstance(model_value, str | list | None):
         raise UsageError(
             f"model: should be a name or a list of names (got {model_value!r})", hint='e.g. model = "qwen2.5-vl"'
@@ -231,7 +231,7 @@ def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str,
     return {name: value for name, _, value in pairs}
 
 
-def check_keys(values: Iterable[str], known: Sequence[str], file: str, options: Iterable[str] = ()) -> None:
+def check_keys(values: Iterable[str], known: Collection[str], file: str, options: Iterable[str] = ()) -> None:
     """Check the keys of a configuration.
 
     Args:
@@ -243,15 +243,14 @@ def check_keys(values: Iterable[str], known: Sequence[str], file: str, options: 
     """
     for key in values:
         if key not in known:
-            close = get_close_matches(key, known, n=2)
-            raise UsageError(
-                f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}",
-                hint=f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}",
-            )
+            fault = f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}"
+            raise UsageError(fault, hint=suggestion(key, known))
 
 
-def read_toml(file: Path, *, hint: str = "check the path of --config") -> dict[str, Any]:
-    """Read a configuration file.
+def read_toml(
+    file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
+) -> dict[str, Any]:
+    """Read a TOML file that the user gives; ``what``: what it holds.
 
     Raises:
         UsageError: it does not exist, or is not a TOML file.
@@ -259,9 +258,9 @@ def read_toml(file: Path, *, hint: str = "check the path of --config") -> dict[s
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no configuration file {file}", hint=hint) from error
+        raise UsageError(f"there is no {what} {file}", hint=hint) from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error
+        raise UsageError(f"cannot read the {what} {file}: {error}", hint="it must be a TOML file") from error
 
 
 DEFAULT_PROTOCOL: Protocol = "react"

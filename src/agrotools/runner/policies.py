@@ -16,7 +16,7 @@ from pydantic import Field
 from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, ToolSpec, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import LineFile, read_lines
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import Endpoint, Model, ModelSettings, WireStats, make_model
@@ -26,6 +26,7 @@ from agrotools.plugin import RunProtocol, WithPlugins
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
+from agrotools.text.answer_form import REFUSAL_LINE
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
@@ -188,11 +189,15 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
     spelled = f"baseline:{name}"
     kind, _, parameters = name.partition(":")
+
+    def immediate(answer: Callable[[Sample, SampleView], str]) -> Callable[[Sample, Mode, int], Policy]:
+        return lambda sample, _mode, _epoch: simple.ImmediatePolicy(sample, answer)
+
     if name in ("oracle", "perfect-tools") or kind == "planted":
         facts = facts_of(samples)
         if name == "perfect-tools" and facts.ids and not any(facts.reference) and _needs_no_tool(samples[0]):
             return PolicySource(
-                spelled, True, ("no-tool",), lambda sample, _mode, _epoch: simple.RightAnswerPolicy(sample)
+                spelled, True, ("no-tool",), immediate(lambda sample, _view: str(sample.answer[0].right_text))
             )
         without = next((name for name, has in zip(facts.ids, facts.reference, strict=True) if not has), None)
         if without:
@@ -221,15 +226,14 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
         plans = PlanTable(samples)
         return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PlannerPolicy(sample, plans))
     if name == "prior":
-        from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
+        from agrotools.agents.baselines.prior import PriorTable
 
-        table = PriorTable(samples)
-        return PolicySource(spelled, True, MODES, lambda sample, _mode, _epoch: PriorPolicy(sample, table))
+        return PolicySource(spelled, True, MODES, immediate(PriorTable(samples).answer))
     unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
+        "guess": immediate(simple.guessed_answer),
         "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
-        "echo": lambda _sample, _mode, _epoch: simple.EchoPolicy(),
-        "refuse": lambda _sample, _mode, _epoch: simple.RefusePolicy(),
+        "echo": immediate(lambda _sample, view: view.query),
+        "refuse": immediate(lambda _sample, _view: REFUSAL_LINE),
     }
     if name in unprivileged:
         return PolicySource(spelled, False, MODES, unprivileged[name])

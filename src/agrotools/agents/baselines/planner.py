@@ -10,8 +10,10 @@ from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import Any, NamedTuple, cast
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
@@ -37,10 +39,6 @@ from agrotools.text import canonical_unit, convert, format_answer
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import compatible
 from agrotools.tools import get_tool
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 _METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
 
@@ -176,19 +174,15 @@ class _Column:
     """One feature of all donors: its distinct values, numbered, and the number of each donor's value."""
 
     def __init__(self, values: Iterable[Hashable]) -> None:
-        import numpy as np
-
         self.numbers: dict[Any, int] = {}
         self._of_donor = np.array([self.numbers.setdefault(value, len(self.numbers)) for value in values])
 
-    def differs(self, value: Hashable) -> "NDArray[np.bool_]":
+    def differs(self, value: Hashable) -> NDArray[np.bool_]:
         """Return for each donor True if its value is not ``value``."""
         return self._of_donor != self.numbers.get(value, -1)
 
-    def measured(self, measure: Callable[[Any], float]) -> "NDArray[Any]":
+    def measured(self, measure: Callable[[Any], float]) -> NDArray[Any]:
         """Return the measure of each donor's value, evaluated once for each distinct one."""
-        import numpy as np
-
         return np.array([measure(value) for value in self.numbers])[self._of_donor]
 
 
@@ -241,8 +235,6 @@ class PlanTable:
 
     def _nearest(self, sample: Sample) -> int | None:
         """Return the position of the donor for ``sample``, or None."""
-        import numpy as np
-
         questions, columns = self._contents
         if not self._ids:
             return None
