@@ -181,7 +181,7 @@ def _letters(result: StudyResult) -> dict[tuple[int, Mode, str], str]:
 
 
 def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> list[list[int]]:
-    """Return the largest groups of ``nodes`` without a separated pair, in the order of their first members.
+    """Return the largest groups of ``nodes`` without a separated pair, in the order of their members.
 
     These are the maximal cliques of the graph of inseparable pairs (Bron and Kerbosch 1973, doi:10.1145/362342.362367).
     """
@@ -200,10 +200,7 @@ def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> 
             excluded = excluded | {node}
 
     extend([], list(nodes), set())
-    rank = {node: at for at, node in enumerate(nodes)}
-    return sorted(
-        (sorted(group, key=rank.__getitem__) for group in groups), key=lambda group: [rank[at] for at in group]
-    )
+    return groups
 
 
 def _n_compared(result: StudyResult) -> int:
