@@ -22,7 +22,7 @@ from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
-from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
+from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
@@ -90,6 +90,10 @@ class EvalConfig(FrozenModel):
     vlm_api_key_env: str | None = None
     vlm_price: str | None = None
     """Price of the vision model, in the format of ``price``."""
+    agent_env: tuple[str, ...] = ()
+    """Names of environment variables that an agent gets; it gets no others."""
+    agent_path: tuple[Path, ...] = ()
+    """Files and folders that an agent may read, besides its own module or package."""
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -146,6 +150,11 @@ class EvalConfig(FrozenModel):
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
         return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget)
+
+    @property
+    def agent(self) -> ExternalAgentOptions:
+        """Options of an agent that is not a model."""
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
@@ -307,6 +316,9 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     if is_baseline(config.model):
         images = True if config.images is None else config.images
         return RunSettings(DEFAULT_PROTOCOL, config.max_steps or DEFAULT_TURNS, images, modes, backends)
+    if is_agent(config.model):
+        turns = config.max_steps or benchmark.header.max_steps or DEFAULT_TURNS
+        return RunSettings(DEFAULT_PROTOCOL, turns, config.images is not False, modes, backends)
     if run := replayed_run(config.model):
         manifest = read_manifest(Path(run))
         turns = config.max_steps or manifest.max_steps

@@ -292,7 +292,7 @@ def summary_of(
     update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
     if manifest.degrade:
         update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
-    update["judging"] = judges.panel()
+    update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)
     ).model_copy(update=update)
