@@ -43,6 +43,7 @@ def test_public_names_and_signatures():
         "Sample",
         "SampleView",
         "Step",
+        "Task",
         "ToolCall",
         "ToolError",
         "compare",
@@ -201,7 +202,7 @@ def test_an_interrupt_lets_what_is_in_flight_finish(farm: Path):
 
 
 def test_mistakes_name_what_to_change(farm: Path):
-    with pytest.raises(UsageError, match="did you mean 'temperature'"):
+    with pytest.raises(UsageError, match="did you mean temperature"):
         at.evaluate(farm, model="baseline:echo", temprature=1)
     run = at.evaluate(farm, model="baseline:echo", mode="no-tool", limit=1)
     with pytest.raises(KeyError, match=rf"it has .*{run.samples()[0].sample.id}"):
@@ -229,7 +230,7 @@ def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
     class Plain:
         def act(self, view: Any, history: Any) -> Any: ...
 
-    for model, message in ((3, "must be a name, a Model or a Policy, not int"), (Plain, "not the class Plain")):
+    for model, message in ((3, "a function, a Model or a Policy, not int"), (Plain, "not the class Plain")):
         with pytest.raises(UsageError, match=message):
             at.evaluate(farm, model=model)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match=r"Plain\.act must be async"):

@@ -1,6 +1,6 @@
 """The floor ``guess``: an answer from the prompt alone, whatever the gold is."""
 
-from agrotools.agents.baselines.simple import GuessPolicy
+from agrotools.agents.baselines.simple import ImmediatePolicy, guessed_answer
 from agrotools.core import Answer, Sample
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
@@ -44,7 +44,7 @@ async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     assert (
         policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
-    action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
+    action = await ImmediatePolicy(sample, guessed_answer).act(view_of(sample, tmp_path), [])
     assert isinstance(action, Answer)
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]
 

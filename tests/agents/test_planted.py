@@ -2,14 +2,25 @@
 
 import asyncio
 from pathlib import Path
+from random import Random
+from typing import cast
 
 import pytest
 
 import agrotools as at
-from agrotools.agents.baselines.planted import Planted, PlantedPolicy, difficulty_level
+from agrotools.agents.baselines.planted import Planted, PlantedPolicy, misread
 from agrotools.agents.modes import run_step_by_step, with_shown_observations
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import AbstainSlot, Action, Answer, CallTools, UsageError
+from agrotools.core import (
+    AbstainSlot,
+    Action,
+    Answer,
+    CallTools,
+    ReferenceTrajectory,
+    Sample,
+    ToleranceSlot,
+    UsageError,
+)
 from agrotools.scoring.steps import agrees
 from agrotools.text.refusal import ends_in_refusal
 
@@ -29,24 +40,32 @@ def actions(benchmark: Benchmark, agent: Planted) -> list[Action]:
     return done
 
 
-def test_success_falls_with_difficulty_and_rises_with_ability():
-    levels = [0.0, 0.25, 0.5, 0.75, 1.0]
-    for weaker, stronger in ((0.1, 0.4), (0.4, 0.9)):
-        weak, strong = ([Planted(ability, 0).success(level) for level in levels] for ability in (weaker, stronger))
-        assert weak == sorted(weak, reverse=True)
-        assert all(one < other for one, other in zip(weak, strong, strict=True))
-    assert Planted(0.4, 0).success(0.5) == 0.4
-    assert [Planted(1, 0).success(level) for level in levels] == [1] * 5
-    assert [Planted(0, 0).success(level) for level in levels] == [0] * 5
+def _share_right(ability: float, sample: Sample) -> float:
+    """Share of 400 agents that fail no decision of the sample."""
+    policies = [PlantedPolicy(sample, Planted(ability, seed), "end-to-end", 0) for seed in range(400)]
+    return sum(not policy.failed for policy in policies) / len(policies)
 
 
-def test_the_measured_level_is_used_and_otherwise_estimated_from_the_calls(benchmark: Benchmark):
-    sample = benchmark.samples[0]
-    assert difficulty_level(sample.model_copy(update={"difficulty": {"level": 0.7, "calls": 6.0}})) == 0.7
+def test_more_decisions_fail_in_longer_questions_and_for_weaker_agents(benchmark: Benchmark):
+    sample = max(benchmark.samples, key=lambda each: len(each.reference.steps) if each.reference else 0)
     assert sample.reference is not None
-    longer = sample.reference.model_copy(update={"steps": sample.reference.steps * 3})
-    unmeasured = sample.model_copy(update={"difficulty": {}})
-    assert difficulty_level(unmeasured) < difficulty_level(unmeasured.model_copy(update={"reference": longer})) <= 1
+    steps = sample.reference.steps[:1]
+    shorter = sample.model_copy(update={"reference": ReferenceTrajectory(steps=steps)})
+    decisions = 3 + len(steps[0].arguments)
+    for ability in (0.2, 0.8):
+        assert _share_right(ability, shorter) == pytest.approx(ability ** (decisions / 10), abs=0.07)
+        assert _share_right(ability, sample) < _share_right(ability, shorter)
+    assert _share_right(0.2, sample) < _share_right(0.8, sample)
+    assert (_share_right(0, sample), _share_right(1, sample)) == (0, 1)
+
+
+def test_misread_numbers_leave_the_tolerance_more_often_if_it_is_narrow():
+    def share_within(tolerance: float) -> float:
+        slot = ToleranceSlot.model_validate({"name": "count", "label": "count", "value": 100.0, "abs_tol": tolerance})
+        values = [misread(slot, 100.0, Random(seed)) for seed in range(300)]
+        return sum(abs(cast("float", value) - 100) <= tolerance for value in values) / len(values)
+
+    assert share_within(5) < share_within(20) - 0.2 < share_within(60) - 0.4
 
 
 def test_draws_depend_on_ability_and_seed_alone(benchmark: Benchmark):

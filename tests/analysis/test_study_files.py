@@ -74,8 +74,12 @@ def model_rows(*names: str) -> str:
 @pytest.mark.parametrize(
     ("text", "message", "hint"),
     [
-        ("epoch = 2", "unknown key 'epoch' in ", "did you mean 'epochs'"),
-        ('[[model]]\nname = "m"\ntemprature = 1', "unknown key 'temprature' in [[model]] of ", "'temperature'"),
+        ("epoch = 2", "unknown key 'epoch' in ", "did you mean epochs"),
+        (
+            '[[model]]\nname = "m"\ntemprature = 1',
+            "unknown key 'temprature' in [[model]] of ",
+            "did you mean temperature",
+        ),
         ('[[model]]\nname = "m"\nmode = "all"', "unknown key 'mode' in [[model]]", ""),
         ('[[model]]\nlabel = "m"', "an entry of model has no name", ""),
         ('benchmark = "embedded"', "names no model", ""),
@@ -244,3 +248,4 @@ def test_groups_hold_exactly_the_inseparable_pairs(n: int, pairs: set[tuple[int,
     for pair in map(frozenset, combinations(range(n), 2)):
         assert any(pair <= set(group) for group in groups) == (pair not in separated)
     assert not any(set(one) < set(other) for one in groups for other in groups)
+    assert groups == sorted(sorted(group) for group in groups)

@@ -4,7 +4,7 @@ from random import Random
 
 import pytest
 
-from agrotools.agents.baselines.prior import PriorPolicy, PriorTable
+from agrotools.agents.baselines.prior import PriorTable
 from agrotools.agents.baselines.simple import OraclePolicy, RandomPolicy, blank, random_arguments
 from agrotools.core import (
     Answer,
@@ -101,11 +101,10 @@ async def test_prior_takes_median_and_mode_of_other_clusters_alone():
         sample("own", "c9", 1000.0, crop="carrot", many=True),
         sample("sibling", "c9", 1000.0, crop="carrot", many=True),
     ]
-    answer = await PriorPolicy(samples[4], PriorTable(samples)).act(VIEW, [])
-    assert isinstance(answer, Answer)
-    assert "double: 5" in answer.text
-    assert "crop: beet" in answer.text
-    assert "carrot" not in answer.text
+    answer = PriorTable(samples).answer(samples[4], VIEW)
+    assert "double: 5" in answer
+    assert "crop: beet" in answer
+    assert "carrot" not in answer
 
 
 async def test_random_is_the_same_for_the_same_seed_and_epoch_and_differs_between_them():

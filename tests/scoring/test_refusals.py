@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy, RefusePolicy
-from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, Step, ToleranceSlot, Trajectory
+from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy, RandomPolicy, guessed_answer
+from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
@@ -207,13 +207,17 @@ def answer(policy, of) -> str:
     return action.text
 
 
+def guess(of: Sample) -> ImmediatePolicy:
+    return ImmediatePolicy(of, guessed_answer)
+
+
 def test_baselines_refuse_by_the_evidence_or_not_at_all():
     assert answer(OraclePolicy(YES), YES) == "size: 70.0 mm"
     assert refuses((SIZE,), answer(OraclePolicy(NO), NO))
-    for policy in (GuessPolicy, lambda of: RandomPolicy(of, 1, 0)):
+    for policy in (guess, lambda of: RandomPolicy(of, 1, 0)):
         assert [refuses((SIZE,), answer(policy(each), each)) for each in (YES, NO)] == [False, False]
-    assert answer(GuessPolicy(YES), YES) == answer(GuessPolicy(NO), NO)
-    assert all(refuses((SIZE,), answer(RefusePolicy(), each)) for each in (YES, NO))
+    assert answer(guess(YES), YES) == answer(guess(NO), NO)
+    assert refuses((SIZE,), REFUSAL_LINE)
 
 
 def test_an_expression_over_the_results_is_evidence_too():

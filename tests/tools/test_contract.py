@@ -403,7 +403,7 @@ class TestRegistry:
         assert get_tool(name).spec.name == name
 
     def test_an_unknown_name_gets_the_closest(self):
-        with pytest.raises(UsageError, match="did you mean Calculator, calculate"):
+        with pytest.raises(UsageError, match="did you mean Calculator or calculate"):
             get_tool("calculator")
 
     def test_tools_import_by_name(self):

@@ -2,13 +2,11 @@
 
 import binascii
 import io
-import os
 import threading
-from collections import OrderedDict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
-from threading import Lock
 from typing import TYPE_CHECKING
 
 from agrotools.core import SampleFile, ToolError
@@ -240,22 +238,12 @@ def file_parts(files: Sequence[SampleFile], *, images: bool = True) -> tuple[Con
     """
     parts: list[ContentPart] = []
     for file in files:
-        preview = _preview(file) if _is_previewed(file, images) else None
+        is_read = file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
+        preview = _preview(file) if is_read else None
         parts.append(TextPart(text=f"- {describe(file, preview, is_shown=images)}"))
         if images and isinstance(preview, Preview):
             parts.append(ImagePart(url=preview.url))
     return tuple(parts)
-
-
-def is_prepared(files: Sequence[SampleFile], *, images: bool = True) -> bool:
-    """True if :func:`file_parts` has nothing to read or encode, and is therefore fast."""
-    return all(
-        (key := _preview_key(file)) is None or _kept_preview(key) for file in files if _is_previewed(file, images)
-    )
-
-
-def _is_previewed(file: SampleFile, images: bool) -> bool:
-    return file.kind in PREVIEWED_KINDS and (images or file.width_px is None)
 
 
 def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown: bool = True) -> str:
@@ -296,41 +284,21 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
     return f"{file.name}: {'; '.join(facts)}"
 
 
-_PreviewKey = tuple[str, str, str, tuple[str, ...] | None, int, int]
-_PREVIEWS_KEPT = 256
-_previews: OrderedDict[_PreviewKey, Preview | Unreadable] = OrderedDict()
-"""Preview cache: files are shown at every step and in every epoch, but encoded only once while unchanged."""
-_previews_lock = Lock()
-
-
 def _preview(file: SampleFile) -> Preview | Unreadable:
-    key = _preview_key(file)
-    if key is None:
-        return Unreadable("the file is missing")
-    if preview := _kept_preview(key):
-        return preview
-    new_preview = make_preview(Path(file.path), file.name, file.kind, file.bands)
-    with _previews_lock:
-        _previews[key] = new_preview
-        while len(_previews) > _PREVIEWS_KEPT:
-            _previews.popitem(last=False)
-    return new_preview
-
-
-def _kept_preview(key: _PreviewKey) -> Preview | Unreadable | None:
-    with _previews_lock:
-        if key in _previews:
-            _previews.move_to_end(key)
-        return _previews.get(key)
-
-
-def _preview_key(file: SampleFile) -> _PreviewKey | None:
-    """Return the key of a preview, or None if the file does not exist."""
+    path = Path(file.path)
     try:
-        stat = os.stat(file.path)  # noqa: PTH116 - for each file of each sample, twice
+        stat = path.stat()
     except OSError:
-        return None
-    return (file.path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+        return Unreadable("the file is missing")
+    return _preview_of(path, file.name, file.kind, file.bands, stat.st_mtime_ns, stat.st_size)
+
+
+@lru_cache(maxsize=256)
+def _preview_of(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, _modified_ns: int, _size: int
+) -> Preview | Unreadable:
+    """Return the preview of a file. It is shown at every step and in every epoch, and encoded once while unchanged."""
+    return make_preview(path, name, kind, bands)
 
 
 if TYPE_CHECKING:

@@ -94,7 +94,7 @@ def read_study(file: Path) -> Study:
         UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
     """
     values = read_toml(file, hint="give the path of a study file")
-    check_keys(values, tuple(EvalConfig.model_fields), str(file))
+    check_keys(values, EvalConfig.model_fields, str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))

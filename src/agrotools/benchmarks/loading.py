@@ -1,6 +1,5 @@
 """Loading of a benchmark by its name or from its folder."""
 
-import difflib
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -9,7 +8,7 @@ from typing import NamedTuple, TypeVar
 from pydantic import ValidationError
 
 from agrotools.core import BENCHMARKS, BenchmarkError, FrozenModel, UsageError
-from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.base import NoFileError, Progress, no_progress, suggestion
 from agrotools.core.files import cache_dir
 from agrotools.core.registry import report_plugin_faults
 from agrotools.formats.benchmark import HEADER_FILE, Benchmark, load_folder
@@ -51,14 +50,10 @@ def settings_of(model: type[Settings], benchmark: str, options: Mapping[str, str
     Raises:
         UsageError: an option is unknown (the message suggests the closest name) or has an invalid value.
     """
-    known = list(model.model_fields)
+    known = model.model_fields
     for name in options:
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            suggestion = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(
-                f"benchmark {benchmark} has no option {name!r}", hint=f"{suggestion}known: {', '.join(known)}"
-            )
+            raise UsageError(f"benchmark {benchmark} has no option {name!r}", hint=suggestion(name, known))
     try:
         return model.model_validate(dict(options))
     except ValidationError as error:

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.options import AsJson
+from agrotools.cli.output import print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.benchmarks.checking import Checkup
@@ -16,7 +17,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 DataRoot = Annotated[
     Path | None, typer.Option(help="Folder that holds the files of benchmarks.", metavar="DIR", show_default=False)
 ]
@@ -51,12 +51,9 @@ def check(
     Exit code 0: complete, and the decisive counts agree; 1: something is broken or different; 2: no such
     benchmark or folder, or no files of it there. A benchmark folder is checked by `agrotools validate DIR`.
     """
-    import sys
-
     from agrotools.benchmarks.checking import check_benchmark
-    from agrotools.runner.progress import stage_progress
 
-    result = check_benchmark(name, folder, stage_progress(sys.stderr))
+    result = check_benchmark(name, folder, terminal_progress())
     if as_json:
         print_json(_as_json(result))
     else:
@@ -108,17 +105,14 @@ def describe_one(
     as_json: AsJson = False,
 ) -> None:
     """Print and draw what a benchmark holds: steps, tools, combinations of tools, files, answers, categories, modes."""
-    import sys
-
     from agrotools.benchmarks import load_benchmark
     from agrotools.benchmarks.describing import describe
     from agrotools.core import UsageError
     from agrotools.report.description import description_png, print_description
     from agrotools.runner.config import benchmark_options
-    from agrotools.runner.progress import stage_progress
 
     options = benchmark_options(option) if option else {}
-    benchmark = load_benchmark(name, data_root, stage_progress(sys.stderr), options)
+    benchmark = load_benchmark(name, data_root, terminal_progress(), options)
     described = describe(benchmark)
     folder = (out or Path()).expanduser()
     picture = folder / f"{described.name}.png"

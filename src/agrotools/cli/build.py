@@ -7,7 +7,7 @@ import typer
 
 from agrotools.cli.helping import with_helper_models
 from agrotools.cli.options import HelperOptions, with_option_groups
-from agrotools.cli.output import count_text
+from agrotools.cli.output import count_text, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.formats.benchmark import BenchmarkHeader
@@ -58,13 +58,11 @@ def build(
     helper model (--paraphrase, --traces) is used only where it passes the checks; proposed questions (--propose) are
     written to a folder of their own, for review.
     """
-    import sys
     import time
 
     from agrotools.build.sources import build_sources
     from agrotools.build.sources.public import folders_in
     from agrotools.core import UsageError
-    from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
     helping = with_helper_models(
@@ -74,7 +72,7 @@ def build(
     if images is not None and answers is not None and source is None and all_sources is None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 
-        progress = stage_progress(sys.stderr)
+        progress = terminal_progress()
         with helping:
             header = build_from_table(images, answers, out.expanduser(), plan, yes=yes, progress=progress)
         print_result(header, out, started)
@@ -92,7 +90,7 @@ def build(
     if all_sources is not None:
         source = [f"{name}={folder}" for name, folder in folders_in(all_sources.expanduser()).items()]
     with helping:
-        header = build_sources(source or [], out, stage_progress(sys.stderr), queries, allow_missing)
+        header = build_sources(source or [], out, terminal_progress(), queries, allow_missing)
     print_result(header, out, started)
 
 
@@ -102,7 +100,6 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     Raises:
         typer.Exit: code 1, the benchmark has faults.
     """
-    import sys
     import time
 
     from agrotools.benchmarks import load_folder
@@ -112,7 +109,6 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     from agrotools.build.references import build_notes
     from agrotools.build.review.journal import REVIEW_FILE
     from agrotools.cli.validate import print_findings
-    from agrotools.runner.progress import stage_progress
     from agrotools.scoring.statistics import MIN_CLUSTERS
 
     faults = validate_folder(out)
@@ -138,7 +134,7 @@ def print_result(header: "BenchmarkHeader", out: Path, started: float) -> None:
     if note := header.metadata.get("note"):
         typer.echo(str(note))
     typer.echo(f"Terms of use: {header.licence}")
-    screened = screen_folder(out, progress=stage_progress(sys.stderr))
+    screened = screen_folder(out, progress=terminal_progress())
     print_findings(out, screened.findings, screened.left_out, brief=True)
     if faults:
         typer.echo(f"{count_text(len(faults), 'fault')}; please report this", err=True)

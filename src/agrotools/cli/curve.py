@@ -22,7 +22,7 @@ def curve(
 
     from agrotools.core import MODES, Mode, UsageError
     from agrotools.report.curve import curve_tables, degradation_curve
-    from agrotools.report.layout import console_for, print_part
+    from agrotools.report.layout import print_parts
 
     if mode is not None and mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
@@ -31,7 +31,5 @@ def curve(
     if as_json:
         print_json(result.model_dump(mode="json"))
         return
-    console = console_for(None)
-    for part in curve_tables(result):
-        print_part(console, part)
+    print_parts(curve_tables(result))
     typer.echo(f"the curve: {out}")

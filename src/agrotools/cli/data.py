@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import FAULTS, print_json
+from agrotools.cli.options import AsJson
+from agrotools.cli.output import FAULTS, print_json, terminal_progress
 
 app = typer.Typer(
     help="Download the files of benchmarks from their public addresses; list what is here.",
@@ -13,7 +14,6 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 Out = Annotated[
     Path | None,
     typer.Option(help="Folder for the files (then --data-root DIR of eval); a cache by default.", metavar="DIR"),
@@ -55,15 +55,12 @@ def get(
     Exit code 0: all files are there and have the expected content; 1: some could not be obtained; 3: no server could
     be reached.
     """
-    import sys
-
     from agrotools.benchmarks.downloads import failure_lines
     from agrotools.benchmarks.loading import data_folder
     from agrotools.benchmarks.obtaining import LICENCES_FILE, Request, obtain
-    from agrotools.runner.progress import stage_progress
 
     root = (out or data_folder()).expanduser().resolve()
-    request = Request(root, mirror, heads, stage_progress(sys.stderr), lambda line: typer.echo(line, err=True))
+    request = Request(root, mirror, heads, terminal_progress(), lambda line: typer.echo(line, err=True))
     obtained = obtain(name, request)
     if as_json:
         failures = [each._asdict() for each in obtained.failures]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import STOPPED
+from agrotools.cli.output import stop_message, terminal_progress
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,8 @@ class RunOptions:
         typer.Option(
             "--model",
             "-m",
-            help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE (repeatable).",
+            help="Model name on the endpoint, baseline:NAME, replay:RUN, scripted:FILE, or an agent: "
+            "python:MODULE:FUNCTION or http://SERVER (repeatable).",
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
@@ -94,6 +95,23 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
+class AgentOptions:
+    """Isolation of an agent's program."""
+
+    PANEL: ClassVar = "Agents (--model python:...)"
+    agent_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Environment variable that the agent gets, e.g. OPENAI_API_KEY (repeatable).", show_default="none"
+        ),
+    ] = None
+    agent_path: Annotated[
+        list[Path] | None,
+        typer.Option(help="File or folder that the agent may read, besides its own module or package (repeatable)."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class CostOptions:
     """Speed and cost."""
 
@@ -145,6 +163,7 @@ def evaluate(
     run: RunOptions,
     samples: SampleOptions,
     endpoint: ModelOptions,
+    agent: AgentOptions,
     cost: CostOptions,
     tools: ToolOptions,
     judging: JudgeOptions,
@@ -158,13 +177,19 @@ def evaluate(
     import sys
 
     from agrotools.api import Run, evaluate_config
-    from agrotools.benchmarks import Benchmark, load_benchmark
+    from agrotools.benchmarks import load_benchmark
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
-    from agrotools.runner.progress import stage_progress
 
-    groups = (run, samples, endpoint, cost, tools)  # the names of their fields are the keys of the configuration file
+    groups = (
+        run,
+        samples,
+        endpoint,
+        agent,
+        cost,
+        tools,
+    )  # the names of their fields are the keys of the configuration file
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
     models = options.pop("model", [])
@@ -177,22 +202,20 @@ def evaluate(
     configs = read_config(config, options, models)
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
-    first, progress = configs[0], stage_progress(sys.stderr)
+    first = configs[0]
     runs: list[Run] = []
     failure: AgrotoolsError | None = None
-    benchmark: Benchmark | None = None
-    try:
-        benchmark = load_benchmark(first.benchmark, first.data_root, progress, first.options, quick=first.quick)
-        for each in configs:
-            runs.append(evaluate_config(each, sys.stderr, benchmark=benchmark))
-    except AgrotoolsError as error:
-        if not runs:
-            raise
-        failure = error  # shown below the scores of the previous models
-    except KeyboardInterrupt:
-        typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED) from None
-    assert benchmark is not None  # there is at least one run
+    with stop_message("finished samples are kept"):
+        benchmark = load_benchmark(
+            first.benchmark, first.data_root, terminal_progress(), first.options, quick=first.quick
+        )
+        try:
+            for each in configs:
+                runs.append(evaluate_config(each, sys.stderr, benchmark=benchmark))
+        except AgrotoolsError as error:
+            if not runs:
+                raise
+            failure = error  # shown below the scores of the previous models
     missing = ask_judges([each.path for each in runs], judging)
     code = show_runs(
         [each.path for each in runs],

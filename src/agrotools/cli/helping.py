@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 import typer
 
 from agrotools.cli.options import HelperOptions
-from agrotools.cli.output import STOPPED, count_text
+from agrotools.cli.output import count_text, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.build.assist.paraphrase import ParaphraseResult
+    from agrotools.build.assist.proposing import ProposalResult
     from agrotools.build.assist.tracing import TraceResult
     from agrotools.core import AgrotoolsError
     from agrotools.models.endpoint import PricedModel
@@ -54,28 +55,28 @@ def with_helper_models(out: Path, options: HelperOptions, *, workers: int = 2) -
         if fills:
             stack.enter_context(kept_traces(out))
         yield
-    ledger = out.parent / f".{out.name}-spend.jsonl"
-    try:
-        completed = [_reworded(out, rewords, ledger)] if rewords else []
-        completed += [_traced(out, fills, ledger, workers)] if fills else []
-        completed += [_proposed(out, proposes, ledger, options.proposals)] if proposes else []
-    except KeyboardInterrupt:
-        typer.echo(f"\nstopped; the benchmark is in {out}, run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED) from None
-    if all(completed):
+    ledger, progress, completed = out.parent / f".{out.name}-spend.jsonl", terminal_progress(), True
+    with stop_message(f"the benchmark is in {out}"):
+        if rewords:
+            from agrotools.build.assist.paraphrase import paraphrase_folder
+
+            paraphrased = paraphrase_folder(out, rewords, ledger, progress)
+            _print_paraphrases(paraphrased)
+            completed &= _end(rewords, paraphrased.stopped)
+        if fills:
+            from agrotools.build.assist.tracing import trace_folder
+
+            traced = trace_folder(out, fills, ledger, progress, workers=workers)
+            _print_traces(out, fills.name, traced)
+            completed &= _end(fills, traced.stopped)
+        if proposes:
+            from agrotools.build.assist.proposing import QUESTIONS, propose_folder
+
+            proposed = propose_folder(out, proposes, ledger, options.proposals or QUESTIONS, progress)
+            _print_proposals(out, proposed)
+            completed &= _end(proposes, proposed.stopped)
+    if completed:
         ledger.unlink(missing_ok=True)
-
-
-def _reworded(out: Path, helper: "PricedModel", ledger: Path) -> bool:
-    import sys
-
-    from agrotools.build.assist.paraphrase import paraphrase_folder
-    from agrotools.runner.progress import stage_progress
-
-    outcome = paraphrase_folder(out, helper, ledger, stage_progress(sys.stderr))
-    _print_paraphrases(outcome)
-    _print_cost(helper)
-    return outcome.stopped is None
 
 
 def _print_paraphrases(outcome: "ParaphraseResult") -> None:
@@ -93,19 +94,6 @@ def _print_paraphrases(outcome: "ParaphraseResult") -> None:
         typer.echo(
             f"warning: wording of the template kept: {count_text(outcome.kept.total(), 'question')} ({why})", err=True
         )
-    _warn_of(outcome.stopped)
-
-
-def _traced(out: Path, helper: "PricedModel", ledger: Path, workers: int) -> bool:
-    import sys
-
-    from agrotools.build.assist.tracing import trace_folder
-    from agrotools.runner.progress import stage_progress
-
-    outcome = trace_folder(out, helper, ledger, stage_progress(sys.stderr), workers=workers)
-    _print_traces(out, helper.name, outcome)
-    _print_cost(helper)
-    return outcome.stopped is None
 
 
 def _print_traces(out: Path, model: str, outcome: "TraceResult") -> None:
@@ -139,41 +127,30 @@ def _print_traces(out: Path, model: str, outcome: "TraceResult") -> None:
             f"warning: {count_text(outcome.missing, 'sample')} without a trace; run the same command again to resume",
             err=True,
         )
-    _warn_of(outcome.stopped)
 
 
-def _proposed(out: Path, helper: "PricedModel", ledger: Path, most: int | None) -> bool:
-    import sys
-
-    from agrotools.build.assist.proposing import QUESTIONS, propose_folder
-    from agrotools.runner.progress import stage_progress
-
-    result = propose_folder(out, helper, ledger, most or QUESTIONS, stage_progress(sys.stderr))
+def _print_proposals(out: Path, result: "ProposalResult") -> None:
     typer.echo(f"questions proposed by {result.model}: {len(result.samples)}, {result.dropped.total()} dropped")
     for reason, count in result.dropped.most_common():
         typer.echo(f"  {count} {reason}")
     if result.samples:
         typer.echo(f"  not part of {out}; review them: agrotools review {result.out}")
         typer.echo(f"  then write a benchmark of the accepted ones: agrotools review {result.out} --apply --out NEW")
-    _print_cost(helper)
-    _warn_of(result.stopped)
-    return result.stopped is None
 
 
 def _share(part: int, whole: int) -> str:
     return f"({100 * part / whole:.0f} %)" if whole else ""
 
 
-def _print_cost(helper: "PricedModel") -> None:
+def _end(helper: "PricedModel", stopped: "AgrotoolsError | None") -> bool:
+    """Print the cost of a helper model and the error that stopped it, if any; return True if there was none."""
     stats = helper.model.stats
     if stats.input_tokens or stats.cached or stats.spent_usd is not None:
         spent = f", {stats.spent_usd:.4f} USD in all" if stats.spent_usd is not None else ""
         replies = f"{count_text(stats.replies, 'reply', 'replies')}, {stats.cached} from the cache"
         typer.echo(f"  {replies}; {stats.input_tokens:,} tokens in, {stats.output_tokens:,} out{spent}")
-
-
-def _warn_of(stopped: "AgrotoolsError | None") -> None:
     if stopped is not None:
         typer.echo(f"warning: {stopped.message}", err=True)
         if stopped.hint:
             typer.echo(f"hint: {stopped.hint}", err=True)
+    return stopped is None

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agrotools.cli.output import allow_closed_pipe, count_text, print_json
+from agrotools.cli.options import AsJson
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -17,7 +18,6 @@ app = typer.Typer(
     no_args_is_help=True,
     rich_markup_mode=None,
 )
-_AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("search")
@@ -30,7 +30,7 @@ def search(
     index: Annotated[
         Path | None, typer.Option(help="Search an index built by `kb index` instead of the knowledge base.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Search the knowledge base as the tool lookup_agronomy does, or an index of your own corpus.
 
@@ -77,7 +77,7 @@ def search(
 @app.command("show")
 def show(
     kb_id: Annotated[str, typer.Argument(metavar="ID", help="Id of an entry, e.g. pest.soybean_aphid.")],
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Show one entry: names, claims, sources."""
     from agrotools.core import UsageError
@@ -105,7 +105,7 @@ def list_entries(
     coverage: Annotated[
         Literal["verified", "partial", "stub"] | None, typer.Option(help="Only entries of this coverage.")
     ] = None,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """List all entries with their coverage."""
     from collections import Counter
@@ -133,7 +133,7 @@ def check(
             metavar="[FILE_OR_DIR]...", exists=True, help="Files to check; default: the whole knowledge base."
         ),
     ] = None,
-    as_json: _AsJson = False,
+    as_json: AsJson = False,
 ) -> None:
     """Check entries and list all errors: form, sources, doses, product names, ids.
 
@@ -205,20 +205,18 @@ def index_corpus(
     out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
     memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     """Index a corpus of text for kb search --index. Run again, the same command reuses a finished index.
 
     Reads a Wikipedia dump (pages-articles.xml.bz2) directly. A build that was stopped starts again from the beginning.
     """
-    import sys
     import time
 
     from agrotools.knowledge.corpus import build_index
-    from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
-    progress = stage_progress(sys.stderr)
+    progress = terminal_progress()
     built = build_index(corpus, out, memory_mb=memory_mb, replace=replace, progress=progress)
     manifest = built.manifest
     if as_json:

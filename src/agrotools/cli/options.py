@@ -45,6 +45,7 @@ def with_option_groups(command: Callable[..., None]) -> Callable[..., None]:
     return with_groups
 
 
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 AllowInvalid = Annotated[
     bool, typer.Option("--allow-invalid", help="Report scores even if more than 1 % of samples are invalid.")
 ]

@@ -4,9 +4,12 @@ import select
 import sys
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
+
+if TYPE_CHECKING:
+    from agrotools.core.base import Progress
 
 DONE = 0
 FAULTS = 1
@@ -78,6 +81,27 @@ def count_text(count: int, noun: str, plural: str = "") -> str:
     from agrotools.core import base
 
     return base.count_text(count, noun, plural)
+
+
+def terminal_progress() -> "Progress":
+    """Return a callback that shows the progress of a command on standard error."""
+    from agrotools.runner.progress import stage_progress
+
+    return stage_progress(sys.stderr)
+
+
+@contextmanager
+def stop_message(text: str) -> Generator[None]:
+    """Within the block, Ctrl-C prints what is kept and ends the command.
+
+    Raises:
+        typer.Exit: code 130, interrupted by the user.
+    """
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo(f"\nstopped: {text}; run the same command again to resume", err=True)
+        raise typer.Exit(STOPPED) from None
 
 
 def print_json(value: Any) -> None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from agrotools.cli.options import AsJson
 from agrotools.cli.output import print_json
 
 if TYPE_CHECKING:
@@ -17,8 +18,6 @@ app = typer.Typer(
 )
 train = typer.Typer(rich_markup_mode=None)
 app.add_typer(train, name="train")
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @train.callback(invoke_without_command=True)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import typer
 
 from agrotools.cli.options import JudgeOptions
-from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text, print_json
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json, stop_message, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.core import Record, Score
@@ -71,10 +71,7 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     rubrics = check_judges(options, [*benchmarks.values()])
     if not options.judge:
         return False
-    import sys
-
     from agrotools.runner.judging import judge_run
-    from agrotools.runner.progress import stage_progress
     from agrotools.scoring.judging import labelled_questions
 
     labelled = labelled_questions(options.judge_calibration) if options.judge_calibration else {}
@@ -82,19 +79,9 @@ def ask_judges(runs: Sequence[Path], options: JudgeOptions) -> bool:
     for spec in options.judge:
         for run in runs:
             helper = _judge(spec, options)
-            try:
-                progress = stage_progress(sys.stderr)
-                judged = judge_run(
-                    run,
-                    helper,
-                    votes=options.judge_votes,
-                    labelled=labelled,
-                    rubrics=rubrics.get(benchmarks[run]),
-                    progress=progress,
-                )
-            except KeyboardInterrupt:
-                typer.echo("\nstopped: judgements are kept; run the same command again to resume", err=True)
-                raise typer.Exit(STOPPED) from None
+            more = {"labelled": labelled, "rubrics": rubrics.get(benchmarks[run]), "progress": terminal_progress()}
+            with stop_message("judgements are kept"):
+                judged = judge_run(run, helper, votes=options.judge_votes, **more)
             missing |= _report_asking(run, judged, helper)
     return missing
 
@@ -163,15 +150,12 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    import sys
-
     from agrotools.report.html import Outcomes
     from agrotools.report.settings import Papers
-    from agrotools.runner.progress import stage_progress
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
-    outcomes, papers, progress = Outcomes(), Papers(), stage_progress(sys.stderr)
+    outcomes, papers, progress = Outcomes(), Papers(), terminal_progress()
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
@@ -230,15 +214,12 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
-    import sys
-
     from agrotools.report.screen import Screen, print_screen
     from agrotools.runner.ladder import references_of
-    from agrotools.runner.progress import stage_progress
 
     summaries = [each.summary for each in rescored]
     at = next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
-    progress = stage_progress(sys.stderr)
+    progress = terminal_progress()
     references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress)
     commands = _next_commands(summaries[at].model, runs, evaluated.config)
     if sample := rescored[at].telling_sample:
@@ -273,7 +254,7 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
 
 def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_json: bool) -> None:
     """Print the tables of the papers, or the command that prints them."""
-    from agrotools.report.layout import console_for, print_part
+    from agrotools.report.layout import print_parts
     from agrotools.report.settings import benchmarks_with_papers
 
     filled = papers.filled()
@@ -283,9 +264,7 @@ def _print_papers(runs: Sequence[Path], papers: "Papers", *, paper: bool, as_jso
     elif filled and not as_json:
         with allow_closed_pipe():
             if paper:
-                console = console_for(None)
-                for part in (part for tables in filled for part in tables.terminal()):
-                    print_part(console, part)
+                print_parts(part for tables in filled for part in tables.terminal())
             else:
                 names = " ".join(map(str, runs))
                 typer.echo(f"compare with the figures of the paper: agrotools score {names} --paper")

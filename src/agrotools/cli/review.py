@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.build.review.agreement import ReviewSummary
@@ -51,7 +51,6 @@ def review(
     from agrotools.build.review.journal import ReviewJournal
     from agrotools.build.review.material import open_material
     from agrotools.core import UsageError
-    from agrotools.runner.progress import stage_progress
 
     if apply != (out is not None) or (apply and summary):
         raise UsageError("--apply and --out belong together, without --summary", hint="--apply --out NEW")
@@ -63,7 +62,7 @@ def review(
         )
     if not (apply or summary):
         require_extra()
-    material = open_material(what, log=log, data_root=data_root, progress=stage_progress(sys.stderr))
+    material = open_material(what, log=log, data_root=data_root, progress=terminal_progress())
     journal = ReviewJournal(material.journal)
     decisions = journal.decisions()
     if summary:

@@ -7,6 +7,7 @@ import typer
 
 from agrotools.cli.helping import with_helper_models
 from agrotools.cli.options import HelperOptions, with_option_groups
+from agrotools.cli.output import terminal_progress
 
 
 @with_option_groups
@@ -26,12 +27,10 @@ def scenes(
     reference calls. All images are synthetic: they test how tools are used, not how well models see. Run the same
     command again to resume.
     """
-    import sys
     import time
 
     from agrotools.build.sources.drawn.benchmark import build_scenes
     from agrotools.cli.build import print_result
-    from agrotools.runner.progress import stage_progress
 
     started = time.monotonic()
     with with_helper_models(
@@ -44,7 +43,7 @@ def scenes(
             count,
             seed=seed,
             language=language,
-            progress=stage_progress(sys.stderr),
+            progress=terminal_progress(),
             workers=workers,
         )
     missed = header.metadata.get("marginals_missed")

@@ -92,15 +92,13 @@ def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:
         UsageError: the table cannot be read or does not fit the runs.
     """
     from agrotools.report.costs import cost_tables, expected_costs
-    from agrotools.report.layout import console_for, print_part
+    from agrotools.report.layout import print_parts
 
     costs = expected_costs(runs, table)
     if as_json:
         print_json(costs.model_dump(mode="json"))
-        return 0
-    console = console_for(None)
-    for part in cost_tables(costs):
-        print_part(console, part)
+    else:
+        print_parts(cost_tables(costs))
     return 0
 
 

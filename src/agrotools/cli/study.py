@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.options import AllowInvalid
-from agrotools.cli.output import STOPPED, allow_closed_pipe, count_text
+from agrotools.cli.output import allow_closed_pipe, count_text, stop_message
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import Study
@@ -29,11 +29,8 @@ def study(
     if dry_run:
         _print_plan(plan)
         return
-    try:
+    with stop_message("finished samples are kept"):
         states = run_study(plan, sys.stderr)
-    except KeyboardInterrupt:
-        typer.echo("\nstopped: finished samples are kept; run the same command again to resume", err=True)
-        raise typer.Exit(STOPPED) from None
     result = study_result(plan, states, allow_invalid=allow_invalid)
     if not result.scored:
         typer.echo("error: no run of the study has any record; the lines above say why", err=True)

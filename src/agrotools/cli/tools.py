@@ -5,11 +5,10 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 
 import typer
 
+from agrotools.cli.options import AsJson
 from agrotools.cli.output import BAD_USAGE, NOT_DONE, STOPPED, allow_closed_pipe, code_of, count_text, print_json
 
 app = typer.Typer(help="List, describe, run and measure the tools.", no_args_is_help=True, rich_markup_mode=None)
-
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 @app.command("list")

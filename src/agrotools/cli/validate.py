@@ -1,20 +1,20 @@
 """``agrotools validate``: check a benchmark folder and its quality, and rerun its reference calls."""
 
 from collections import Counter, defaultdict
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import allow_closed_pipe, count_text, print_json
+from agrotools.cli.output import allow_closed_pipe, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from pydantic import JsonValue
 
     from agrotools.benchmarks.rerunning import Difference, Rerun
     from agrotools.benchmarks.validate import Fault
-    from agrotools.build.assist.screening import Screened
     from agrotools.build.quality import Finding
 
 
@@ -44,7 +44,12 @@ def validate(
 
     Exit code 0: no errors (whatever --quality finds); 1: errors, or calls with other results; 2: no such folder.
     """
+    import asyncio
+
+    from agrotools.benchmarks import load_folder
+    from agrotools.benchmarks.rerunning import rerun_references
     from agrotools.benchmarks.validate import first_form_remarks, format_schema, validate_folder
+    from agrotools.build.assist.screening import screen_folder
 
     if schema:
         print_json(format_schema())
@@ -55,8 +60,14 @@ def validate(
         raise typer.BadParameter(f"{folder} is not a folder", param_hint="FOLDER")
     faults = validate_folder(folder)
     remarks = first_form_remarks(folder)
-    screened = _screened(folder, faults) if quality else None
-    again = _rerun(folder, faults, workers, threads) if rerun else None
+    progress = terminal_progress()
+    screened = again = None
+    with _skip_if_faulty(faults, "Quality checks skipped"):
+        screened = screen_folder(folder, read_text=True, progress=progress) if quality else None
+    with _skip_if_faulty(faults, "Calls not rerun"):
+        if rerun:
+            calls = rerun_references(load_folder(folder), workers=workers, threads=threads, progress=progress)
+            again = asyncio.run(calls)
     with allow_closed_pipe():
         if as_json:
             rows = [{"where": fault.where, **fault.model_dump(mode="json")} for fault in faults]
@@ -80,42 +91,17 @@ def validate(
     raise typer.Exit(1 if faults or (again is not None and again.differences) else 0)
 
 
-def _screened(folder: Path, faults: "list[Fault]") -> "Screened | None":
-    """Return quality findings; None if the benchmark cannot be loaded."""
-    import sys
-
-    from agrotools.build.assist.screening import screen_folder
-    from agrotools.core import BenchmarkError
-    from agrotools.runner.progress import stage_progress
-
-    try:
-        return screen_folder(folder, read_text=True, progress=stage_progress(sys.stderr))
-    except BenchmarkError:
-        if not faults:
-            raise
-        typer.echo("Quality checks skipped: fix the errors above first", err=True)
-        return None
-
-
-def _rerun(folder: Path, faults: "list[Fault]", workers: int, threads: int) -> "Rerun | None":
-    """Rerun the reference calls; return None if the benchmark cannot be loaded or names unknown tools."""
-    import asyncio
-    import sys
-
-    from agrotools.benchmarks import load_folder
-    from agrotools.benchmarks.rerunning import rerun_references
+@contextmanager
+def _skip_if_faulty(faults: "list[Fault]", skipped: str) -> Generator[None]:
+    """Leave the block with a message if a benchmark with faults cannot be loaded, or names unknown tools."""
     from agrotools.core import BenchmarkError, UsageError
-    from agrotools.runner.progress import stage_progress
 
     try:
-        benchmark = load_folder(folder)
-        progress = stage_progress(sys.stderr)
-        return asyncio.run(rerun_references(benchmark, workers=workers, threads=threads, progress=progress))
+        yield
     except (BenchmarkError, UsageError):
         if not faults:
             raise
-        typer.echo("Calls not rerun: fix the errors above first", err=True)
-        return None
+        typer.echo(f"{skipped}: fix the errors above first", err=True)
 
 
 _EXAMPLES = 2

@@ -4,6 +4,7 @@ Every error has a message with the problem and a hint on what to change.
 """
 
 from collections.abc import Callable, Iterable
+from difflib import get_close_matches
 from functools import cache
 from typing import Literal
 
@@ -34,6 +35,13 @@ def spell_location(location: Iterable[str | int]) -> str:
     for part in location:
         text += f"[{part}]" if isinstance(part, int) else f".{part}" if text else part
     return text
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """Return a hint for a name that is not in ``known``: the closest names, or all of them if none is close."""
+    known = list(known)
+    close = get_close_matches(name, known, n=2)
+    return f"did you mean {' or '.join(close)}?" if close else f"known: {', '.join(known)}"
 
 
 Progress = Callable[[str, int, int], None]

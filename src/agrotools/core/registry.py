@@ -5,14 +5,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
 from operator import attrgetter
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError
+from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, suggestion
 
 T = TypeVar("T")
 
@@ -127,9 +126,7 @@ class Registry(Generic[T]):
         if name in self._loaded:
             return self._loaded[name]
         if name not in self:
-            close = get_close_matches(name, self.names(), n=3, cutoff=0.5)
-            known = f"did you mean {', '.join(close)}?" if close else f"known: {', '.join(sorted(self.names()))}"
-            raise UsageError(f"unknown {self._noun} {name!r}", hint=known)
+            raise UsageError(f"unknown {self._noun} {name!r}", hint=suggestion(name, sorted(self.names())))
         if name in self._broken:
             raise self._broken[name]
         target = self._targets[name]

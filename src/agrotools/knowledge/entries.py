@@ -275,14 +275,10 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
             file=file,
             field=spell_location(fault["loc"]),
             line=line_of(text, fault["loc"]),
-            message=_in_words(fault["type"], fault["msg"]),
+            message={"extra_forbidden": "no such key", "missing": "this is missing"}.get(fault["type"], fault["msg"]),
         )
         for fault in errors[:50]
     ]
-
-
-def _in_words(kind: str, message: str) -> str:
-    return {"extra_forbidden": "no such key", "missing": "this is missing"}.get(kind, message)
 
 
 def line_of(text: str, location: Sequence[str | int]) -> int | None:

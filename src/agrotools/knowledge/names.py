@@ -148,7 +148,7 @@ class NamesIndex:
             for end in range(start + 1, min(len(words), start + self._longest + 1) + 1):
                 for form in {" ".join(words[start:end]), " ".join(stems[start:end]), "".join(words[start:end])}:
                     for at in self._exact.get(form, ()):
-                        if not _is_uninformative(form):
+                        if not (form in STOPWORDS or form in ASKING):
                             yield self.names[at], self.owners[at], start, end, 1.0
         hosts = hosts_named(" ".join(words))[0]
         for start in range(len(words)):
@@ -311,10 +311,6 @@ def _parts(entries: Sequence[Entry]) -> dict[str, list[int]]:
 
 def _stemmed(text: str) -> str:
     return " ".join(map(stem, text.split()))
-
-
-def _is_uninformative(form: str) -> bool:
-    return form in STOPWORDS or form in ASKING
 
 
 def _known_words(entries: Sequence[Entry]) -> frozenset[str]:

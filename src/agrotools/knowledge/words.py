@@ -36,8 +36,6 @@ STOPWORDS = word_list("stop")
 
 ASKING = word_list("asking")
 """Words that ask for something without naming the thing. They rank sections, but do not count for entries."""
-
-
 SECTION_WORDS = {section: frozenset(words.split()) for section, words in _table("words")["sections"].items()}
 """Words of a question that indicate the requested section."""
 

@@ -4,7 +4,11 @@ Benchmark plug-ins name the papers that define classes of errors.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
@@ -12,12 +16,12 @@ from agrotools.plugin import ErrorSource
 from agrotools.report.layout import (
     DASH,
     adjusted_line,
-    console_for,
     difference_cell,
     harmless,
     line,
     new_table,
     percent,
+    print_parts,
     run_names,
     size,
     stacked,
@@ -29,23 +33,16 @@ from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import AcrossRuns, ErrorCount, RunCorrelation, compared_differences, compared_task_types
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
 MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
 
 
 def print_comparison(comparison: Comparison, *, file: IO[str] | None = None) -> None:
     """Print :func:`comparison_tables`: in colour on a terminal, else as plain text."""
-    console = console_for(file)
-    for part in comparison_tables(comparison):
-        console.print(part)
+    print_parts(comparison_tables(comparison), file)
 
 
-def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
+def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
     """Yield a table for each mode with the difference, interval, p-value and detectable difference of each metric."""
     first, second = (
         harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
@@ -69,7 +66,7 @@ def comparison_tables(comparison: Comparison) -> Iterator["RenderableType"]:
         yield line(remark, "dim")
 
 
-def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list["RenderableType"]:
+def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[RenderableType]:
     """Return a table of the headline differences of each pair of runs, first minus second, paired on samples.
 
     The result is empty if no two runs can be compared, and a line of text if there are more than ``most`` pairs.
@@ -94,7 +91,7 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
     return [table, line(remark, "dim")] if remark else [table]
 
 
-def _table(title: str, metrics: Mapping[str, Metric]) -> "Table":
+def _table(title: str, metrics: Mapping[str, Metric]) -> Table:
     table = new_table(title, ("difference", "n (clusters)", "detectable"), first=24)
     for name, metric in metrics.items():
         info = METRICS[name]
@@ -115,10 +112,8 @@ _VARIANTS = ("_strict", "_truth")
 """Suffixes of metrics that are variants of others; they are in the data but not in the tables."""
 
 
-def across_runs_tables(summaries: Sequence[Summary]) -> Iterator["RenderableType"]:
+def across_runs_tables(summaries: Sequence[Summary]) -> Iterator[RenderableType]:
     """Yield the tables of :func:`agrotools.scoring.correlations.with_correlations`; none if there are too few runs."""
-    from rich.text import Text
-
     seen: list[AcrossRuns] = []
     for summary in summaries:
         across_runs = summary.across_runs
@@ -140,7 +135,7 @@ def _metric_source(correlation: RunCorrelation) -> str:
     return f"{family}'s metrics, {'corrected' if correlation.step.endswith('_corrected') else 'as published'}"
 
 
-def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> "Table":
+def _correlation_table(summary: AcrossRuns, source: str, correlations: Sequence[RunCorrelation]) -> Table:
     title = f"Steps with outcomes, {len(summary.runs)} runs on {harmless(summary.benchmark)},\n{source}"
     outcomes = list(dict.fromkeys(each.outcome for each in correlations))
     table = new_table(title, [*map(_label, outcomes)])
@@ -169,7 +164,7 @@ def _label(metric: str) -> str:
     return special.get(name, "".join(words.get(part, part) for part in name.split("_")))
 
 
-def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> "Text":
+def _cell(correlation: RunCorrelation | None, summary: AcrossRuns) -> Text:
     if correlation is None or correlation.pearson is None:
         return stacked([DASH], value_style="dim")
     lines = [f"r {correlation.pearson:+.2f}"]
@@ -245,10 +240,8 @@ def error_parts(columns: Sequence[ErrorColumn], *, side_by_side: int) -> list[tu
     return parts
 
 
-def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["RenderableType"]:
+def error_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list[RenderableType]:
     """Return tables of at most ``side_by_side`` runs, and a legend; empty if no record is valid."""
-    from rich.text import Text
-
     columns = error_columns(summaries)
     if not columns:
         return []
@@ -271,7 +264,7 @@ def error_label(error: str, columns: Sequence[ErrorColumn]) -> str:
     return f"{error.replace('_', ' ')} ({', '.join(units)})"
 
 
-def _error_cell(row: ErrorCount | None) -> "Text":
+def _error_cell(row: ErrorCount | None) -> Text:
     if row is None or row.count is None:
         return stacked([DASH], value_style="dim")
     return stacked([str(row.count), percent(row.share or 0)], value_style="bold" if row.count else "dim")

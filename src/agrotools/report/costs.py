@@ -6,15 +6,15 @@ exceed those of the best of them is worth less than none.
 """
 
 import statistics
-import tomllib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, ValidationError, model_validator
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.core import (
     BooleanSlot,
@@ -28,16 +28,15 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
+from agrotools.core.base import suggestion
 from agrotools.core.slot import asked_slots
 from agrotools.report.layout import interval_cell, new_table
+from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid
 from agrotools.scoring.slots import outcome_scores, refuses
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 _ORACLE = "baseline:oracle"
 _OTHERS = "*"
@@ -102,12 +101,8 @@ def read_cost_table(path: Path) -> CostTable:
     Raises:
         UsageError: it cannot be read, a key is unknown, or a value is invalid.
     """
-    try:
-        data = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"cannot read the cost table {path}: {error}", hint="it must be a TOML file") from error
-    if unknown := [key for key in data if key not in CostTable.model_fields]:
-        raise UsageError(f"{path}: unknown key {unknown[0]!r}", hint=_suggestion(unknown[0], [*CostTable.model_fields]))
+    data = read_toml(path, "cost table", hint="docs/metrics.md has an example")
+    check_keys(data, CostTable.model_fields, str(path))
     try:
         return CostTable.model_validate(data)
     except ValidationError as error:
@@ -259,16 +254,11 @@ def _check_names(table: CostTable, questions: Iterable[Question], names: Sequenc
         known[question.entry] |= {_OTHERS, *_labels(question.slot)}
     for entry, costs in table.slots.items():
         if entry not in known:
-            raise UsageError(f"[slots.{entry}]: no record has such a slot", hint=_suggestion(entry, names))
+            raise UsageError(f"[slots.{entry}]: no record has such a slot", hint=suggestion(entry, names))
         for label in (*costs.answers, *(answer for row in costs.answers.values() for answer in row)):
             if label not in known[entry]:
-                hint = _suggestion(label, sorted(known[entry] - {_OTHERS}))
-                raise UsageError(f"[slots.{entry}]: unknown label {label!r}", hint=hint)
-
-
-def _suggestion(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]}?" if close else f"known: {', '.join(known[:20])}"
+                others = sorted(known[entry] - {_OTHERS})
+                raise UsageError(f"[slots.{entry}]: unknown label {label!r}", hint=suggestion(label, others))
 
 
 def _labels(slot: Slot) -> tuple[str, ...]:
@@ -370,10 +360,8 @@ def _constants(questions: Sequence[Question], table: CostTable) -> list[str | fl
     return [min(labels, key=total)] if len(labels) > _MOST_LABELS else [*labels]
 
 
-def cost_tables(costs: ExpectedCosts) -> list["RenderableType"]:
+def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
     """Return a table for each entry, for the terminal, and notes."""
-    from rich.text import Text
-
     parts: list[RenderableType] = []
     for entry, rows in costs.entries.items():
         n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters

@@ -12,6 +12,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from rich.console import RenderableType
+from rich.text import Text
+
 from agrotools.core import FrozenModel, Mode, Record, UsageError
 from agrotools.report.layout import interval_cell, new_table, points, stacked, value_cell
 from agrotools.runner.degradation import NO_DEGRADATION, Degradation
@@ -24,7 +27,6 @@ from agrotools.scoring.statistics import estimate_difference, estimate_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from rich.console import RenderableType
 
 ORACLE = "baseline:oracle"
 _COMBINED = "several doses"
@@ -191,10 +193,8 @@ def _point(
     )
 
 
-def curve_tables(curve: Curve) -> list["RenderableType"]:
+def curve_tables(curve: Curve) -> list[RenderableType]:
     """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
-    from rich.text import Text
-
     label = METRICS[curve.metric].label
     table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "own loss", "below oracle"])
     for at, point in enumerate(curve.points):

@@ -2,6 +2,7 @@
 
 import io
 import math
+import warnings
 from collections.abc import Mapping, Sequence
 from typing import IO, TYPE_CHECKING, NamedTuple
 
@@ -139,8 +140,6 @@ class _Panel(NamedTuple):
 
 def description_png(described: Description) -> bytes:
     """Return a PNG of the counts: distributions, then tools and their combinations, then categories, two in a row."""
-    import warnings
-
     import matplotlib
 
     from agrotools.tools.plotting.sheet import STYLE, font_families

@@ -2,9 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING
+from typing import IO
 
 from pydantic import JsonValue
+from rich.console import RenderableType
+from rich.rule import Rule
+from rich.text import Text
 
 from agrotools.core import (
     FAMILIES,
@@ -26,13 +29,13 @@ from agrotools.report.layout import (
     WRONG,
     LabelledText,
     block,
-    console_for,
     expected_text,
     harmless,
     indented,
     line,
     on_scale,
     percent,
+    print_parts,
     rendered,
     section,
     shortened,
@@ -42,10 +45,6 @@ from agrotools.report.trace import closest_steps, missing_steps, predicted_steps
 from agrotools.scoring import METRICS, scores_sample
 from agrotools.scoring.judging import Judgement
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
 
@@ -54,9 +53,7 @@ def print_explanation(
     record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, file: IO[str] | None = None
 ) -> None:
     """Print :func:`explain`: in colour on a terminal, else as plain text."""
-    console = console_for(file)
-    for part in explain(record, scores, judgements):
-        console.print(part)
+    print_parts(explain(record, scores, judgements), file)
 
 
 def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PLAIN_WIDTH) -> str:
@@ -64,7 +61,7 @@ def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PL
     return rendered(explain(record, scores), width)
 
 
-def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list["RenderableType"]:
+def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list[RenderableType]:
     """Return question, steps and answer of a sample, and for each slot the matched text, the score and the reason.
 
     Args:
@@ -96,7 +93,7 @@ def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgem
     return parts
 
 
-def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator["RenderableType"]:
+def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> Iterator[RenderableType]:
     for row in scores:
         if row.judge is not None:
             yield line(f"  {METRICS[row.metric].label} {on_scale(row.value, METRICS[row.metric].out_of)}")
@@ -105,9 +102,7 @@ def _judge_replies(judgements: Sequence[Judgement], scores: Sequence[Score]) -> 
         yield line(f"  {harmless(each.judge)}{vote}: {shortened(harmless(each.reply), _LONGEST_REPLY) or '(nothing)'}")
 
 
-def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":
-    from rich.rule import Rule
-
+def _heading(record: Record, scores: Sequence[Score]) -> RenderableType:
     epoch = f" · epoch {record.epoch}" if record.epoch else ""
     of_sample = {row.metric: row.value for row in scores if row.slot is None and row.step is None}
     of_sample = {METRICS[name].label: value for name, value in of_sample.items() if scores_sample(name)}
@@ -117,7 +112,7 @@ def _heading(record: Record, scores: Sequence[Score]) -> "RenderableType":
     return Rule(f"{record.sample.id} · {record.mode}{epoch}{ended}{score}", style="bold", align="left")
 
 
-def _question(record: Record) -> Iterator["RenderableType"]:
+def _question(record: Record) -> Iterator[RenderableType]:
     sample = record.sample
     family = FAMILIES.get(sample.family, sample.family)
     about = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
@@ -144,7 +139,7 @@ def file_text(file: SampleFile) -> str:
     return ", ".join(parts)
 
 
-def _answer(record: Record) -> Iterator["RenderableType"]:
+def _answer(record: Record) -> Iterator[RenderableType]:
     trajectory = record.trajectory
     assert trajectory is not None
     if trajectory.answer is None:
@@ -179,7 +174,7 @@ def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[Slot
             yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
 
 
-def reading_blocks(readings: Iterable[SlotReading]) -> Iterator["RenderableType"]:
+def reading_blocks(readings: Iterable[SlotReading]) -> Iterator[RenderableType]:
     """Yield readings for a terminal: a headline and its lines for each slot."""
     for reading in readings:
         yield _headline(reading.slot, reading.value)
@@ -312,9 +307,7 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     return ""
 
 
-def _headline(slot: Slot, value: float) -> "Text":
-    from rich.text import Text
-
+def _headline(slot: Slot, value: float) -> Text:
     mark = RIGHT if value >= 1 else WRONG
     line = Text("  ")
     line.append(f"{mark} {percent(value)}", style=MARK_STYLES[mark] if value in (0, 1) else "yellow")

@@ -2,9 +2,15 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, cast
+from io import StringIO
+from typing import IO, cast
 
 from pydantic import JsonValue
+from rich import box
+from rich.console import Console, OverflowMethod, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
 
 from agrotools.core import (
     BooleanSlot,
@@ -19,11 +25,6 @@ from agrotools.core import (
 )
 from agrotools.core.record import is_ref, literal_value
 from agrotools.scoring import METRICS, Estimate, Summary
-
-if TYPE_CHECKING:
-    from rich.console import Console, OverflowMethod, RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 LONGEST = 300
 """Maximum number of characters of one value; the rest is cut, with a note."""
@@ -127,20 +128,23 @@ PLAIN_WIDTH = 100
 """Number of columns of plain text for pipes and files."""
 
 
-def console_for(file: IO[str] | None) -> "Console":
+def console_for(file: IO[str] | None) -> Console:
     """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain with fixed width."""
-    from rich.console import Console
-
     console = Console(file=file, highlight=False, force_jupyter=False)
     return (
         console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH, force_jupyter=False)
     )
 
 
-def print_part(console: "Console", part: "RenderableType") -> None:
-    """Print ``part``; a table that cannot fit the console is printed at its full width, so that no value is cut."""
-    from rich.table import Table
+def print_parts(parts: Iterable[RenderableType], file: IO[str] | None = None) -> None:
+    """Print ``parts`` on ``file`` (standard output if None): in colour on a terminal, else as plain text."""
+    console = console_for(file)
+    for part in parts:
+        print_part(console, part)
 
+
+def print_part(console: Console, part: RenderableType) -> None:
+    """Print ``part``; a table that cannot fit the console is printed at its full width, so that no value is cut."""
     width = console.width
     if isinstance(part, Table):
         console.width = max(width, _needed_width(console, part))
@@ -148,7 +152,7 @@ def print_part(console: "Console", part: "RenderableType") -> None:
     console.width = width
 
 
-def _needed_width(console: "Console", table: "Table") -> int:
+def _needed_width(console: Console, table: Table) -> int:
     """Return the width at which no value is cut, if folding names and headings does not save enough; else 0."""
     roomy = console.options.update(max_width=_WIDEST)
     unfolded = console.measure(table, options=roomy).minimum
@@ -161,12 +165,8 @@ def _needed_width(console: "Console", table: "Table") -> int:
     return unfolded if unfolded - saved > console.width else 0
 
 
-def rendered(parts: Iterable["RenderableType"], width: int) -> str:
+def rendered(parts: Iterable[RenderableType], width: int) -> str:
     """Return ``parts`` as plain text of at most ``width`` columns, except for tables that cannot be that narrow."""
-    from io import StringIO
-
-    from rich.console import Console
-
     written = StringIO()
     console = Console(file=written, width=width, highlight=False, force_terminal=False, force_jupyter=False)
     for part in parts:
@@ -174,10 +174,8 @@ def rendered(parts: Iterable["RenderableType"], width: int) -> str:
     return "\n".join(row.rstrip() for row in written.getvalue().splitlines()) + "\n"
 
 
-def line(text: str, style: str = "") -> "Text":
+def line(text: str, style: str = "") -> Text:
     """Return one line of text without control characters."""
-    from rich.text import Text
-
     return Text(harmless(text), style=style)
 
 
@@ -190,11 +188,8 @@ class LabelledText:
     style: str = ""
 
 
-def block(label: str, text: str, style: str = "") -> "RenderableType":
+def block(label: str, text: str, style: str = "") -> RenderableType:
     """Return a label and its text in two columns; long text is cut."""
-    from rich.table import Table
-    from rich.text import Text
-
     table: Table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="dim", no_wrap=True, min_width=12)
     table.add_column()
@@ -202,17 +197,13 @@ def block(label: str, text: str, style: str = "") -> "RenderableType":
     return indented(table, 4)
 
 
-def section(title: str) -> "Text":
+def section(title: str) -> Text:
     """Return a heading with a blank line before it."""
-    from rich.text import Text
-
     return Text(f"\n{title}", style="bold underline")
 
 
-def indented(part: "RenderableType", columns: int = 2) -> "RenderableType":
+def indented(part: RenderableType, columns: int = 2) -> RenderableType:
     """Indent ``part`` by a number of columns."""
-    from rich.padding import Padding
-
     return Padding(part, (0, 0, 0, columns), expand=False)
 
 
@@ -239,7 +230,7 @@ class Notes:
         self._explained.update(unexplained)
         return "; ".join(f"{names[metric]} = {METRICS[metric].meaning}" for metric in unexplained)
 
-    def dash(self, note: str) -> "Text":
+    def dash(self, note: str) -> Text:
         """Return a dash with the superscript number of ``note``."""
         return stacked([f"{DASH}{self.mark(note)}"], value_style="dim")
 
@@ -268,7 +259,7 @@ def size(estimate: Estimate) -> str:
     return f"{estimate.n} ({estimate.n_clusters})"
 
 
-def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 100) -> "Text":
+def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 100) -> Text:
     """Return a cell with a mean, its interval, and further lines ``below``."""
     value = on_scale(estimate.value, out_of)
     if estimate.interval is None:
@@ -277,7 +268,7 @@ def value_cell(estimate: Estimate, *, below: Sequence[str] = (), out_of: int = 1
     return stacked([value, interval, *below])
 
 
-def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> "Text":
+def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> Text:
     """Return a cell with a difference, its interval and its adjusted p-value.
 
     A difference that is significant at the 5 % level has a star, green for the better and red for the worse."""
@@ -302,17 +293,15 @@ def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table")
     )
 
 
-def stacked(lines: Sequence[str], *, value_style: str = "bold") -> "Text":
+def stacked(lines: Sequence[str], *, value_style: str = "bold") -> Text:
     """Return a cell of several lines: the first in ``value_style``, the others dim."""
-    from rich.text import Text
-
     text = Text(lines[0], style=value_style)
     for line in lines[1:]:
         text.append(f"\n{line}", style="not bold dim")
     return text
 
 
-def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> "Text":
+def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> Text:
     """Return a value above its interval, both formatted by ``text``; a dash if there is no estimate."""
     if estimate is None:
         return stacked([DASH], value_style="dim")
@@ -343,20 +332,21 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
-def name_cell(name: str, summary: Summary) -> "Text":
-    return stacked([name, "privileged"] if summary.privileged else [name], value_style="")
+UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+
+
+def name_cell(name: str, summary: Summary) -> Text:
+    marks = ["privileged"] * summary.privileged + ["unsealed"] * summary.unsealed
+    return stacked([name, *marks], value_style="")
 
 
 def new_table(
-    title: str, headings: Sequence["str | Text"] = (), *, first: int = 14, overflow: "OverflowMethod" = "ellipsis"
-) -> "Table":
+    title: str, headings: Sequence[str | Text] = (), *, first: int = 14, overflow: OverflowMethod = "ellipsis"
+) -> Table:
     """Return an empty table without vertical rules.
 
     With ``headings``, it has a column of names that can be folded to ``first`` characters, and columns of figures.
     """
-    from rich import box
-    from rich.table import Table
-
     table = Table(
         title=f"\n{title}",
         title_justify="left",

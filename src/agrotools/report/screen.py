@@ -7,19 +7,27 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, NamedTuple
+from typing import IO, NamedTuple
+
+from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import console_for, harmless, on_scale, percent, points, run_names, shortened
+from agrotools.report.layout import (
+    UNSEALED_NOTE,
+    console_for,
+    harmless,
+    on_scale,
+    percent,
+    points,
+    run_names,
+    shortened,
+)
 from agrotools.report.settings import PROCESS, SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import Interval
-
-if TYPE_CHECKING:
-    from rich.text import Text
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
@@ -76,10 +84,8 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
         console.print(line, soft_wrap=True)
 
 
-def screen(shown: Screen, width: int = WIDTH) -> list["Text"]:
+def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
-    from rich.text import Text
-
     measure = headline(shown.summaries)
     ladder = _ladder(shown, measure, width) if measure else [Text("No records to score yet.")]
     meaning = _wrapped(_meaning(shown, measure), width) if measure else []
@@ -95,7 +101,7 @@ def screen(shown: Screen, width: int = WIDTH) -> list["Text"]:
     return [*above, *modes[: max(room - len(warned), 0)], *warned, *below]
 
 
-def _faults(faults: Sequence[str], width: int, room: int) -> list["Text"]:
+def _faults(faults: Sequence[str], width: int, room: int) -> list[Text]:
     """Return as many faults as fit in ``room`` lines, each in at most two, and the number of the others."""
     lines: list[Text] = []
     for at, fault in enumerate(faults):
@@ -106,17 +112,13 @@ def _faults(faults: Sequence[str], width: int, room: int) -> list["Text"]:
     return lines
 
 
-def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None) -> list["Text"]:
-    from rich.text import Text
-
+def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None) -> list[Text]:
     lines = textwrap.wrap(text, width, break_on_hyphens=False, max_lines=most, placeholder=" …")
     return [Text(line, style=style) for line in lines]
 
 
-def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list["Text"]:
+def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
-    from rich.text import Text
-
     summary = shown.summaries[0]
     title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
     estimate = _estimate(summary, measure)
@@ -161,9 +163,7 @@ def _is_baseline(summary: Summary) -> bool:
     return summary.model.startswith("baseline:")
 
 
-def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list["Text"]:
-    from rich.text import Text
-
+def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
     cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
@@ -186,9 +186,7 @@ def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list["Te
     return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
 
 
-def _rung_line(rung: Rung, cells: int, out_of: int) -> "Text":
-    from rich.text import Text
-
+def _rung_line(rung: Rung, cells: int, out_of: int) -> Text:
     style = _STYLES.get(rung.role, "")
     name = shortened_name(rung.name, _NAME_CELLS - 1)
     line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{_NAME_CELLS}}", style=style)
@@ -247,6 +245,8 @@ def _meaning(shown: Screen, measure: tuple[Setting, str]) -> str:
         verb = "sees the reference and is no result" if len(privileged) == 1 else "see the reference and are no results"
         recorded = "; ceiling from recorded tool results" if CEILING in shown.references.recorded else ""
         sentences.append(f"({' and '.join(privileged)} {verb}{recorded}.)")
+    if any(summary.unsealed for summary in shown.summaries):
+        sentences.append(UNSEALED_NOTE)
     return " ".join(sentences)
 
 

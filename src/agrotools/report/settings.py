@@ -3,7 +3,8 @@
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
 
 from agrotools.core import BENCHMARKS, Mode, Record, Score
 from agrotools.plugin import BenchmarkPlugin, PaperTables, plugin_of, plugins, plugins_of_metrics
@@ -14,9 +15,6 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import Metric, Summary, score_record
 from agrotools.scoring.metrics import own_metric
 from agrotools.scoring.summary import GAIN_METRICS
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 OUTCOME = (*GAIN_METRICS, "agrotools.plot")
 PROCESS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear", "agrotools.summ_acc")
@@ -116,7 +114,7 @@ def variants_of(metric: str) -> Sequence[tuple[str, str]]:
     return [each for plugin in plugins_of_metrics([metric]) for each in plugin.reporting.variants.get(metric, ())]
 
 
-def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def plugin_tables(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
     """Return the further tables of benchmark plug-ins, after their tables of metrics."""
     makers = [plugin.reporting.tables for plugin in used_plugins(summaries)]
     return [table for make in makers if make is not None for table in make(summaries, notes)]

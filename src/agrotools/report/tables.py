@@ -4,22 +4,25 @@ Values are in percent. The interval is printed below its value; exceptions are e
 """
 
 from collections.abc import Sequence
-from typing import IO, TYPE_CHECKING
+from typing import IO
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.core import Mode
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     PLAIN_WIDTH,
+    UNSEALED_NOTE,
     Notes,
     adjusted_line,
-    console_for,
     difference_cell,
     harmless,
     name_cell,
     new_table,
     on_scale,
     percent,
-    print_part,
+    print_parts,
     rendered,
     run_names,
     shortened,
@@ -53,16 +56,10 @@ from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
-
 
 def print_tables(summaries: Sequence[Summary], *, details: bool = True, file: IO[str] | None = None) -> None:
     """Print :func:`tables`: in colour on a terminal, else as plain text."""
-    console = console_for(file)
-    for part in tables(summaries, details=details):
-        print_part(console, part)
+    print_parts(tables(summaries, details=details), file)
 
 
 def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: int = PLAIN_WIDTH) -> str:
@@ -70,10 +67,8 @@ def tables_text(summaries: Sequence[Summary], *, details: bool = True, width: in
     return rendered(tables(summaries, details=details), width)
 
 
-def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["RenderableType"]:
+def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[RenderableType]:
     """Return title, a table of runs for each setting, and notes; with ``details`` also parts and counts."""
-    from rich.text import Text
-
     notes = Notes()
     parts: list[RenderableType] = [_title(summaries)]
     if not any(summary.modes for summary in summaries):
@@ -105,9 +100,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list["Rende
     return parts
 
 
-def _title(summaries: Sequence[Summary]) -> "Text":
-    from rich.text import Text
-
+def _title(summaries: Sequence[Summary]) -> Text:
     benchmarks = {(s.benchmark or "benchmark", s.benchmark_version, s.synthetic): s for s in summaries}
     title = Text()
     for at, (name, version, synthetic) in enumerate(benchmarks):
@@ -150,10 +143,8 @@ _QUICK = (
 )
 
 
-def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
     """Return the table of a setting, with a row for each run and a column for each metric, and the lines below it."""
-    from rich.text import Text
-
     metrics = shown_metrics(setting, summaries)
     shared = {metric: _shared_size(metric, setting, summaries) for metric in metrics}
     title = f"{setting.title}{_by_rubrics(summaries)}" if setting.by_rubrics else setting.title
@@ -258,7 +249,7 @@ def _apart(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Not counted: open-text slots of {n} {samples} whose facts also fit other subjects; they score {scores}."
 
 
-def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> "Text":
+def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, with_size: bool) -> Text:
     metrics = setting.of(summary)
     if metrics is None:
         if setting.mode == "no-tool" and summary.privileged:
@@ -286,7 +277,7 @@ def _metric_cell(metric: str, setting: Setting, summary: Summary, notes: Notes, 
     return value_cell(score.overall, below=below, out_of=out_of)
 
 
-def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> "Text":
+def _call_ratio_cell(of_mode: ModeSummary, notes: Notes) -> Text:
     """Return a cell with the ratio of calls made to calls needed, both totals and the number of answers."""
     ratio = of_mode.call_ratio
     if ratio is None:
@@ -339,10 +330,8 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     return f"Minimum detectable difference between two runs (points): {', '.join(parts)}" if parts else ""
 
 
-def gain_table(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
     """Return the table of gains from tools, with a row for each run, and a remark on its p-values."""
-    from rich.text import Text
-
     title = "Gain from tools: end to end minus no tools, paired by sample, points"
     gained = {metric for summary in summaries if summary.no_tool_part for metric in summary.no_tool_part.gain}
     absent = _absent(summaries)
@@ -383,6 +372,8 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
         )
+    if any(summary.unsealed for summary in summaries):
+        lines.append(UNSEALED_NOTE)
     if any(summary.tools != "all" for summary in summaries):
         lines.append(
             "tools needed: only the tools of the reference calls were offered, which hints at the solution; "

@@ -2,7 +2,10 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from agrotools.core import (
     Action,
@@ -37,12 +40,8 @@ from agrotools.report.layout import (
     value_text,
 )
 from agrotools.scoring import METRICS
+from agrotools.text.agreement import ArgumentAgreement
 from agrotools.tools import get_tool
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
-    from agrotools.text.agreement import ArgumentAgreement
 
 
 @dataclass(frozen=True)
@@ -86,7 +85,7 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
 
 
 def _shown_agreements(
-    compared: Sequence["ArgumentAgreement"], call: ToolCall, reference: ReferenceStep, defaults: Arguments
+    compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
 ) -> list[Agreement]:
     return [
         Agreement(
@@ -125,8 +124,6 @@ def disagreements(compared: Sequence[Agreement]) -> int:
 
 def _scored_agreements(call: ToolCall, reference: ReferenceStep, row: Score) -> list[Agreement]:
     """Return the agreements of an argument score, as stored in its row."""
-    from agrotools.text.agreement import ArgumentAgreement
-
     compared = row.reading.get("arguments")
     items = [ArgumentAgreement.model_validate(item) for item in compared] if isinstance(compared, list) else []
     return _shown_agreements(items, call, reference, get_tool(call.tool).spec.defaults)
@@ -332,10 +329,8 @@ def missing_steps(reference: Sequence[ReferenceStep], matches: Sequence[int | No
 _STATE_STYLES = {"right": "green", "wrong": "bold red", "open": "yellow", "": ""}
 
 
-def step_blocks(part: StepPart) -> Iterator["RenderableType"]:
+def step_blocks(part: StepPart) -> Iterator[RenderableType]:
     """Yield a step for a terminal: a headline, and its lines."""
-    from rich.text import Text
-
     number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number:>3}"
     head = Text(f"{number} {harmless(part.title)}", style="bold")
     if part.about:
@@ -362,16 +357,13 @@ def step_blocks(part: StepPart) -> Iterator["RenderableType"]:
     )
 
 
-def _blocks(*lines: LabelledText) -> Iterator["RenderableType"]:
+def _blocks(*lines: LabelledText) -> Iterator[RenderableType]:
     for each in lines:
         if each.text:
             yield block(each.label, each.text, each.style)
 
 
-def _arguments_table(compared: Sequence[Agreement]) -> "RenderableType":
-    from rich.table import Table
-    from rich.text import Text
-
+def _arguments_table(compared: Sequence[Agreement]) -> RenderableType:
     table: Table = Table.grid(padding=(0, 2, 0, 0))
     table.add_column(style="cyan", no_wrap=True)
     table.add_column()

@@ -7,11 +7,9 @@ samples, and each sample is loaded only when its turn comes.
 
 import hashlib
 import tomllib
-from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
@@ -19,11 +17,12 @@ from pydantic import Field, ValidationError, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError, plain_message
+from agrotools.core.base import suggestion
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
-from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
+from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
@@ -33,8 +32,6 @@ FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
 """Default models for questions without reference calls."""
-_READ_AHEAD = 32
-"""Samples of a plan that are read in one batch, which halves the reading time."""
 
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
@@ -93,6 +90,10 @@ class EvalConfig(FrozenModel):
     vlm_api_key_env: str | None = None
     vlm_price: str | None = None
     """Price of the vision model, in the format of ``price``."""
+    agent_env: tuple[str, ...] = ()
+    """Names of environment variables that an agent gets; it gets no others."""
+    agent_path: tuple[Path, ...] = ()
+    """Files and folders that an agent may read, besides its own module or package."""
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -151,6 +152,11 @@ class EvalConfig(FrozenModel):
         return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget)
 
     @property
+    def agent(self) -> ExternalAgentOptions:
+        """Options of an agent that is not a model."""
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
+
+    @property
     def vlm_endpoint(self) -> Endpoint:
         """Endpoint of the tools' vision model; its name is empty if none is given."""
         where = (self.vlm_model or "", self.vlm_base_url, self.vlm_api_key_env)
@@ -171,7 +177,7 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     values = dict(read_toml(file)) if file else {}
     model_value = values.pop("model", None)
     values.update(options)
-    check_keys(values, tuple(EvalConfig.model_fields), str(file or ""), options)
+    check_keys(values, EvalConfig.model_fields, str(file or ""), options)
     if not isinstance(model_value, str | list | None):
         raise UsageError(
             f"model: should be a name or a list of names (got {model_value!r})", hint='e.g. model = "qwen2.5-vl"'
@@ -231,7 +237,7 @@ def _pairs(texts: Sequence[str], option: str, form: str, hint: str) -> dict[str,
     return {name: value for name, _, value in pairs}
 
 
-def check_keys(values: Iterable[str], known: Sequence[str], file: str, options: Iterable[str] = ()) -> None:
+def check_keys(values: Iterable[str], known: Collection[str], file: str, options: Iterable[str] = ()) -> None:
     """Check the keys of a configuration.
 
     Args:
@@ -243,15 +249,14 @@ def check_keys(values: Iterable[str], known: Sequence[str], file: str, options: 
     """
     for key in values:
         if key not in known:
-            close = get_close_matches(key, known, n=2)
-            raise UsageError(
-                f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}",
-                hint=f"did you mean {' or '.join(map(repr, close))}?" if close else f"known: {', '.join(known)}",
-            )
+            fault = f"unknown key {key!r} in {file}" if file and key not in options else f"unknown option {key!r}"
+            raise UsageError(fault, hint=suggestion(key, known))
 
 
-def read_toml(file: Path, *, hint: str = "check the path of --config") -> dict[str, Any]:
-    """Read a configuration file.
+def read_toml(
+    file: Path, what: str = "configuration file", *, hint: str = "check the path of --config"
+) -> dict[str, Any]:
+    """Read a TOML file that the user gives; ``what``: what it holds.
 
     Raises:
         UsageError: it does not exist, or is not a TOML file.
@@ -259,9 +264,9 @@ def read_toml(file: Path, *, hint: str = "check the path of --config") -> dict[s
     try:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
-        raise UsageError(f"there is no configuration file {file}", hint=hint) from error
+        raise UsageError(f"there is no {what} {file}", hint=hint) from error
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"cannot read the configuration {file}: {error}", hint="it must be a TOML file") from error
+        raise UsageError(f"cannot read the {what} {file}: {error}", hint="it must be a TOML file") from error
 
 
 DEFAULT_PROTOCOL: Protocol = "react"
@@ -311,6 +316,9 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     if is_baseline(config.model):
         images = True if config.images is None else config.images
         return RunSettings(DEFAULT_PROTOCOL, config.max_steps or DEFAULT_TURNS, images, modes, backends)
+    if is_agent(config.model):
+        turns = config.max_steps or benchmark.header.max_steps or DEFAULT_TURNS
+        return RunSettings(DEFAULT_PROTOCOL, turns, config.images is not False, modes, backends)
     if run := replayed_run(config.model):
         manifest = read_manifest(Path(run))
         turns = config.max_steps or manifest.max_steps
@@ -376,7 +384,7 @@ class Part(NamedTuple):
 
     mode: Mode
     epoch: int
-    positions: "array[int]"
+    positions: Sequence[int]
 
 
 class Plan:
@@ -392,18 +400,8 @@ class Plan:
 
     def __iter__(self) -> Iterator[WorkItem]:
         for part in self.parts:
-            for start in range(0, len(part.positions), _READ_AHEAD):
-                samples = [self.samples[position] for position in part.positions[start : start + _READ_AHEAD]]
-                for sample in samples:
-                    yield WorkItem(sample, part.mode, part.epoch)
-
-    def __getitem__(self, index: int) -> WorkItem:
-        at = range(len(self))[index]
-        for part in self.parts:
-            if at < len(part.positions):
-                return WorkItem(self.samples[part.positions[at]], part.mode, part.epoch)
-            at -= len(part.positions)
-        raise IndexError(index)
+            for position in part.positions:
+                yield WorkItem(self.samples[position], part.mode, part.epoch)
 
     def sizes(self) -> dict[Mode, int]:
         """Return the number of items by mode."""
@@ -447,7 +445,7 @@ def work_items(
     allowed = set(only or facts.ids)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, array("I", _limited(facts.ids, positions, limit)))
+        Part(mode, 0, _limited(facts.ids, positions, limit))
         for mode in selected_modes
         for positions in [[at for at in _running_in(facts, mode, single_shot) if facts.ids[at] in allowed]]
     ]
@@ -464,7 +462,7 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
     return (position for position, can in enumerate(able) if can)
 
 
-def _limited(ids: Sequence[str], positions: Iterable[int], limit: int | None) -> Iterable[int]:
+def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) -> Sequence[int]:
     """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None."""
     if limit is None:
         return positions
@@ -485,9 +483,9 @@ def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] =
 
 def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
     """Return the items of ``part`` that are not in ``keys`` (and, if given, in ``among``)."""
-    positions_left = (
+    positions_left = [
         at
         for at in part.positions
         if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
-    )
-    return part._replace(positions=array("I", positions_left))
+    ]
+    return part._replace(positions=positions_left)

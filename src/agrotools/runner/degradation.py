@@ -20,26 +20,28 @@ from collections import Counter
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
+import cv2
+import numpy as np
+import rasterio
+from numpy.typing import NDArray
+from PIL import Image
 from pydantic import Field, ValidationError
+from rasterio.io import MemoryFile
 
 from agrotools.core import AbstainSlot, FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
-from agrotools.core.base import Progress, count_text, no_progress
+from agrotools.core.base import Progress, count_text, no_progress, suggestion
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
+from agrotools.tools.cache import Sweeper, limit_from_environment
+from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
+from agrotools.vision.rasters import RasterSource, open_raster, without_place_warning
+from agrotools.vision.reading import read_image
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from agrotools.vision.rasters import RasterSource
-
-    FloatArray = NDArray[np.float32]
-
+FloatArray = NDArray[np.float32]
 NO_DEGRADATION = "none"
 """Name of the files as they are, beside degraded ones."""
 _VERSION = 1
@@ -87,10 +89,7 @@ class Degradation(FrozenModel):
         for part in text.split(",") if text.strip() not in ("", NO_DEGRADATION) else ():
             name, _, value = (piece.strip() for piece in part.partition("="))
             if name not in cls.model_fields:
-                close = get_close_matches(name, cls.model_fields, n=1)
-                suggestion = f"did you mean {close[0]}? " if close else ""
-                known = ", ".join(cls.model_fields)
-                raise UsageError(f"--degrade: unknown dose {name!r}", hint=f"{suggestion}known: {known}")
+                raise UsageError(f"--degrade: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
             if name in values:
                 raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
             values[name] = value
@@ -148,8 +147,6 @@ class DegradedBenchmark(Benchmark):
 
     @cached_property
     def _sweeper(self) -> Any:
-        from agrotools.tools.cache import Sweeper, limit_from_environment
-
         return Sweeper(cache_dir("degraded"), limit_from_environment())
 
 
@@ -228,15 +225,10 @@ def _reason_to_leave_out(
 
 def _fault(path: Path, degradation: Degradation) -> str:
     """Return the reason why a picture cannot be degraded, by its header; empty if there is none."""
-    from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
-    from agrotools.vision.rasters import open_raster
-
     if not path.exists():
         return ""  # the loader left it out because the run does not need it
     try:
         if file_format(path) in PHOTO_FORMATS:
-            from PIL import Image
-
             with Image.open(path) as image:
                 pixels = image.width * image.height
         else:
@@ -252,7 +244,7 @@ def _fault(path: Path, degradation: Degradation) -> str:
     return "a picture among the files is too large to decode" if pixels > MAX_PIXELS else ""
 
 
-def _is_rgb(source: "RasterSource") -> bool:
+def _is_rgb(source: RasterSource) -> bool:
     return source.dtype == "uint8" and source.count - (source.alpha_band is not None) == 3
 
 
@@ -265,17 +257,9 @@ def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_s
     Raises:
         ToolError: the file cannot be read.
     """
-    import numpy as np
-
-    from agrotools.vision.formats import PHOTO_FORMATS, file_format
-
     generator = np.random.default_rng(noise_seed)
     if file_format(path, shown_as=file.name) not in PHOTO_FORMATS:
         return _degrade_raster(path, degradation, generator)
-    from PIL import Image
-
-    from agrotools.vision.reading import read_image
-
     picture = read_image(path, shown_as=file.name)
     bands = picture.pixels.transpose(2, 0, 1).astype(np.float32)
     bands = degrade_bands(bands, degradation, generator, np.ones(3, np.float32), is_grey=picture.is_grey)
@@ -293,26 +277,23 @@ def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_s
 
 
 def degrade_bands(
-    bands: "FloatArray",
+    bands: FloatArray,
     degradation: Degradation,
-    generator: "np.random.Generator",
-    levels: "FloatArray",
+    generator: np.random.Generator,
+    levels: FloatArray,
     *,
     is_grey: bool = False,
-) -> "FloatArray":
+) -> FloatArray:
     """Return bands (bands, rows, columns) with haze, blur, coarser sampling and noise; NaN (missing data) stays.
 
     Args:
         levels: size of one level of the noise, for each band.
         is_grey: add the same noise to all bands, so that a grey picture stays grey.
     """
-    import cv2
-    import numpy as np
-
     rows, columns = bands.shape[1:]
     coarse = (max(1, round(columns / degradation.gsd)), max(1, round(rows / degradation.gsd)))
 
-    def smooth(values: "FloatArray") -> "FloatArray":
+    def smooth(values: FloatArray) -> FloatArray:
         if degradation.blur:
             values = np.asarray(cv2.GaussianBlur(values, (0, 0), degradation.blur), np.float32)
         if degradation.gsd > 1:
@@ -336,16 +317,12 @@ def degrade_bands(
     return degraded
 
 
-def _as_bytes(bands: "FloatArray") -> "NDArray[np.uint8]":
-    import numpy as np
-
+def _as_bytes(bands: FloatArray) -> NDArray[np.uint8]:
     return np.ascontiguousarray(np.clip(np.rint(np.nan_to_num(bands)), 0, 255).astype(np.uint8).transpose(1, 2, 0))
 
 
 def _compressed(image: Any, quality: int | None) -> Any:
     """Return a picture after a round trip through JPEG."""
-    from PIL import Image
-
     if quality is None:
         return image
     buffer = io.BytesIO()
@@ -355,8 +332,6 @@ def _compressed(image: Any, quality: int | None) -> Any:
 
 def _camera_data(path: Path) -> bytes:
     """Return the EXIF data without the orientation, because decoded pixels are upright; empty if damaged."""
-    from PIL import Image
-
     try:
         with Image.open(path) as image:
             exif = image.getexif()
@@ -366,14 +341,7 @@ def _camera_data(path: Path) -> bytes:
         return b""
 
 
-def _degrade_raster(path: Path, degradation: Degradation, generator: "np.random.Generator") -> bytes:
-    import numpy as np
-    import rasterio
-    from PIL import Image
-    from rasterio.io import MemoryFile
-
-    from agrotools.vision.rasters import open_raster, without_place_warning
-
+def _degrade_raster(path: Path, degradation: Degradation, generator: np.random.Generator) -> bytes:
     with open_raster(path) as source:
         dataset = source.dataset
         numbers = [number for number in range(1, source.count + 1) if number != source.alpha_band]

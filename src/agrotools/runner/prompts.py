@@ -15,7 +15,6 @@ Prompts are written just before the record that they belong to, so that every re
 import base64
 import os
 from binascii import Error as Base64Error
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextvars import ContextVar
 from hashlib import sha256
@@ -31,7 +30,6 @@ from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
     ImagePart,
     ModelWrapper,
-    TextPart,
     function_list,
     json_bytes,
     message_json,
@@ -43,8 +41,6 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _CONTENT = b'{"hash":"'
-_IMAGES_REMEMBERED = 32
-_SYSTEMS_REMEMBERED = 1024
 
 Request = tuple[Sequence[Message], Sequence[ToolSpec]]
 _sent: ContextVar[list[Request] | None] = ContextVar("sent", default=None)
@@ -84,9 +80,7 @@ class PromptLog:
         self._known: set[int] = set()
         """Leading 64 bits of the stored hashes, to save memory in large runs."""
         self._tools: dict[tuple[int, ...], tuple[str, Sequence[ToolSpec]]] = {}
-        self._systems: dict[int, tuple[str, Message]] = {}
-        """Hashes by object identity; the messages are kept alive, so that their identities stay valid."""
-        self._images: OrderedDict[str, str] = OrderedDict()
+        """Hashes by object identity; the specifications are kept alive, so that their identities stay valid."""
         if self._path.exists():
             self._recover()
 
@@ -132,22 +126,13 @@ class PromptLog:
             self._journal.close()
 
     def _message(self, message: Message, lines: list[bytes]) -> str:
-        if message.role == "system":
-            # System messages are the longest ones, and a single object serves all samples.
-            if (system := self._systems.get(id(message))) is None:
-                digest = self._stored(b"message", message_json(message), lines)
-                if len(self._systems) < _SYSTEMS_REMEMBERED:
-                    self._systems[id(message)] = digest, message
-                return digest
-            return system[0]
-        plain = len(message.content) == 1 and isinstance(message.content[0], TextPart)
-        if not plain and any(isinstance(part, ImagePart) for part in message.content):
+        if any(isinstance(part, ImagePart) for part in message.content):
             message = with_images(message, self._image)
         return self._stored(b"message", message_json(message), lines)
 
     def _tool_list(self, tools: Sequence[ToolSpec], lines: list[bytes]) -> str:
         key = tuple(map(id, tools))
-        if key not in self._tools:  # stored with their specifications, so that their identities stay valid
+        if key not in self._tools:
             self._tools[key] = self._stored(b"tools", json_bytes(function_list(tools)), lines), tuple(tools)
         return self._tools[key][0]
 
@@ -161,9 +146,6 @@ class PromptLog:
 
     def _image(self, url: str) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
-        if url in self._images:
-            self._images.move_to_end(url)
-            return self._images[url]
         media_type, _, encoded = url.removeprefix("data:").partition(";base64,")
         try:
             content = base64.b64decode(encoded, validate=True)
@@ -173,10 +155,7 @@ class PromptLog:
             return url
         digest = sha256(content).hexdigest()
         write_new(artifact_path(self._run, digest, _SUFFIXES.get(media_type, ".bin")), content)
-        short = self._images[url] = f"data:{media_type};sha256,{digest}"
-        if len(self._images) > _IMAGES_REMEMBERED:
-            self._images.popitem(last=False)
-        return short
+        return f"data:{media_type};sha256,{digest}"
 
     def _recover(self) -> None:
         """Cut off an incomplete last line, and read the hashes of stored contents."""

@@ -33,8 +33,6 @@ _MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-_MOST_TOGETHER = 64
-"""Maximum records written together: an event-loop turn without waits may be long."""
 _WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
 """Process id in the name of a file that is being written; see :func:`agrotools.core.files.temporary_sibling`."""
@@ -54,8 +52,6 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._ended: list[tuple[Record, Sequence[Request]]] = []
-        self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
@@ -85,57 +81,19 @@ class RunStore:
             undo.pop_all()
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
-        """Write one record, preceded by the requests that were sent to a model for it.
-
-        In an event loop, all records of one turn are passed to the operating system together, right after it. They are
-        synced within a second.
+        """Write one record, preceded by the requests that were sent to a model for it; both are synced within a second.
 
         Raises:
-            RunStoreError: this record or an earlier one cannot be written; records written before are kept.
+            RunStoreError: they cannot be written; records written before are kept.
         """
-        if self._fault is not None:
-            raise self._fault
-        self._ended.append((record, requests))
-        try:
-            loop = asyncio.get_running_loop()
-        except RuntimeError:
-            self._write_ended()
-            return
-        if len(self._ended) >= _MOST_TOGETHER:
-            self._write_ended()
-        elif len(self._ended) == 1:
-            loop.call_soon(self._write_later)
-
-    def _write_later(self) -> None:
-        try:
-            self._write_ended()
-        except RunStoreError as error:
-            self._fault = error
-
-    def _write_ended(self) -> None:
-        ended, self._ended = self._ended, []
-        lines: list[bytes] = []
-        finished: list[Key] = []
-        unstorable: RunStoreError | None = None
-        with self._writing():
-            prompts = [self._prompts.lines_of(record.key, requests) for record, requests in ended if requests]
-            if prompts:
-                self._prompts.write(b"".join(prompts))
-        for record, _ in ended:
-            try:
-                stored_record, line = _stored(record)
-            except RunStoreError as error:
-                unstorable = error
-                continue
-            lines.append(line)
-            if stored_record.invalid is None:
-                finished.append(stored_record.key)
-        if lines:
+        if requests:
             with self._writing():
-                self._records.append(b"".join(lines))
-        self.finished.update(finished)
-        if unstorable is not None:
-            raise unstorable
+                self._prompts.write(self._prompts.lines_of(record.key, requests))
+        stored_record, line = _stored(record)
+        with self._writing():
+            self._records.append(line)
+        if stored_record.invalid is None:
+            self.finished.add(stored_record.key)
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
         """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored.
@@ -173,16 +131,11 @@ class RunStore:
             RunStoreError: the last records could not be written to disk.
         """
         try:
-            try:
-                self._write_ended()
-            finally:
-                with self._writing():
-                    try:
-                        self._prompts.close()
-                    finally:
-                        self._records.close()
-            if self._fault is not None:
-                raise self._fault
+            with self._writing():
+                try:
+                    self._prompts.close()
+                finally:
+                    self._records.close()
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
             unused = discard_unused and self._is_unused()

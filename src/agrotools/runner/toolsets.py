@@ -8,12 +8,12 @@ ones, and those of ``+2`` are among those of ``+4``.
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from difflib import get_close_matches
 from hashlib import sha256
 
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import Protocol, Sample, UsageError
+from agrotools.core.base import suggestion
 from agrotools.formats.benchmark import LazySamples, facts_of
 
 RECORDED = "recorded"
@@ -87,9 +87,8 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
     by_tool = {tool: backend for tool, backend in backends.items() if tool != EVERY_TOOL}
     for tool, backend in by_tool.items():
         if backend == RECORDED and tool not in toolset:
-            close = get_close_matches(tool, toolset, n=2)
-            hint = f"did you mean {' or '.join(close)}?" if close else f"it has {', '.join(toolset)}"
-            raise UsageError(f"the benchmark has no tool {tool!r} whose calls could be recorded", hint=hint)
+            fault = f"the benchmark has no tool {tool!r} whose calls could be recorded"
+            raise UsageError(fault, hint=suggestion(tool, toolset))
     if EVERY_TOOL in backends:
         return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **by_tool}
     return by_tool

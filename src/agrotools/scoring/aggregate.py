@@ -341,7 +341,6 @@ def summarise(
 ) -> Summary:
     """Return the metrics of a run with intervals and counts. :class:`RunAggregator` does the same record by record.
 
-
     Args:
         records: one per sample, mode and epoch, in any order.
         scores: score rows of each record, parallel to ``records``; computed with :func:`score_record` if None.

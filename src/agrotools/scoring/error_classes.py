@@ -40,8 +40,6 @@ from agrotools.text.normalise import reading_words
 from agrotools.tools import get_tool
 
 Unit = Literal["step", "sample"]
-
-
 IN_HEAD = "calculated_in_head"
 IN_HEAD_REASON = "counted in step-by-step runs only, from the scores of their calls"
 """Reason why the class is counted in step-by-step runs only: elsewhere, calls have no reference call."""

@@ -216,17 +216,13 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
                 _in_prose(text, match),
                 header,
                 "_" in (match["name"] or ""),
-                _leads(text, match.start()),
+                (_LINE_START.search(text, max(0, match.start() - 16), match.start()) is not None),
             )
         )
     return tuple(lines)
 
 
 _LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
-
-
-def _leads(text: str, at: int) -> bool:
-    return _LINE_START.search(text, max(0, at - 16), at) is not None
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

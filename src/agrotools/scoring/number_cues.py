@@ -202,12 +202,8 @@ def _per_area(text: str, quantity: Quantity) -> Quantity:
     """Convert "120 kg of nitrogen per hectare" to kg/ha."""
     if quantity.unit is None or (per := PER_AREA.match(text, quantity.end)) is None:
         return quantity
-    unit = canonical_unit(f"{quantity.unit}/{_area(per)}")
+    unit = canonical_unit(f"{quantity.unit}/{(canonical_unit(per['area']) or per['area'])}")
     return replace(quantity, unit=unit, end=per.end()) if unit else quantity
-
-
-def _area(per: re.Match[str]) -> str:
-    return canonical_unit(per["area"]) or per["area"]
 
 
 PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")

@@ -71,7 +71,9 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
 
     The score is :func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`."""
     reply = reply_of(text)
-    stance = _stance(slot, reply)
+    stance = (
+        stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
+    )
     read = read_facts(slot, reply, plain=stance.plain)
     foreign = foreign_facts(slot, reply, read)
     if stance.denies:
@@ -115,14 +117,6 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
     )
     beyond = keywords - _FREE_ITEMS - (len(clauses) - keywords) / 2
     return min(1.0, max(0.0, 1 - beyond / _ITEMS_TO_NOTHING))
-
-
-def _stance(slot: OpenTextSlot, reply: Reply) -> Stance:
-    """Return the stance of a reply: whether it asserts or rejects its content.
-
-    The stance model was trained only on subjects of the knowledge base. Other slots, which have no facts in ``others``,
-    get a neutral stance, so that only the words near a fact count."""
-    return stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
 
 
 def facts_score(
@@ -312,18 +306,10 @@ def _open_slots(sample: Sample) -> list[OpenTextSlot]:
 _THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
 _ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
-
-
 _MOST_NEIGHBOURS = 4
-
-
 _MOST_CLAIMS = 3
 """Maximum number of other names in sentences of the form "it is X"."""
-
-
 _MOST_LISTED_NUMBERS = 2
-
-
 MOST_PLACES = 60
 """Maximum number of places of one keyword that are examined from either end."""
 
@@ -364,8 +350,6 @@ def _bare(number: str) -> str:
 
 
 _YES_WORDS = frozenset("yes true 是 有 对 是的".split())
-
-
 _NO_WORDS = frozenset("no false 否 没有 不是 不".split())
 
 

@@ -162,12 +162,6 @@ def subject(slot: Slot) -> Subject:
 
 
 _GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
-
-
-def _genitives(label: str) -> dict[str, str]:
-    return {stem(match[1]): stem(match[2]) for match in _GENITIVE.finditer(normalise(label))}
-
-
 _LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 
 
@@ -194,7 +188,7 @@ def _subject(name: str, label: str) -> Subject:
         years,
         letters,
         pattern,
-        _genitives(label),
+        {stem(match[1]): stem(match[2]) for match in _GENITIVE.finditer(normalise(label))},
         _places(text),
         frozenset(pair for run in re.findall(f"[{CJK}]{{2,}}", text) for pair in map("".join, pairwise(run))),
         {
@@ -284,8 +278,6 @@ _NUMBERED = re.compile(
 )
 _ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
-
-
 YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
 _EARLY = re.compile(
     rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
@@ -294,8 +286,6 @@ _LATE = re.compile(
     rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
     rf"晚期|[变灾]化?后|现"
 )
-
-
 _TIMED = re.compile(
     r"(?i)(?:earlier|initial|former|previous|original|first|later|latter|latest|second|recent) "
     r"(?:image|photo|picture|scene|date|period|year|map|survey|epoch|visit|flight|acquisition)|[期相后]"

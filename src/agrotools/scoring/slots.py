@@ -65,7 +65,6 @@ class SlotScore(NamedTuple):
 def score_record(record: Record, comparisons: TextComparisons = NO_COMPARISONS) -> list[Score]:
     """Return all score rows of a record; an invalid record has none. ``comparisons`` holds the optional text metrics.
 
-
     Raises:
         RunStoreError: the record lacks data that its mode needs.
         BenchmarkError: the gold of the sample is not usable.
@@ -401,8 +400,6 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
 
 
 _BANDS = re.compile(r"[A-Z]{1,4}(?:-[A-Z]{1,4})+")
-
-
 _PLURAL = re.compile(r"[a-z ]{4,}[^su]s")
 
 

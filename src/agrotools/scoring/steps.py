@@ -74,7 +74,6 @@ def step_scores(record: Record) -> list[Score]:
     could not be known. They stay in ``summ_acc_truth``, and ``left_out`` of its reading gives the reason. A sample
     whose slots are all left out has no ``summ_acc`` row.
 
-
     Raises:
         BenchmarkError: the sample has no reference trajectory.
         RunStoreError: the record does not have one action for each step.
@@ -331,21 +330,16 @@ def agrees(sample: Sample, call: ToolCall, step: ReferenceStep) -> bool:
     try:
         tool = get_tool(step.tool)
     except UsageError:
-        tool = _without_schema(step, [*step.arguments, *call.arguments])
+        tool = ToolSpec(
+            name=step.tool,
+            category="unknown",
+            version="",
+            description="",
+            parameters={},
+            agreement=dict.fromkeys([*step.arguments, *call.arguments], "choice"),
+            defaults={},
+        )
     return all(row.agrees for row in compare_calls(sample, tool, call, step))
-
-
-def _without_schema(step: ReferenceStep, arguments: Sequence[str]) -> ToolSpec:
-    """Return the specification of a tool known only by name; all its arguments are compared literally."""
-    return ToolSpec(
-        name=step.tool,
-        category="unknown",
-        version="",
-        description="",
-        parameters={},
-        agreement=dict.fromkeys(arguments, "choice"),
-        defaults={},
-    )
 
 
 # --- values implied by the shown observations, so that correct reading of a wrong observation counts as right ---------

@@ -138,8 +138,6 @@ def _agree(predicted: _Point, reference: _Point) -> bool:
 
 Frame = tuple[float, float]
 """Width and height in pixels of the image to which boxes refer."""
-
-
 MOST_ELEMENTS = 100_000
 """Values with more elements and characters than this are compared only for equality; no tool accepts them."""
 DEEPEST = 100
@@ -347,10 +345,6 @@ def _plain(name: str, call: _Call) -> _Verdict:
     return _Verdict(_nested(call.predicted[name], call.reference[name], False, _numbers_or_same), {})
 
 
-def _file(name: str, call: _Call) -> _Verdict:
-    return _Verdict(_nested(call.predicted[name], call.reference[name], False, _files_same), {})
-
-
 def _series(name: str, call: _Call) -> _Verdict:
     verdict = _plain(name, call)
     series, gold = call.predicted[name], literal_and_measured(call.reference[name])[0]
@@ -410,7 +404,7 @@ def _chart(name: str, call: _Call) -> _Verdict:
 
 
 _RULES: Mapping[AgreementKind, Callable[[str, _Call], _Verdict]] = {
-    "file": _file,
+    "file": lambda name, call: _Verdict(_nested(call.predicted[name], call.reference[name], False, _files_same), {}),
     "choice": _plain,
     "number": _plain,
     "box": _box,

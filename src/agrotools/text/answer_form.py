@@ -42,8 +42,6 @@ if TYPE_CHECKING:
 
 # A name at the beginning of a line (list marks and emphasis may precede it), or a quoted one as in JSON.
 _KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
-
-
 REFUSAL = "cannot be determined"
 REFUSAL_LINE = f"{REFUSAL}: <reason>"
 """The line that the answer form offers if the files do not allow an answer."""

@@ -113,13 +113,9 @@ def claim_of(phrase: str) -> Claim:
     mentions = [names for span, names in _occurrences(read) if span.start not in denying]
     if not mentions:  # the phrase consists of denying words only ("leave out")
         return Claim(phrase, tuple(dict.fromkeys(frozenset(names) for _, names in _occurrences(read))), False)
-    telling = [names for names in mentions if not _bare(names)]
+    telling = [names for names in mentions if not all(name in bare_words() for name in names)]
     ideas = dict.fromkeys(map(frozenset, telling or mentions))
     return Claim(phrase, tuple(ideas), any(read.denied))
-
-
-def _bare(names: Sequence[str]) -> bool:
-    return all(name in bare_words() for name in names)
 
 
 def _occurrences(read: Statements) -> list[tuple[Span, list[str]]]:

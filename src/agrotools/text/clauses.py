@@ -104,8 +104,6 @@ _ASIDE = re.compile(
     r"is|are|but|instead|rather)\b)[^().:;\n]){1,60}(?:,|、|和|与|\b(?:and|or)\b)[^().:;\n]{1,200}\)"
 )
 """Asides ("not, in my view, lantana"), brackets and list headings, whose punctuation does not end a clause."""
-
-
 _AT_FIRST = (
     r"(?:at first(?: glance)?|initially|originally|first),? (?:(?:it|this|that|i|we|the \w+) )?"
     r"(?:look|seem|appear|resembl|thought|suspect|assum|believ|guess|consider|took|mistook)\w*"
@@ -290,8 +288,6 @@ _BRACKET = re.compile(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
 _WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
 
 _SENTENCE, _DESCRIBING = reading_words("sentence"), reading_words("describing")
-
-
 _NO_NAME = ("aceae", "idae", "ly")
 
 

@@ -24,8 +24,6 @@ class LabelMatch(NamedTuple):
 
 _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
 """File extensions: "image_2.png" is not an occurrence of the label "image_2"."""
-
-
 _UNSPACED = re.compile(f"[{CJK}]")
 _NO_WORD = "\u2e80"
 """Character that replaces those of :data:`CJK`; it is neither a letter nor a space."""

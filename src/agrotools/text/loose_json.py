@@ -37,8 +37,6 @@ _IN_STRING = re.compile(
     r"\\x(?P<hex>[0-9a-fA-F]{2})|\\U(?P<long>[0-9a-fA-F]{8})|(?P<escape>\\.)|(?P<quote>\")", re.DOTALL
 )
 _CONSTANTS = {"True": "true", "False": "false", "None": "null"}
-
-
 dumps = json.JSONEncoder(ensure_ascii=False).encode
 """``json.dumps`` without ASCII escapes. A shared encoder, because ``json.dumps`` would create one per call."""
 

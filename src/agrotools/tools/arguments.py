@@ -97,8 +97,6 @@ def _region(value: Any) -> tuple[int, int, int, int]:
 
 Region = Annotated[tuple[int, int, int, int], Agree("box"), RegionArgument()]
 """``(x0, y0, x1, y1)`` in pixels, half-open, origin top left; fractions are rounded to whole pixels. Not clipped."""
-
-
 _UNIONS = (Union, types.UnionType)
 
 

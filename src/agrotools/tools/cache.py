@@ -137,8 +137,6 @@ NUMERIC_LIBRARIES = (
 )
 _TOOL_CODE = ("core", "text", "vision", "models", "knowledge", "tools")
 """Subpackages of agrotools that the result of a tool can depend on."""
-
-
 _MOST_HASHES = 100_000
 """Maximum number of file hashes held in memory, whatever the number of files in a benchmark."""
 

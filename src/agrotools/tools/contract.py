@@ -76,8 +76,6 @@ MOST_ELEMENTS = 100_000
 
 Validation reports every wrong element, which would take minutes for millions of them.
 """
-
-
 DataFiles = Callable[[], Iterable[Path]] | Sequence[str | Callable[[], Iterable[Path]]]
 """Data files of a tool: names of files in ``agrotools/data`` and functions that find other files."""
 

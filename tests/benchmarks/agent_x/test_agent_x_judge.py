@@ -230,7 +230,7 @@ def test_what_is_wrong_with_a_file_is_said(tmp_path: Path, text: str, said: str)
 def test_a_near_name_is_offered(tmp_path: Path):
     with pytest.raises(UsageError) as raised:
         read_rubrics(written(tmp_path, "[criteria.goal_accuracy]\nrubric = 'x'"))
-    assert "did you mean goal_accuray?" in str(raised.value.hint)
+    assert "did you mean goal_accuray" in str(raised.value.hint)
 
 
 def test_no_file_is_an_error_with_a_hint(tmp_path: Path):

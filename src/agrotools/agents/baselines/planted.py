@@ -1,20 +1,21 @@
 """Baseline ``planted:ABILITY``: a scripted agent of known ability, to check that a benchmark separates models.
 
-It knows the reference calls (and is therefore *privileged*), but makes each of them right only with some probability.
-Otherwise it makes a mistake that models make: another tool, a wrong argument, a skipped step, a misread number. All
-its calls are run by the real tools, and it answers from what they returned; where that implies no answer, it guesses.
-It refuses an unanswerable question only if it made no mistake.
+It knows the reference calls (and is therefore *privileged*), but fails every decision with some probability: the tool
+of each call (another one, or the call is skipped), each argument, and the reading of each result and of the answer. A
+file is confused with any file that is shown, and misread numbers are off by a factor, so that questions with many files
+or with close values fail more often. All its calls are run by the real tools, and it answers from what it read; where
+that implies no answer, it guesses. It refuses an unanswerable question only if it failed no decision.
 
-A sample of difficulty ``level`` in [0, 1] is solved without a mistake with the probability ``ability ** 4 ** (2 *
-level - 1)``: the ability itself at medium difficulty, 1 and 0 at any for abilities of 1 and 0. The probability is
-spread evenly over the calls and the answer. Agents of equal ability make the same mistakes only with the same seed.
+A decision is right with the probability ``ability ** (1 / 10)``: ability is the probability of ten right decisions.
+Nothing depends on the measured difficulty. Agents of equal ability fail the same decisions only with the same seed; a
+failure has two variants, so that the cache holds the results of most calls of later agents.
 """
 
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from random import Random
-from typing import cast
+from typing import NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -26,11 +27,11 @@ from agrotools.core import (
     Arguments,
     CallTools,
     Mode,
+    ReferenceStep,
     Sample,
     SampleView,
     Slot,
     Step,
-    ToleranceSlot,
     ToolCall,
     ToolSpec,
     UsageError,
@@ -42,9 +43,11 @@ from agrotools.text.answer_form import guessed_values
 from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import get_tool, tool_specs
 
-SKIPPED, WRONG_TOOL, WRONG_ARGUMENT = "skipped step", "wrong tool", "wrong argument"
-_MISTAKES = (SKIPPED, WRONG_TOOL, WRONG_ARGUMENT, WRONG_ARGUMENT)
+_DECISIONS = 10
+_VARIANTS = 2
 _FACTORS = (0.1, 0.5, 2.0, 10.0)
+_SPREAD = 0.3
+"""Standard deviation of the logarithm of the factor by which misread numbers are off."""
 
 
 @dataclass(frozen=True)
@@ -69,21 +72,23 @@ class Planted:
             )
         return cls(float(match[1]), int(match[2] or seed))
 
-    def success(self, level: float) -> float:
-        """Return the probability of no mistake in a sample of this difficulty."""
-        return self.ability**4 ** (2 * level - 1)
+    def fails(self, rng: Random) -> bool:
+        """Draw whether a decision fails."""
+        return rng.random() >= self.ability ** (1 / _DECISIONS)
 
 
-def difficulty_level(sample: Sample) -> float:
-    """Return the measured ``level`` of a sample, in [0, 1]; without one, it follows from its calls and unused files."""
-    measured = sample.difficulty
-    n_calls = len(sample.reference.steps) if sample.reference else 1
-    estimated = (n_calls - 1) / 5 + measured.get("unused_files", 0.0) / 10
-    return min(1.0, max(0.0, measured.get("level", estimated)))
+class _Slips(NamedTuple):
+    """Failed decisions of one step."""
+
+    skips: bool
+    wrong_tool: bool
+    wrong_arguments: frozenset[str]
+    factor: float
+    """Factor by which the numbers of the result are misread; 1 if they are not."""
 
 
 class PlantedPolicy:
-    """Policy of a planted agent for one sample, mode and epoch. Its mistakes are drawn before any call."""
+    """Policy of a planted agent for one sample, mode and epoch. Its failures are drawn before any call."""
 
     def __init__(self, sample: Sample, agent: Planted, mode: Mode, epoch: int) -> None:
         if sample.reference is None:
@@ -91,82 +96,88 @@ class PlantedPolicy:
         self._slots = asked_slots(sample.answer)
         self._abstains = next((slot for slot in sample.answer if isinstance(slot, AbstainSlot)), None)
         self._steps = sample.reference.steps
-        self._seed = f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}"
-        right = agent.success(difficulty_level(sample)) ** (1 / (len(self._steps) + 1))
-        rng = Random(self._seed)
-        self._mistakes = [None if rng.random() < right else rng.choice(_MISTAKES) for _ in self._steps]
-        self._misreads = rng.random() >= right
+        rng = Random(f"{agent.ability:g}/{agent.seed}/{sample.id}/{epoch}")
+        self._slips = [_slips(step, agent, rng) for step in self._steps]
         # In step-by-step the history is the reference's, whatever this agent would have done.
-        self._skips = [mistake == SKIPPED and mode != "step-by-step" for mistake in self._mistakes]
+        follows = mode == "step-by-step"
+        self._places = [at for at, slips in enumerate(self._slips) if follows or not slips.skips]
+        self._misreads = agent.fails(rng)
+        self.failed = self._misreads or any(slips != _NO_SLIPS for slips in self._slips)
+        """True if any decision is failed."""
+        self._seed = f"{sample.id}/{rng.randrange(_VARIANTS)}"
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         results: list[dict[str, JsonValue] | None] = [None] * len(self._steps)
         calls = [step for step in history if step.kind == "call"]
-        places = [at for at, skipped in enumerate(self._skips) if not skipped]
-        for at, step in zip(places, calls, strict=False):
-            results[at] = step.observation.result if step.observation else None
-        at = places[len(calls)] if len(calls) < len(places) else len(self._steps)
-        if at < len(self._steps) and self._mistakes[at] == SKIPPED:
+        for at, step in zip(self._places, calls, strict=False):
+            seen = step.observation.result if step.observation else None
+            results[at] = cast("dict[str, JsonValue] | None", _scaled(seen, self._slips[at].factor))
+        at = self._places[len(calls)] if len(calls) < len(self._places) else len(self._steps)
+        if at < len(self._steps) and self._slips[at].skips:
             at += 1
         if at < len(self._steps) and (call := self._call(at, view, results)):
             return CallTools(calls=(call,))
         return Answer(text=self._answer(view, results))
 
     def _call(self, at: int, view: SampleView, results: Results) -> ToolCall | None:
-        """Return the call of a step, with its mistake; None if an earlier result that it needs is missing."""
-        step, mistake = self._steps[at], self._mistakes[at]
+        """Return the call of a step, with its mistakes; None if an earlier result that it needs is missing."""
+        step, slips = self._steps[at], self._slips[at]
         arguments = live_arguments(step, results)
-        if arguments is None or mistake is None:
-            return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
-        rng = Random(f"{self._seed}/{at}")
-        if mistake == WRONG_ARGUMENT and (changed := _with_wrong_argument(step.tool, arguments, view, rng)):
-            return ToolCall(tool=step.tool, arguments=changed)
+        if arguments is None:
+            return None
         others = [spec for spec in tool_specs(view.toolset) if spec.name != step.tool]
-        if not others:
-            return ToolCall(tool=step.tool, arguments={})
-        spec = rng.choice(others)
-        return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
+        if slips.wrong_tool and others:
+            rng = Random(f"{self._seed}/{at}")
+            spec = rng.choice(others)
+            return ToolCall(tool=spec.name, arguments=random_arguments(spec, view, rng))
+        spec = get_tool(step.tool).spec
+        wrong: Arguments = {
+            name: _wrong_value(spec, name, arguments[name], view, Random(f"{self._seed}/{at}/{name}"))
+            for name in sorted(slips.wrong_arguments & arguments.keys())
+        }
+        return ToolCall(tool=step.tool, arguments={**arguments, **wrong})
 
     def _answer(self, view: SampleView, results: Results) -> str:
-        slip = self._misreads or any(self._mistakes)
-        if self._abstains and not slip and shows_no_answer(self._abstains, results):
+        if self._abstains and not self.failed and shows_no_answer(self._abstains, results):
             return refusal_of(self._abstains)
         values = derived_values(self._slots, results)
         if self._misreads:
             rng = Random(f"{self._seed}/answer")
-            values = {slot.name: _misread(slot, values[slot.name], rng) for slot in self._slots if slot.name in values}
+            values = {slot.name: misread(slot, values[slot.name], rng) for slot in self._slots if slot.name in values}
         return format_answer(self._slots, {**guessed_values(view, self._slots), **values})
 
 
-def _with_wrong_argument(tool: str, arguments: Arguments, view: SampleView, rng: Random) -> Arguments | None:
-    """Return the arguments with one wrong value; None if no argument can be changed."""
-    spec = get_tool(tool).spec
-    changed = {name: _wrong_value(spec, name, value, view, rng) for name, value in arguments.items()}
-    names = [name for name, value in changed.items() if value is not None]
-    if not names:
-        return None
-    name = rng.choice(names)
-    return {**arguments, name: changed[name]}
+_NO_SLIPS = _Slips(skips=False, wrong_tool=False, wrong_arguments=frozenset(), factor=1.0)
+
+
+def _slips(step: ReferenceStep, agent: Planted, rng: Random) -> _Slips:
+    """Draw the failed decisions of a step: a third of the calls without the right tool are skipped."""
+    wrong_tool = agent.fails(rng)
+    skips = wrong_tool and rng.random() < 1 / 3
+    wrong_arguments = frozenset(name for name in step.arguments if agent.fails(rng))
+    return _Slips(skips, wrong_tool, wrong_arguments, _factor(rng) if agent.fails(rng) else 1.0)
+
+
+def _factor(rng: Random) -> float:
+    return rng.lognormvariate(0, _SPREAD)
 
 
 def _wrong_value(spec: ToolSpec, name: str, value: JsonValue, view: SampleView, rng: Random) -> JsonValue:
-    """Return a plausible wrong value of an argument; None if there is none."""
+    """Return a plausible other value of an argument, or the value itself if there is none."""
     match spec.agreement.get(name):
-        case "file":
-            others = [file.name for file in view.files if file.name != value]
-            return rng.choice(others) if others else None
+        case "file" if view.files:
+            return rng.choice(view.files).name
         case "choice" if isinstance(value, str):
             choices = _choices(cast("dict[str, JsonValue]", spec.parameters["properties"]).get(name))
-            return rng.choice([each for each in choices if each != value] or [None])
+            return rng.choice([each for each in choices if each != value] or [value])
         case "expression" if isinstance(value, str):
             return f"({value}) * {rng.choice(_FACTORS)}"
         case "text" if isinstance(value, str) and " " in value:
             return value.rpartition(" ")[0]
         case "number" | "box" | "series" | "chart" | "variables":
-            scaled = _scaled(value, rng.choice(_FACTORS))
-            return None if scaled == value else scaled
+            return _scaled(value, rng.choice(_FACTORS))
         case _:
-            return None
+            return value
 
 
 def _choices(schema: JsonValue) -> list[JsonValue]:
@@ -179,23 +190,21 @@ def _choices(schema: JsonValue) -> list[JsonValue]:
 
 def _scaled(value: JsonValue, factor: float) -> JsonValue:
     """Return ``value`` with all its numbers multiplied by ``factor``; whole numbers stay whole."""
-    if isinstance(value, bool) or not isinstance(value, int | float | list | dict):
-        return value
     if isinstance(value, list):
         return [_scaled(item, factor) for item in value]
     if isinstance(value, dict):
         return {key: _scaled(item, factor) for key, item in value.items()}
+    if factor == 1 or isinstance(value, bool) or not isinstance(value, int | float):
+        return value
     return round(value * factor) if isinstance(value, int) else value * factor
 
 
-def _misread(slot: Slot, value: JsonValue, rng: Random) -> JsonValue:
-    """Return another value than the one that was read: a number outside the tolerance, another label, half a text."""
+def misread(slot: Slot, value: JsonValue, rng: Random) -> JsonValue:
+    """Return another value than the one that was read: a number that is off, another label, half a text."""
     if isinstance(value, bool):
         return not value
     if isinstance(value, int | float):
-        margin = slot.margin if isinstance(slot, ToleranceSlot) else 0.0
-        wrong = value * rng.choice(_FACTORS)
-        return wrong if abs(wrong - value) > margin else value + 3 * margin + 1
+        return _scaled(value, _factor(rng))
     others = [choice for choice in blank(slot).choices if choice != value and [choice] != value]
     if isinstance(value, list):
         return [rng.choice(others)] if others else []

@@ -5,21 +5,18 @@ Questions are TF-IDF vectors of words and word pairs, compared by cosine. Weight
 so that "is it above 5 %" and "is it above 12 %" are one question.
 """
 
-import math
 import re
-from array import array
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
-from itertools import pairwise
+from itertools import chain, pairwise
 from statistics import median
-from typing import TYPE_CHECKING
 
+import numpy as np
+from numpy.typing import NDArray
 from pydantic import JsonValue
 
 from agrotools.core import (
-    Action,
-    Answer,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -29,7 +26,6 @@ from agrotools.core import (
     Sample,
     SampleView,
     Slot,
-    Step,
     ToleranceSlot,
 )
 from agrotools.core.slot import asked_slots
@@ -64,6 +60,11 @@ class PriorTable:
                 return _file_at(slot, int(str(guess))) if isinstance(slot, FileSlot) else guess
         return None
 
+    def answer(self, sample: Sample, _view: SampleView) -> str:
+        """Return the prior of every slot that has one, in the answer form."""
+        values = {slot.name: self.guess(sample, slot) for slot in asked_slots(sample.answer)}
+        return format_answer(sample.answer, {name: value for name, value in values.items() if value is not None})
+
 
 class _Group:
     """Values of comparable slots, by cluster."""
@@ -84,8 +85,6 @@ class _Group:
         return self._guesses[cluster]
 
     def _typical_without(self, cluster: str | None) -> JsonValue:
-        import numpy as np
-
         excluded = self._of_cluster.get(cluster, [])
         if len(excluded) == len(self._values):
             return None
@@ -97,10 +96,8 @@ class _Group:
         return self._by_text[min(counts, key=lambda text: (-counts[text], text))]
 
     @cached_property
-    def _numbers(self) -> "tuple[list[float], NDArray[np.int64]]":
+    def _numbers(self) -> tuple[list[float], NDArray[np.int64]]:
         """The numbers in ascending order, and the number of the cluster of each."""
-        import numpy as np
-
         pairs = [
             (value, self._codes[cluster])
             for cluster, values in self._of_cluster.items()
@@ -151,23 +148,6 @@ def _file_at(slot: FileSlot, position: int) -> str | None:
     return names[min(position, len(names) - 1)] if names else None
 
 
-class PriorPolicy:
-    """Policy that gives the prior answer immediately, at every step."""
-
-    def __init__(self, sample: Sample, table: PriorTable) -> None:
-        values = {slot.name: table.guess(sample, slot) for slot in asked_slots(sample.answer)}
-        self._answer = format_answer(
-            sample.answer, {name: value for name, value in values.items() if value is not None}
-        )
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        return Answer(text=self._answer)
-
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
 MOST_SHARED = 10_000
 """Words and pairs in more distinct questions than this are ignored, because they are uninformative and slow."""
 
@@ -187,39 +167,28 @@ class SimilarQuestions:
     """Cosine similarities between a question and each of ``texts`` (distinct, :func:`masked`)."""
 
     def __init__(self, texts: Sequence[str]) -> None:
-        import numpy as np
+        from scipy.sparse import csr_array
 
         self._ids: dict[str, int] = {}
-        features, rows, counts = array("i"), array("i"), array("i")
-        for row, text in enumerate(texts):
-            for feature, count in Counter(_features(text)).items():
-                features.append(self._ids.setdefault(feature, len(self._ids)))
-                rows.append(row)
-                counts.append(count)
-        by_feature = np.argsort(np.array(features), kind="stable")
-        self._rows = np.array(rows)[by_feature]
-        df = np.bincount(np.array(features), minlength=len(self._ids))
-        self._ends = np.concatenate([[0], np.cumsum(df)])
+        entries = (
+            (self._ids.setdefault(feature, len(self._ids)), row, count)
+            for row, text in enumerate(texts)
+            for feature, count in Counter(_features(text)).items()
+        )
+        features, rows, counts = np.fromiter(chain.from_iterable(entries), np.int32).reshape(-1, 3).T
+        df = np.bincount(features, minlength=len(self._ids))
         self._idf = np.where(df <= MOST_SHARED, np.log(1 + len(texts) / np.maximum(df, 1)), 0.0)
-        weights = (1 + np.log(np.array(counts)[by_feature])) * np.repeat(self._idf, df)
-        norms = np.sqrt(np.bincount(self._rows, weights=weights**2, minlength=len(texts)))
-        self._weights = weights / np.where(norms > 0, norms, 1.0)[self._rows]
-        self._size = len(texts)
+        weights = (1 + np.log(counts)) * self._idf[features]
+        norms = np.sqrt(np.bincount(rows, weights=weights**2, minlength=len(texts)))
+        weights /= np.where(norms > 0, norms, 1.0)[rows]
+        self._weights = csr_array((weights, (features, rows)), shape=(len(self._ids), len(texts)))
 
-    def cosines(self, text: str) -> "NDArray[np.float64]":
+    def cosines(self, text: str) -> NDArray[np.float64]:
         """Return one cosine in [0, 1] per text. The cost depends only on the texts that share a feature."""
-        import numpy as np
-
-        cosines = np.zeros(self._size)
-        counts = Counter(_features(text))
-        known = [(self._ids[feature], count) for feature, count in counts.items() if feature in self._ids]
-        weights = {feature: (1 + math.log(count)) * float(self._idf[feature]) for feature, count in known}
-        norm = math.sqrt(sum(weight**2 for weight in weights.values()))
-        for feature, weight in weights.items():
-            if weight:
-                span = slice(self._ends[feature], self._ends[feature + 1])
-                cosines[self._rows[span]] += weight / norm * self._weights[span]
-        return cosines
+        counts = {self._ids[each]: count for each, count in Counter(_features(text)).items() if each in self._ids}
+        features = np.array(list(counts), dtype=np.int32)
+        weights = (1 + np.log(list(counts.values()))) * self._idf[features]
+        return weights / (np.linalg.norm(weights) or 1.0) @ self._weights[features]
 
 
 def _features(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ perfect-tools gives the correct answer from the files. Lower bounds are ``echo``
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from random import Random
@@ -43,7 +43,7 @@ from agrotools.core import (
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import REFUSAL_LINE, guessed_values
+from agrotools.text.answer_form import guessed_values
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import tool_specs
@@ -76,17 +76,20 @@ class OraclePolicy:
         return Answer(text=answer_from(asked_slots(self._slots), results, knows_texts=self._knows_texts))
 
 
-class RightAnswerPolicy:
-    """Policy that gives the correct answer to a question that needs no tool."""
+class ImmediatePolicy:
+    """Policy that gives ``answer(sample, view)`` immediately, at every step."""
 
-    def __init__(self, sample: Sample) -> None:
-        (slot,) = sample.answer
-        if slot.right_text is None:
-            raise ValueError(f"sample {sample.id} has a slot without a right text")
-        self._text = slot.right_text
+    def __init__(self, sample: Sample, answer: Callable[[Sample, SampleView], str]) -> None:
+        self._sample = sample
+        self._answer = answer
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        return Answer(text=self._text)
+        return Answer(text=self._answer(self._sample, view))
+
+
+def guessed_answer(sample: Sample, view: SampleView) -> str:
+    """Return the answer that is guessed from the answer form alone."""
+    return format_answer(sample.answer, guessed_values(view, sample.answer)) or "I cannot tell."
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
@@ -167,28 +170,6 @@ def _with_made_files(
     used = [(ref.removeprefix(start), name) for step in steps for _, ref, name in iter_refs(step.arguments)
             if ref.startswith(start)]  # fmt: skip
     return {**{field: name or field for field, name in used if field.isidentifier()}, **truth}
-
-
-class RefusePolicy:
-    """Policy that refuses every answer immediately, at every step."""
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        return Answer(text=REFUSAL_LINE)
-
-
-class EchoPolicy:
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        return Answer(text=view.query)
-
-
-class GuessPolicy:
-    """Policy that guesses from the answer form immediately, at every step."""
-
-    def __init__(self, sample: Sample) -> None:
-        self._slots = sample.answer
-
-    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        return Answer(text=format_answer(self._slots, guessed_values(view, self._slots)) or "I cannot tell.")
 
 
 # Fixed before any benchmark was built: plausible ranges by unit.

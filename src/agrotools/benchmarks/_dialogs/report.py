@@ -2,7 +2,9 @@
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.core import Mode
@@ -10,10 +12,6 @@ from agrotools.report.layout import DASH, Notes, harmless, name_cell, new_table,
 from agrotools.report.published import PublishedRow, paper, published_rows, same_model
 from agrotools.scoring import PublishedFigures, Summary
 from agrotools.scoring.embedders import WITH_COSINES
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.text import Text
 
 MARK = "†"
 
@@ -24,7 +22,7 @@ def published_tables(
     summaries: Sequence[Summary],
     notes: Notes,
     split_tables: Mapping[str, str] = MappingProxyType({}),
-) -> list["RenderableType"]:
+) -> list[RenderableType]:
     """Return a table for each mode in which runs have metrics of the paper, with the printed rows below.
 
     ``split_tables``: table number for a value of the option ``split``, replacing that of the layout.
@@ -64,7 +62,7 @@ def figures_table(
     rows: Sequence[PublishedRow],
     notes: Notes,
     benchmark: str = "",
-) -> "RenderableType":
+) -> RenderableType:
     """Return a table of runs, published and corrected, above the printed ``rows``.
 
     ``family``: prefix of metric ids. ``benchmark``: id of the benchmark of the printed rows, if it differs.
@@ -100,10 +98,8 @@ def figures_table(
     return table
 
 
-def _counts(runs: Sequence[Shown]) -> Iterator["RenderableType"]:
+def _counts(runs: Sequence[Shown]) -> Iterator[RenderableType]:
     """Yield a line with the counts of the published scorer if there is a single run."""
-    from rich.text import Text
-
     counts = runs[0][2].counts
     text = ", ".join(f"{name.replace('_', ' ')} {n}" for name, n in counts.items())
     if len(runs) == 1 and text:
@@ -118,7 +114,7 @@ def _embedder_mark(column: str, run_figures: Sequence[PublishedFigures], notes: 
     return notes.mark(f"By cosines of {used} where answers are subjective or images.")
 
 
-def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Text:
     if figures.stops:
         return notes.dash(f"The published scorer ends with an exception here: {figures.stops}")
     if metric in figures.left_out:
@@ -127,7 +123,7 @@ def _reference_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Te
     return stacked([DASH if value is None else percent(value)])
 
 
-def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> "Text":
+def _corrected_cell(figures: PublishedFigures, metric: str, notes: Notes) -> Text:
     estimate = figures.corrected.get(f"{metric}_corrected")
     if estimate is None:
         return notes.dash(_reason(figures.left_out.get(f"{metric}_corrected", "nothing here is counted by it")))
@@ -155,7 +151,7 @@ def rows_beside(
     return [row for row in rows if row.model in models]
 
 
-def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> "Text":
+def _printed_cell(rows: Sequence[PublishedRow], model: str, metric: str, notes: Notes) -> Text:
     printed_row = next((row for row in rows if row.model == model and row.metric == metric), None)
     if printed_row is None:
         return stacked([DASH], value_style="dim")

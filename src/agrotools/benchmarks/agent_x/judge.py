@@ -15,7 +15,6 @@ import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import get_close_matches
 from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple, cast
@@ -25,7 +24,8 @@ from pydantic import Field, ValidationError
 from agrotools.benchmarks.agent_x.plugin import is_published
 from agrotools.benchmarks.agent_x.published_scorer import COLUMNS
 from agrotools.benchmarks.agent_x.replies import gold_of, prediction_of
-from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError
+from agrotools.core import BenchmarkError, FrozenModel, Record, UsageError, first_error
+from agrotools.core.base import suggestion
 from agrotools.plugin import JudgedMetric, Judging
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, mark_of, prompt_hash, read_score
@@ -127,17 +127,12 @@ def read_rubrics(path: Path, name: str = "") -> Rubrics:
     except (OSError, UnicodeDecodeError, RecursionError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"cannot read the rubrics {path}: {error}", hint=f"it must be a TOML file; {_HINT}") from error
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"]))
-        raise UsageError(f"the rubrics {path}: {where}: {first['msg'].lower()}", hint=_HINT) from error
+        raise UsageError(f"the rubrics {path}: {first_error(error)}", hint=_HINT) from error
     ours = shipped_rubrics()
     for key in file.criteria:
         if key not in ours.criteria:
-            close = get_close_matches(key, COLUMNS, n=1)
-            suggestion = f"did you mean {close[0]}? " if close else ""
-            raise UsageError(
-                f"the rubrics {path}: Agent-X has no criterion {key!r}", hint=f"{suggestion}known: {', '.join(COLUMNS)}"
-            )
+            fault = f"the rubrics {path}: Agent-X has no criterion {key!r}"
+            raise UsageError(fault, hint=suggestion(key, COLUMNS))
     system = file.system or ours.system
     if _RUBRIC_PLACE not in system:
         raise UsageError(

@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
 
 from agrotools.benchmarks._dialogs.plugin_parts import TableLayout
 from agrotools.benchmarks._dialogs.report import figures_shown, figures_table, rows_beside
@@ -17,9 +18,6 @@ from agrotools.scoring import Metric, PublishedFigures, Summary
 _BY_STEP = ("ground_s", "tool_p", "tool_acc", "step_s", "clarity", "reward")
 STEPS = tuple(f"agent_x.{name}" for name in _BY_STEP)
 OUTCOME = tuple(f"agent_x.{name}" for name in CRITERIA if name not in _BY_STEP)
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-
 FAMILY = "agent_x"
 """Prefix of its metric ids."""
 MODES: Mapping[Mode, str] = {"no-tool": "no tools", "end-to-end": "end to end"}
@@ -87,7 +85,7 @@ def printed_rows(columns: Mapping[str, str], summaries: Sequence[Summary]) -> li
     return rows_beside(rows, summaries, [metric for metric in _BEST if metric.removeprefix("agent_x.") in columns])
 
 
-def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> "RenderableType":
+def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures]]) -> RenderableType:
     """Return a table with one row per count and one column per run."""
     table = new_table(f"Agent-X, {MODES[mode]}: steps and errors, as its notebooks count them")
     table.add_column("", overflow="fold", min_width=14)
@@ -99,7 +97,7 @@ def counts_table(mode: Mode, runs: Sequence[tuple[str, Summary, PublishedFigures
     return table
 
 
-def published_tables(summaries: Sequence[Summary], notes: Notes) -> list["RenderableType"]:
+def published_tables(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
     """Return tables of runs in the paper's metrics, with its printed rows, and tables of the notebooks' counts."""
     tables: list[RenderableType] = []
     for mode, words in MODES.items():

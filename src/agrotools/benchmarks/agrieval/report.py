@@ -13,7 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean
 from string import ascii_uppercase
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from markupsafe import Markup
+from rich.console import RenderableType
+from rich.text import Text
 
 from agrotools.benchmarks.agrieval.items import QuestionSettings
 from agrotools.benchmarks.agrieval.plugin import METRICS
@@ -28,10 +32,6 @@ from agrotools.report.settings import Setting
 from agrotools.runner.manifest import Manifest
 from agrotools.scoring import Estimate, Metric, ModeSummary, Summary
 from agrotools.scoring.statistics import MIN_CLUSTERS, estimate_mean
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
-    from rich.console import RenderableType
 
 BENCHMARK = "agrieval"
 OVERALL = "Overall"
@@ -201,17 +201,13 @@ class PaperOfRuns:
     def __bool__(self) -> bool:
         return any(run.items for run in self._runs)
 
-    def page(self) -> "Markup":
+    def page(self) -> Markup:
         """Return the tables as a section of a page."""
-        from markupsafe import Markup
-
         template = templates(Path(__file__).parent).get_template("paper.html.j2")
         return Markup(template.render(tables=html_tables(self.terminal())))
 
-    def terminal(self) -> "list[RenderableType]":
+    def terminal(self) -> list[RenderableType]:
         """Return a table for each grouping in which runs have items, with the figures of the paper, and notes."""
-        from rich.text import Text
-
         notes = Notes()
         runs = [run for run in self._runs if run.items]
         parts: list[RenderableType] = []
@@ -224,7 +220,7 @@ Cells = Mapping[str, Estimate]
 """Estimates of a run by column."""
 
 
-def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> "list[RenderableType]":
+def _tables(grouping: Grouping, runs: Sequence[_Run], notes: Notes) -> list[RenderableType]:
     headings = (*grouping.columns, OVERALL)
     rows: list[tuple[_Run, Cells]] = []
     for run in runs:
@@ -291,7 +287,7 @@ def _table(
     runs: Sequence[tuple[list[str], tuple[_Run, Cells]]],
     printed: Mapping[tuple[str, str], Mapping[str, PublishedRow]],
     notes: Notes,
-) -> "RenderableType":
+) -> RenderableType:
     table = new_table(f"AgriEval. {grouping.title}")
     table.add_column("", overflow="fold", min_width=22)
     for code in columns:

@@ -139,8 +139,6 @@ CANOPY_STUDIES = (
     Study("estimate_canopy_height", "chm", _given_rasters),
     Study("estimate_canopy_height", "drawn_dsm_dtm", _surface_less_terrain, needs_folder=False),
 )
-
-
 _LEAST_IOU = 0.4
 _NET_IOU = 0.5
 _BY_COLOUR = "weak, and flagged so by the tool: colours alone"

@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 PAIRS = 80
 """Number of pairs, a quarter of each difficulty. The tests were fitted on seeds 1000 to 1359, tried on 2000 to 2079."""
 FIRST_SEED = 12_000
-
-
 _SAME_SIDE = {"constructed": "wetted", "wetted": "constructed", "demolished": "dried", "dried": "demolished"}
 _DATES = ("before", "after")
 

@@ -131,8 +131,6 @@ COUNT_STUDIES = (
     Study("count_objects", "drawn orchards", _counts, needs_folder=False),
     Study("count_objects", "drawn wheat", _ears, needs_folder=False),
 )
-
-
 _TRUE_SYMPTOM = 2
 _TRAINED = "the model saw 342 other leaves of the same collection (white board, one crop): a closed world"
 _BY_RULES = "by colour rules, which serve leaves of any kind; their constants were chosen on other leaves of this crop"
@@ -183,8 +181,6 @@ LEAF_STUDIES = (
     Study("analyze_lesions", "coffee_lesions", _against_masks),
     Study("analyze_lesions", "drawn leaves", _severities, needs_folder=False),
 )
-
-
 _NEAR = 0.5
 """Largest distance between the centres of a matched circle and box, as a share of half the box's longer side."""
 

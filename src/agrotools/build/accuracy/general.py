@@ -116,8 +116,6 @@ def _generated(bench: Bench) -> list[Figure]:
 
 
 CALCULATE_STUDIES = (Study("calculate", "made-up expressions", _generated, needs_folder=False),)
-
-
 KINDS = ("line", "bar", "grouped_bar", "scatter", "hist", "pie", "box", "heatmap")
 PER_KIND = 6
 
@@ -162,8 +160,6 @@ def _bytes(bench: Bench, result: Any, calls_ago: int) -> bytes:
 
 
 PLOT_STUDIES = (Study("plot", "made-up series", _round_trip, needs_folder=False),)
-
-
 _LEAST_LETTERS = 5
 _LONG = 8
 """Minimum length of names that may get two slips."""
@@ -235,7 +231,7 @@ def _recall(bench: Bench, query: str, ids: Iterable[str]) -> tuple[float, float]
 
 
 def _names(bench: Bench) -> list[Figure]:
-    entries = _entries()
+    entries = knowledge_base()[0].entries
     misspellings = [(wrong, ids) for wrong, _, ids in misspelt(entries, _SEED)]
     if len(misspellings) > _MOST_NAMES:
         misspellings = random.Random(_SEED).sample(misspellings, _MOST_NAMES)
@@ -292,10 +288,6 @@ def _question_figures(bench: Bench, name: str) -> list[Figure]:
         columns.mean("questions on entries added later, recall@1", "added first"),
         columns.mean_error(outside, "outside", goal=false_goal, note=", ".join(parts)),
     ]
-
-
-def _entries() -> tuple[Entry, ...]:
-    return knowledge_base()[0].entries
 
 
 LOOKUP_STUDIES = (

@@ -182,8 +182,6 @@ def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int
 
 _SLOT: TypeAdapter[Slot] = TypeAdapter(Slot)
 _LEADING: dict[str, AnswerType] = {"tolerance": "tolerance", "open_text": "open_text", "plot": "plot"}
-
-
 _YES_NO = {"yes": True, "true": True, "no": False, "false": False}
 _NOTHING = object()
 

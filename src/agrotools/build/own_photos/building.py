@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
@@ -187,17 +187,10 @@ def _facts(path: Path, column: Column, plan: Plan) -> dict[str, Any]:
     return facts
 
 
-class Answer(NamedTuple):
-    """Value of a picture in one row."""
-
-    row: int
-    value: Value
-
-
 def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dict[Path, Value]:
     """Return the value of each picture; unusable cells and contradictory values are added to ``skipped``."""
     measure = measures()[column.ask]
-    by_image: dict[Path, list[Answer]] = {}
+    by_image: dict[Path, list[tuple[int, Value]]] = {}
     texts = seen.cells_of(column.column)
     if all(cells.is_empty(text) for _, _, text in texts):
         skipped.add(column.column, f"column is {EMPTY}", "write the answers into the table")
@@ -209,7 +202,7 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
         except CellFault as fault:
             skipped.add(column.column, fault.reason, fault.hint, row, text[:60])
             continue
-        by_image.setdefault(image, []).append(Answer(row, value))
+        by_image.setdefault(image, []).append((row, value))
     values: dict[Path, Value] = {}
     for image, answers in by_image.items():
         if (value := _merge_answers(image, answers, column, skipped)) is not None:
@@ -286,17 +279,17 @@ def _advice(text: str) -> str:
     return ";".join(cells.name(fact) for fact in facts)
 
 
-def _merge_answers(image: Path, answers: Sequence[Answer], column: Column, skipped: SkippedRows) -> Value | None:
-    """Return the value of a picture with one or several rows, or None if these contradict each other."""
-    values = list(dict.fromkeys(answer.value for answer in answers))
+def _merge_answers(
+    image: Path, answers: Sequence[tuple[int, Value]], column: Column, skipped: SkippedRows
+) -> Value | None:
+    """Return the value of a picture with one or several (row, value), or None if these contradict each other."""
+    values = list(dict.fromkeys(value for _, value in answers))
     if len(values) == 1 and column.repeated != "sum":
         return values[0]
-    numbers = [answer.value for answer in answers if isinstance(answer.value, int | float)]
+    numbers = [value for _, value in answers if isinstance(value, int | float)]
     if column.repeated != "refuse" and len(numbers) == len(answers) and not isinstance(values[0], bool):
         return sum(numbers) if column.repeated == "sum" else sum(numbers) / len(numbers)
-    several = " and ".join(f"{answer.value!r} (row {answer.row})" for answer in answers[:3])
+    several = " and ".join(f"{value!r} (row {row})" for row, value in answers[:3])
     hint = 'keep one, or set repeated = "mean" or "sum" for this column in the plan'
-    skipped.add(
-        column.column, "has different answers for one picture", hint, answers[0].row, f"{image.name}: {several}"
-    )
+    skipped.add(column.column, "has different answers for one picture", hint, answers[0][0], f"{image.name}: {several}")
     return None

@@ -68,8 +68,6 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
 _MOST_NAMES = 60
 _ENOUGH = 0.8
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
-
-
 EMPTY = "empty in all rows with a photo"
 """Note on a column without any answer."""
 

@@ -55,7 +55,7 @@ def templates_for(
     for language in plan.languages:
         for template in load_templates("own", language):
             if template.of in families:
-                templates += _of_column(template, place, alike, _ColumnInfo(column, measure, naming), values, language)
+                templates += _of_column(template, place, alike, column, naming, values, language)
     return templates
 
 
@@ -64,24 +64,23 @@ def kind_of_thing(column: Column) -> str:
     return f"own:{column.column}"
 
 
-class _ColumnInfo(NamedTuple):
-    """A column, its measure, and (for advice) the measure that names the subject of the advice."""
-
-    column: Column
-    measure: Measure
-    named: Measure
-
-
 def _of_column(
-    template: Template, place: int, alike: int, info: _ColumnInfo, values: Sequence[float], language: Language
+    template: Template,
+    place: int,
+    alike: int,
+    column: Column,
+    naming: Measure,
+    values: Sequence[float],
+    language: Language,
 ) -> list[Template]:
-    column, measure = info.column, info.measure
+    """Return a template for a column; ``naming`` is its measure or, for advice, the one that names the subject."""
+    measure = measures()[column.ask]
     limits = round_limits(values) if template.template == "own_limit" else []
     if template.template == "own_limit" and not limits:
         return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))
-    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{info.named.answer}", plain)
-    common = "common_name" if info.named.tool == "identify_weed" else "candidates[0].common_name"
+    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{naming.answer}", plain)
+    common = "common_name" if naming.tool == "identify_weed" else "candidates[0].common_name"
     plain = re.sub(r"@(\d+)\.named\b", lambda found: f"@{found[1]}.{common}", plain)
     if measure.kind == "yes":
         # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
@@ -93,7 +92,7 @@ def _of_column(
     data |= {
         "template": f"{template.template}{suffix}",
         "of": kind_of_thing(column),
-        "task_type": template.task_type if template.task_type == "plotting" else info.named.task_type,
+        "task_type": template.task_type if template.task_type == "plotting" else naming.task_type,
         "given": {"limit": limits} if limits else {},
         "wordings": data["wordings"][place::alike],
     }

@@ -8,9 +8,10 @@ import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import orjson
+from markupsafe import Markup
 
 from agrotools.core import Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
@@ -41,9 +42,6 @@ from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
-
-if TYPE_CHECKING:
-    from markupsafe import Markup
 
 DEFAULT_SAMPLES = 400
 """Default number of records of each run that are shown in detail."""
@@ -250,10 +248,8 @@ def _hash(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
-def _json(data: object) -> "Markup":
+def _json(data: object) -> Markup:
     """Return JSON that is safe inside a script element."""
-    from markupsafe import Markup
-
     text = orjson.dumps(data).decode()
     for letter in "<>&\u2028\u2029":
         text = text.replace(letter, f"\\u{ord(letter):04x}")

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+from PIL import Image
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
@@ -15,9 +16,6 @@ from agrotools.core import Artifact, BenchmarkError, SampleFile
 from agrotools.core.files import artifact_path, sha256_of_file
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
-
-if TYPE_CHECKING:
-    from PIL import Image
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
@@ -237,9 +235,7 @@ def artifact_key(artifact: Artifact) -> Key:
     return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 
-def _encoded(image: "Image.Image", side: int, *, exact: bool) -> tuple[str, tuple[int, int]]:
-    from PIL import Image
-
+def _encoded(image: Image.Image, side: int, *, exact: bool) -> tuple[str, tuple[int, int]]:
     if max(image.size) > side:
         image = image.copy()
         image.thumbnail((side, side), Image.Resampling.NEAREST if exact else Image.Resampling.BILINEAR)

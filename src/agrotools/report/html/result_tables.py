@@ -4,8 +4,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 from urllib.parse import quote
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup, escape
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
 
 from agrotools.report.comparison import (
     ErrorColumn,
@@ -25,13 +31,6 @@ from agrotools.report.tables import gain_table, general_notes, setting_table, sh
 from agrotools.scoring import Estimate, Metric, Summary
 from agrotools.scoring.error_classes import CLASSES
 
-if TYPE_CHECKING:
-    from jinja2 import Environment
-    from markupsafe import Markup
-    from rich.console import RenderableType
-    from rich.table import Table
-    from rich.text import Text
-
 _WIDTH, _HEIGHT, _MARGIN = 108, 14, 4
 
 
@@ -42,7 +41,7 @@ class Mark(NamedTuple):
     kind: Literal["ceiling", "floor"]
 
 
-def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> "Markup":
+def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> Markup:
     """Draw a mean in [0, 1] and its interval on a line from 0 to 100 %, with marks for ceilings and floors."""
     marks_drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
     label = f"{percent(estimate.value)} %"
@@ -56,7 +55,7 @@ def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileg
     return _drawing(label, [*marks_drawn, _point(_x(estimate.value), privileged)])
 
 
-def difference_drawing(estimate: Estimate) -> "Markup":
+def difference_drawing(estimate: Estimate) -> Markup:
     """Draw a difference in [-1, 1] and its interval on a line with zero in the middle."""
     marks_drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
     label = f"{points(estimate.value)} points"
@@ -67,9 +66,7 @@ def difference_drawing(estimate: Estimate) -> "Markup":
     return _drawing(label, [*marks_drawn, _point(_x((estimate.value + 1) / 2), False)])
 
 
-def _drawing(label: str, parts: Sequence[str]) -> "Markup":
-    from markupsafe import Markup, escape
-
+def _drawing(label: str, parts: Sequence[str]) -> Markup:
     axis = _line("axis", _x(0), _HEIGHT / 2, _x(1), _HEIGHT / 2)
     box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
     return Markup(f'<svg class="interval" role="img" aria-label="{escape(label)}" {box}>{axis}{"".join(parts)}</svg>')
@@ -102,7 +99,7 @@ class Cell:
     """Table cell: its lines, and the drawing below the first line."""
 
     lines: list[Line]
-    drawing: "Markup | None" = None
+    drawing: Markup | None = None
 
     @property
     def empty(self) -> bool:
@@ -178,7 +175,7 @@ MetricGetter = Callable[[Summary, int], Metric | None]
 
 
 def _intervals(metric_of: MetricGetter, summaries: Sequence[Summary]) -> Drawing:
-    def draw(row: int, column: int) -> "Markup | None":
+    def draw(row: int, column: int) -> Markup | None:
         metric = metric_of(summaries[row], column)
         marks = [
             Mark(other.overall.value, "ceiling" if summary.privileged else "floor")
@@ -202,7 +199,7 @@ def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> MetricGetter:
 
 
 def _gains(summaries: Sequence[Summary]) -> Drawing:
-    def draw(row: int, column: int) -> "Markup | None":
+    def draw(row: int, column: int) -> Markup | None:
         summary = summaries[row]
         metrics = OUTCOME[:-1]
         hidden = any(not part.headline for mode, part in summary.modes.items() if mode != "step-by-step")
@@ -218,11 +215,8 @@ def _nothing(_row: int, _column: int) -> None:
     return None
 
 
-def html_tables(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> list[HtmlTable]:
+def html_tables(parts: Sequence[RenderableType], draw: Drawing = _nothing) -> list[HtmlTable]:
     """Convert terminal tables to HTML tables, each with the text that follows it."""
-    from rich.table import Table
-    from rich.text import Text
-
     tables: list[HtmlTable] = []
     for part in parts:
         if isinstance(part, Table):
@@ -232,7 +226,7 @@ def html_tables(parts: Sequence["RenderableType"], draw: Drawing = _nothing) -> 
     return tables
 
 
-def _table(table: "Table", draw: Drawing) -> HtmlTable:
+def _table(table: Table, draw: Drawing) -> HtmlTable:
     columns = [list(map(_text, column.cells)) for column in table.columns]
     rows = [
         Row(
@@ -246,20 +240,16 @@ def _table(table: "Table", draw: Drawing) -> HtmlTable:
     return HtmlTable(str(table.title or "").strip(), headings, rows, [])
 
 
-def _text(cell: object) -> "Text":
-    from rich.text import Text
-
+def _text(cell: object) -> Text:
     return cell if isinstance(cell, Text) else Text(str(cell))
 
 
-def _unhyphenated(heading: "Text") -> "Text":
+def _unhyphenated(heading: Text) -> Text:
     """Return a heading without the hyphenation for narrow terminal columns."""
-    from rich.text import Text
-
     return Text(heading.plain.replace("-\n", "")) if "-\n" in heading.plain else heading
 
 
-def _lines(text: "Text") -> list[Line]:
+def _lines(text: Text) -> list[Line]:
     lines: list[Line] = []
     for line in text.split("\n", allow_blank=True):
         edges = sorted({0, len(line), *(edge for span in line.spans for edge in (span.start, span.end))})
@@ -283,7 +273,7 @@ def _classes(styles: Sequence[str]) -> Iterator[str]:
     return (_CLASSES[word] for word, there in on.items() if there and word in _CLASSES)
 
 
-def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> "Markup | str":
+def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> Markup | str:
     """Return the ``<section>`` of errors; empty if no errors were counted. ``names`` are the runs' names in links."""
     columns = error_columns(summaries)
     if not columns:
@@ -318,10 +308,8 @@ def _error_cell(error: str, column: ErrorColumn, run: str) -> dict[str, Any]:
     return {"number": str(row.count), "share": percent(row.share or 0), "examples": examples}
 
 
-def templates(*folders: Path) -> "Environment":
+def templates(*folders: Path) -> Environment:
     """Return the environment of the ``.j2`` templates in this package and in further ``folders``."""
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
     return Environment(
         loader=FileSystemLoader([Path(__file__).parent, *folders]),
         autoescape=True,

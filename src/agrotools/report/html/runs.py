@@ -1,17 +1,18 @@
 """Runs of a page: their data, facts and differences, and the selection of samples that are shown in detail.
 
-Wrong records come first, spread over modes and task types. The data for the selection is stored as columns of numbers,
-so that a long run takes little more memory than a short one.
+Wrong records come first, spread over modes and task types.
 """
 
 import hashlib
 import re
 from array import array
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from agrotools.core import CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
 from agrotools.core.base import count_text
@@ -29,51 +30,53 @@ from agrotools.scoring.aggregate import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    FloatArray = NDArray[np.float64]
-    IntArray = NDArray[np.int64]
-
-_MOST_EPOCHS = 2**31
-
-
 _MOST_ROWS = 1000
 
 
-class Outcomes:
-    """Scores of all records of the runs, in 24 bytes each beyond the first thousand.
+@dataclass(slots=True)
+class _Pair:
+    """Sample in a mode: the sums and numbers of its valid scores by run, and its number of epochs."""
 
-    A pair of sample and mode is shown for all runs or for none. Samples are identified by the first 64 bits of the
-    SHA-256 of their ids; the probability that two of a million samples share them is 1 in 3e7.
+    task_type: str
+    number: int
+    epochs: int = 0
+    totals: dict[int, tuple[float, int]] = field(default_factory=dict[int, tuple[float, int]])
+
+    def worst(self, privileged: frozenset[int]) -> float:
+        """Return the mean score in the worst run; 1 without a valid record."""
+        means = {run: total / n for run, (total, n) in self.totals.items()}
+        return min([mean for run, mean in means.items() if run not in privileged] or means.values(), default=1.0)
+
+
+class Outcomes:
+    """Scores of the samples of the runs by mode, and the places of their records.
+
+    A pair of sample and mode is shown for all runs or for none.
     """
 
     def __init__(self) -> None:
-        self._groups = array("I")
-        self._hashes = array("Q")
-        self._epochs = array("I")
-        self._values = array("d")
-        self._starts: list[int] = []
-        self._numbers: dict[tuple[str, str], int] = {}
-        """Numbers in ``_groups`` by mode and task type."""
+        self._pairs: dict[tuple[Mode, str], _Pair] = {}
+        self._runs: list[array[int]] = []
+        """Number of the pair of each record, by run."""
         self.rows: dict[tuple[int, Mode, str, int], list[Score]] = {}
         """Score rows of the first records, by number of the run and key of the record, so that few are scored twice."""
 
     def begin_run(self) -> None:
         """Begin the next run; its records follow in the order of their keys."""
-        self._starts.append(len(self._values))
+        self._runs.append(array("I"))
 
     def add(self, record: Record, scores: list[Score]) -> None:
         """Add a record of the run and its scores."""
+        run = len(self._runs) - 1
         if len(self.rows) < _MOST_ROWS:
-            self.rows[len(self._starts) - 1, record.mode, record.sample.id, record.epoch] = scores
-        value = value_of(record, scores)
-        group = (record.mode, record.sample.task_type)
-        self._groups.append(self._numbers.setdefault(group, len(self._numbers)))
-        self._hashes.append(int.from_bytes(hashlib.sha256(record.sample.id.encode()).digest()[:8], "big"))
-        self._epochs.append(min(max(record.epoch, 0), _MOST_EPOCHS))  # a file may say anything
-        self._values.append(float("nan") if value is None else value)
+            self.rows[run, record.mode, record.sample.id, record.epoch] = scores
+        new = _Pair(record.sample.task_type, len(self._pairs))
+        pair = self._pairs.setdefault((record.mode, record.sample.id), new)
+        pair.epochs = max(pair.epochs, record.epoch + 1, 1)
+        if (value := value_of(record, scores)) is not None:
+            total, n = pair.totals.get(run, (0.0, 0))
+            pair.totals[run] = (total + value, n + 1)
+        self._runs[-1].append(pair.number)
 
     def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
         """Select at most ``n`` records of each run: in each mode and task type in turn the worst pair, ties by hash.
@@ -84,70 +87,21 @@ class Outcomes:
 
         Returns, for each run, the ascending indices of the records to show.
         """
-        import numpy as np
+        groups: dict[tuple[str, str], list[tuple[float, str, int, int]]] = defaultdict(list)
+        for (mode, name), pair in self._pairs.items():
+            digest = hashlib.sha256(name.encode()).hexdigest()
+            groups[mode, pair.task_type].append((pair.worst(privileged), digest, pair.number, pair.epochs))
+        chosen: set[int] = set()
+        for turn in zip_longest(*(sorted(groups[name]) for name in sorted(groups))):
+            for _, _, number, epochs in filter(None, turn):
+                if n < epochs and (chosen or not n):
+                    return self._places(chosen)
+                n -= epochs
+                chosen.add(number)
+        return self._places(chosen)
 
-        names = sorted(self._numbers)
-        place = {name: at for at, name in enumerate(names)}
-        modes = [mode for mode, _ in names]
-        groups = np.array([place[name] for name in self._numbers], dtype=np.int64)[np.asarray(self._groups)]
-        of_mode = np.array([modes.index(mode) for mode in modes], dtype=np.int64)[groups]
-        hashes, epochs = np.asarray(self._hashes), np.asarray(self._epochs, dtype=np.int64)
-        order = np.lexsort((hashes, of_mode))  # stable: the records of a pair stay by run and then by epoch
-        first = np.flatnonzero(_changes(of_mode[order]) | _changes(hashes[order]))
-        pairs = np.repeat(np.arange(len(first)), np.diff(first, append=len(order)))
-        worst = self._worst(order, pairs, len(first), privileged)
-        last_epochs = np.maximum.reduceat(epochs[order], first)
-        first_groups = groups[order[first]]
-        chosen_pairs = _in_turn(first_groups, worst, hashes[order[first]], last_epochs + 1, n)
-        chosen_positions = np.sort(order[np.isin(pairs, chosen_pairs)])
-        ends = [*self._starts[1:], len(order)]
-        return [
-            (chosen_positions[(start <= chosen_positions) & (chosen_positions < end)] - start).tolist()
-            for start, end in zip(self._starts, ends, strict=True)
-        ]
-
-    def _worst(self, order: "IntArray", pairs: "IntArray", n_pairs: int, privileged: frozenset[int]) -> "FloatArray":
-        """Return the score of each pair in its worst run."""
-        import numpy as np
-
-        values = np.asarray(self._values)[order]
-        runs = np.searchsorted(np.asarray(self._starts), order, side="right") - 1
-        worst, of_any = np.full(n_pairs, np.inf), np.full(n_pairs, np.inf)
-        for run in range(len(self._starts)):
-            valid = (runs == run) & ~np.isnan(values)
-            totals = np.bincount(pairs[valid], values[valid], n_pairs)
-            counts = np.bincount(pairs[valid], minlength=n_pairs)
-            means = np.divide(totals, counts, out=np.full(n_pairs, np.inf), where=counts > 0)
-            of_any = np.minimum(of_any, means)
-            if run not in privileged:
-                worst = np.minimum(worst, means)
-        worst = np.where(np.isinf(worst), of_any, worst)
-        return np.where(np.isinf(worst), 1.0, worst)
-
-
-def _changes(column: "IntArray") -> "NDArray[np.bool_]":
-    """Return a mask of the values that differ from the previous one; True for the first."""
-    import numpy as np
-
-    return np.concatenate(([True], column[1:] != column[:-1]))
-
-
-def _in_turn(groups: "IntArray", worst: "FloatArray", hashes: "IntArray", epochs: "IntArray", n: int) -> list[int]:
-    """Select pairs for ``n`` records: the worst of each group, the second worst of each, and so on."""
-    import numpy as np
-
-    order = np.lexsort((hashes, worst, groups))
-    first = np.flatnonzero(_changes(groups[order]))
-    turns = np.arange(len(order)) - np.repeat(first, np.diff(first, append=len(order)))
-    candidates = order[turns < n]
-    chosen_pairs: list[int] = []
-    room = n
-    for pair in candidates[np.lexsort((groups[candidates], turns[turns < n]))].tolist():
-        room -= int(epochs[pair])
-        if room < 0 and chosen_pairs:
-            break
-        chosen_pairs.append(pair)
-    return chosen_pairs
+    def _places(self, chosen: set[int]) -> list[list[int]]:
+        return [[at for at, number in enumerate(numbers) if number in chosen] for numbers in self._runs]
 
 
 def value_of(record: Record, scores: list[Score]) -> float | None:
@@ -418,6 +372,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "folder": str(folder),
         "model": manifest.model,
         "privileged": manifest.privileged,
+        "unsealed": manifest.sealed is False,
         "benchmark": f"{manifest.benchmark} {manifest.benchmark_version}",
         "synthetic": manifest.synthetic,
         "finished": _written(folder / RECORDS_FILE),

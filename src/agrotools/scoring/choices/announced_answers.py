@@ -76,11 +76,6 @@ def is_contrasted_after(reply: ReplyText, position: int) -> bool:
     return _CONTRAST.match(reply.low, position) is not None
 
 
-def is_explained_after(reply: ReplyText, position: int) -> bool:
-    """Return True if an explanation begins at ``position``: 解析, 因为, "because"."""
-    return _explanation().match(reply.low, position) is not None
-
-
 Force = Literal["final", "stated", "weak"]
 FORCES: tuple[Force, ...] = ("weak", "stated", "final")
 MOST_CLAIMS = 400
@@ -294,7 +289,7 @@ def opening_claim(reply: ReplyText, item: ChoiceItem) -> Claim | None:
         return None
     if is_denied_after(reply, listing.end):
         return None
-    goes_on = is_explained_after(reply, listing.end) or is_contrasted_after(reply, listing.end)
+    goes_on = (_explanation().match(reply.low, listing.end) is not None) or is_contrasted_after(reply, listing.end)
     if not _STOP.match(reply.text, listing.end) and not goes_on:
         explained = _EXPLAINED.match(reply.text, listing.end)
         if explained is None or (listing.worded and not item.truth) or _goes_through_options(reply, explained.end()):

@@ -59,7 +59,6 @@ _ONE = re.compile(r"\s*(?:(?:正确)?(?:答案|选项)\s*(?:是|为)?\s*[:：]?\
 def read_choices(reply: str, options: Mapping[str, str], kind: Kind) -> ChoiceReading:
     """Return the options that ``reply`` finally chooses.
 
-
     ``options`` maps letters to texts, in order; ``kind`` says how many may be chosen. Thinking is ignored; of a reply
     longer than 32,000 characters only the first 8,000 and the last 24,000 are read. The function never raises and
     never guesses: two answers that exclude each other, or a letter that is not an option, give an empty reading.
@@ -216,8 +215,6 @@ def _cut(reply: ReplyText, start: int, end: int) -> str:
 
 MOST_MENTIONS = 400
 """Maximum number of mentions of options that are examined, counted from the end."""
-
-
 _NUMERALS = {"两": 2, "二": 2, "三": 3, "四": 4, "五": 5, "六": 6, "七": 7}
 _SENTENCE_END = re.compile(r"[。\n;!?]|\.(?=\s|\Z)")
 _MENTION = re.compile(r"(?<![A-Za-z0-9_°'/])(?<![A-Za-z0-9]-)[A-Z]{1,8}(?![A-Za-z0-9_])")

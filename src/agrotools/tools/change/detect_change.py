@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, cast
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
@@ -23,8 +23,6 @@ LabelMap = dict[str, list[int]]
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
-
-
 Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 
@@ -177,7 +175,8 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     names = (first, second, before, after) if is_labels else (before, after)
     call = {**call, "gsd_m": known.gsd_m(call["gsd_m"], *names), "bands": known.bands(call["bands"], before)}
     if call["min_area_m2"] is not None and call["gsd_m"] is not None:
-        request = ChangeRequest(min_area_px=_int(call["min_area_px"]), min_area_m2=cast(float, call["min_area_m2"]))
+        least = cast("int | None", call["min_area_px"])
+        request = ChangeRequest(min_area_px=least, min_area_m2=cast(float, call["min_area_m2"]))
         call = drop_arguments({**call, "min_area_px": request.least_px(cast(float, call["gsd_m"]), 1)}, "min_area_m2")
     if is_labels:
         _refuse_unfit(cast(MethodChoice, call["method"]), _OF_LABELS, "masks and label rasters are compared exactly")
@@ -187,10 +186,6 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         call = {**call, "method": "post_class"}
     with_threshold = call["target"] == "vegetation" or call["method"] in ("cva", "irmad", "pca_kmeans")
     return call if with_threshold else drop_arguments(call, "threshold")
-
-
-def _int(value: JsonValue) -> int | None:
-    return value if isinstance(value, int) else None
 
 
 @tool(category="change", version="1", resolves=_resolve, data_files=("pond_evidence.json",))

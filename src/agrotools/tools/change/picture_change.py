@@ -103,41 +103,32 @@ def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid:
     bands = before.shape[0]
     x, y = (np.stack([_subsample(band[valid]) for band in stack]).astype(np.float64) for stack in (before, after))
     weights = np.ones(x.shape[1])
-    variates = _variates(x, y, weights)
+    a, b, mean_x, mean_y, variance = _variates(x, y, weights)
     for _ in range(_ROUNDS):
-        part = variates.a.T @ (x - variates.mean_x[:, None]) - variates.b.T @ (y - variates.mean_y[:, None])
-        weights = chdtrc(bands, (part**2 / variates.variance[:, None]).sum(axis=0)) + 1e-9
-        former, variates = variates, _variates(x, y, weights)
-        if np.abs(variates.variance - former.variance).max() < _CONVERGED:
+        part = a.T @ (x - mean_x[:, None]) - b.T @ (y - mean_y[:, None])
+        weights = chdtrc(bands, (part**2 / variance[:, None]).sum(axis=0)) + 1e-9
+        former = variance
+        a, b, mean_x, mean_y, variance = _variates(x, y, weights)
+        if np.abs(variance - former).max() < _CONVERGED:
             break
     total = np.zeros(valid.shape, np.float32)
     for column in range(bands):
-        offset = variates.mean_y @ variates.b[:, column] - variates.mean_x @ variates.a[:, column]
-        variate = np.full(valid.shape, np.float32(offset))
+        variate = np.full(valid.shape, np.float32(mean_y @ b[:, column] - mean_x @ a[:, column]))
         for band in range(bands):
-            variate += before[band] * np.float32(variates.a[band, column])
-            variate -= after[band] * np.float32(variates.b[band, column])
-        total += variate**2 / np.float32(variates.variance[column])
+            variate += before[band] * np.float32(a[band, column])
+            variate -= after[band] * np.float32(b[band, column])
+        total += variate**2 / np.float32(variance[column])
     return _change_threshold(np.sqrt(total), valid)
 
 
-@dataclass(frozen=True, eq=False)
-class _Variates:
-    """Canonical variates of two dates.
+def _variates(
+    x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], ...]:
+    """Return canonical variates of unit variance of two sets of bands (bands, pixels).
 
-    ``a``, ``b``: weights of the bands of the first and the second date, one column for each pair of variates.
-    ``variance``: variance of the difference of each pair.
+    These are the weights of both sets (a column for each pair of variates), the means of their bands, and the variance
+    of the difference of each pair.
     """
-
-    a: NDArray[np.float64]
-    b: NDArray[np.float64]
-    mean_x: NDArray[np.float64]
-    mean_y: NDArray[np.float64]
-    variance: NDArray[np.float64]
-
-
-def _variates(x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[np.float64]) -> _Variates:
-    """Return canonical variates of unit variance of two sets of bands (bands, pixels)."""
     from scipy.linalg import eigh
 
     bands = x.shape[0]
@@ -151,7 +142,7 @@ def _variates(x: NDArray[np.float64], y: NDArray[np.float64], weights: NDArray[n
     length = np.sqrt(np.maximum(np.einsum("ij,ik,kj->j", b, yy, b), 0))
     b = b / np.maximum(length, 1e-12)
     rho = np.sqrt(np.clip(squared, 0, 1))
-    return _Variates(a, b, mean[:bands], mean[bands:], np.maximum(2 * (1 - rho), 1e-9))
+    return a, b, mean[:bands], mean[bands:], np.maximum(2 * (1 - rho), 1e-9)
 
 
 def pca_kmeans(before: NDArray[np.float32], after: NDArray[np.float32], valid: NDArray[np.bool_]) -> Difference:

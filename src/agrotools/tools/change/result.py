@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import cv2
 import numpy as np
@@ -166,7 +165,6 @@ def _draw_name(panel: NDArray[np.uint8], name: str) -> NDArray[np.uint8]:
     return np.asarray(picture)
 
 
-_Number = TypeVar("_Number", int, float)
 _HECTARE_M2 = 10_000.0
 
 
@@ -303,17 +301,10 @@ def _transitions(
         for row, column in zip(*np.nonzero(counts.px), strict=True)
         if row != column
     ]
-    matrix = TransitionMatrix(
-        classes=counts.classes,
-        px=_rows(counts.px.tolist()),
-        pct=_rows(share.tolist()),
-        ha=None if hectares is None else _rows(hectares.tolist()),
-    )
+    tables = {"px": counts.px, "pct": share, "ha": hectares}
+    lists = {name: None if table is None else table.tolist() for name, table in tables.items()}
+    matrix = TransitionMatrix.model_validate({"classes": counts.classes, **lists})
     return tuple(sorted(cells, key=lambda cell: (-cell.px, cell.from_class, cell.to_class))), matrix
-
-
-def _rows(table: Sequence[Sequence[_Number]]) -> tuple[tuple[_Number, ...], ...]:
-    return tuple(tuple(row) for row in table)
 
 
 def _area(px: int | None, pixel_m2: float | None, unit_m2: float = 1.0) -> float | None:

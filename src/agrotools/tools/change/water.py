@@ -43,8 +43,6 @@ _SEARCH_PX = 384
 _SQUARE = np.ones((3, 3), np.uint8)
 
 Box = tuple[int, int, int, int]
-
-
 _CLIP = 4.0
 """Bound of the absolute value of standardised features."""
 

@@ -25,8 +25,6 @@ RULES = "rules"
 """Back-end that finds fruit by colour, without the net."""
 _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
-
-
 Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]
 Detector = Mode | Literal["vlm", "learned"]
 

@@ -17,8 +17,6 @@ MOST_LISTED = 300
 """Largest number of objects in a result; the table holds all."""
 _SMALLEST_SIDE = 960
 """Approximate side, pixels, to which smaller pictures are enlarged, so that marks do not hide the objects."""
-
-
 Floats = NDArray[np.float64]
 _PER_OBJECT = ("boxes", "centres", "diameters", "scores", "heights_m", "classes")
 

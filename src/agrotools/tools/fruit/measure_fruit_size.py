@@ -26,8 +26,6 @@ _NO_CONTRAST = 13.0
 """Contrast below which twigs and soil are as likely as fruit; such pictures are not searched."""
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
-
-
 Fruit = Literal["apple", "orange", "peach", "tomato"]
 _OF_CAMERA = (
     "fx_px",

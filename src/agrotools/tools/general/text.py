@@ -127,8 +127,6 @@ SEEN_PX = 2000
 _PARTS = {"Det": "*det*.onnx", "Cls": "*cls*.onnx", "Rec": "*rec*.onnx"}
 _WORD_PX = 100
 """Height, in pixels, up to which a picture without detected text is read as a single line."""
-
-
 _NARROWEST, _LOWEST = 4, 60
 """Largest ratios of height to width and of width to height; pictures beyond them get a margin.
 

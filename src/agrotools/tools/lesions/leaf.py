@@ -244,7 +244,7 @@ def leaf_in_field(pixels: NDArray[np.uint8]) -> Leaf:
     if plants.mean() < _MIN_PLANT_SHARE:
         raise no_leaf("next to nothing has the colour of leaves")
     reach = max(1, round(_NECK * max(plants.shape)))
-    core = _open_mask(plants, reach)
+    core = np.asarray(cv2.morphologyEx(plants.astype(np.uint8), cv2.MORPH_OPEN, _disc(reach)), np.bool_)
     if not core.any():
         core = plants
     leaf, rest = _middle_area(core)
@@ -289,10 +289,6 @@ def _solidity(mask: NDArray[np.bool_]) -> float:
     around = np.zeros(mask.shape, np.uint8)
     cv2.fillConvexPoly(around, cv2.convexHull(np.concatenate(list(outlines))), 1)
     return float(mask.sum() / max(1, int(around.sum())))
-
-
-def _open_mask(mask: NDArray[np.bool_], reach: int) -> NDArray[np.bool_]:
-    return np.asarray(cv2.morphologyEx(mask.astype(np.uint8), cv2.MORPH_OPEN, _disc(reach)), np.bool_)
 
 
 def _disc(radius: int) -> NDArray[np.uint8]:

@@ -165,7 +165,7 @@ def measure_weed_phenotype(
     if view == "side" and ground_y_px is None:
         flags.append("ground_line_from_plant")
         notes.append("height is from the lowest pixel of each plant; ground_y_px gives a ground line")
-    if any(_is_cut_off(plant, box) for plant in plants.plants):
+    if any(any(edge == limit for edge, limit in zip(plant.box, box, strict=True)) for plant in plants.plants):
         flags.append("plant_cut_by_edge")
     if plants.count > MOST_PLANTS:
         flags.append("not_all_plants_listed")
@@ -248,10 +248,6 @@ def _check_ground(ground_y_px: int | None, view: Literal["top", "side"], height:
     if not 0 < ground_y_px <= height:
         raise ToolError("invalid_argument", f"ground_y_px is {ground_y_px}; the picture has rows 0 to {height}",
                         argument="ground_y_px", hint="it is counted in pixels from the top of the picture")  # fmt: skip
-
-
-def _is_cut_off(plant: "Plant", box: Box) -> bool:
-    return any(edge == limit for edge, limit in zip(plant.box, box, strict=True))
 
 
 def _number_plants(plants: "tuple[Plant, ...]", shape: tuple[int, ...]) -> NDArray[np.uint8]:

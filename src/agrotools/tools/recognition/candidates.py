@@ -172,23 +172,14 @@ def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     from agrotools.knowledge.words import folded
 
     healthy = folded(label).split()[-1:] == ["healthy"] or folded(label).startswith("healthy ")
+    kind, common_name, kb_id = "other", None, None
     if healthy:
         crop = entry.names.en if entry and entry.kind == "crop" else None
-        common_name = f"healthy {crop} leaf" if crop else "healthy leaf"
-        return Candidate(
-            label=label, common_name=common_name, scientific_name=None, kind="healthy", kb_id=None, score=score
-        )
-    if entry is None:
-        return Candidate(label=label, common_name=None, scientific_name=None, kind="other", kb_id=None, score=score)
-    kind = "other" if entry.kind == "method" else entry.kind
-    return Candidate(
-        label=label,
-        common_name=entry.names.en,
-        scientific_name=entry.names.sci,
-        kind=kind,
-        kb_id=entry.id,
-        score=score,
-    )
+        kind, common_name, entry = "healthy", f"healthy {crop} leaf" if crop else "healthy leaf", None
+    elif entry:
+        kind, common_name, kb_id = "other" if entry.kind == "method" else entry.kind, entry.names.en, entry.id
+    sci = entry.names.sci if entry else None
+    return Candidate(label=label, common_name=common_name, scientific_name=sci, kind=kind, kb_id=kb_id, score=score)
 
 
 def display_name(candidate: Candidate) -> str:

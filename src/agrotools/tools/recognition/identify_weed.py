@@ -146,7 +146,6 @@ def _by_recogniser(
     names: "KbNames",
     top_k: int,
 ) -> _Identification:
-
     recogniser = recogniser_for(backend, "weeds", image)
 
     def entry_of(label: str) -> Entry | None:
@@ -196,7 +195,6 @@ def _allowed(
 def _by_larger_model(
     backend: str, looked: ImagePart, candidates: Sequence[str] | None, names: "KbNames", top_k: int
 ) -> _Identification:
-
     entries: dict[str, Entry | None] = {entry.title: entry for entry in names.of_kinds(("weed",))}
     if candidates is not None:
         entries = {name: names.of_name(name, _KINDS) for name in dict.fromkeys(candidates)}
@@ -209,7 +207,6 @@ def _by_larger_model(
 
 
 def _is_weed(best: Candidate) -> bool | None:
-
     if is_negative(best.label) or best.kind == "crop":
         return False
     return True if best.kind == "weed" else None

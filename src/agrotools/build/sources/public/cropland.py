@@ -42,8 +42,6 @@ others follow the thresholds of 4 and 8 % above which questions treat a change a
 
 Mask = NDArray[np.bool_]
 Files = tuple[SampleFile, SampleFile]
-
-
 Suffixes = tuple[str, ...]
 Layout = tuple[tuple[tuple[str, ...], Suffixes], ...]
 """Possible folder names, and suffixes, of the earlier pictures, the later pictures and the masks."""
