@@ -2,14 +2,17 @@
 
     python training/fit_guess.py questions --seeds 101,102 --out DIR    # questions of fresh seeds, without tools
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
+    python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
     python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
 ``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
-that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``measure`` scores
-questions that nothing was fitted on: the best constant of each template, fitted on these very questions and on the
-others; the shipped kind of model, fitted on the others; gradient boosting on the same features, which does not ship. It
-prints upper 95 % bounds, by clusters, of what the last two score beyond constants. Needs scikit-learn.
+that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``packed`` draws
+other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times: that is what
+to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best constant of
+each template, fitted on these very questions and on the others; the shipped kind of model, fitted on the others;
+gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what the last
+two score beyond constants. Needs scikit-learn.
 """
 
 import argparse
@@ -32,6 +35,7 @@ from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
 from agrotools.build.sources.field import PARTS
+from agrotools.build.sources.part import Originals
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -98,11 +102,27 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
         _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
 
 
-def _write(target: Path, chosen: Iterable[Chosen]) -> None:
+def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path) -> None:
+    """Write the questions of both benchmarks as packed from scenes of these seeds, chosen several times."""
+    import pack_benchmarks
+
+    out.mkdir(parents=True, exist_ok=True)
+    originals = Originals(work)
+    for seed in seeds:
+        if seed == pack_benchmarks.SEED:
+            raise SystemExit("these are the scenes of the packs; give another seed")
+        for name in pack_benchmarks.SIZES:
+            offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
+            for number in range(choices):
+                chosen = pack_benchmarks.choose(name, offered, seed + number)
+                _write(out / f"{name}-{seed}-{number}.jsonl", [item for _, item in chosen], f"{name}-{seed}")
+
+
+def _write(target: Path, chosen: Iterable[Chosen], scenes: str = "") -> None:
     lines = [
         {
             "template": item.question.template,
-            "cluster": f"{target.stem}-{item.subject.name}",
+            "cluster": f"{scenes or target.stem}-{item.subject.name}",
             "query": item.query,
             "files": [file.model_dump(mode="json", exclude_none=True) for file in item.instance.files],
             "slots": SLOTS.dump_python(with_plot_weights(item.instance.slots), mode="json", by_alias=True),
@@ -490,6 +510,11 @@ def main() -> None:
     questions.add_argument("--queries", type=int, default=539, help="size of the benchmark whose scenes are drawn")
     questions.add_argument("--chosen", action="store_true")
     questions.add_argument("--field", type=Path, help="folder of the data sets of the field benchmark")
+    packed = commands.add_parser("packed")
+    packed.add_argument("work", type=Path)
+    packed.add_argument("--seeds", required=True)
+    packed.add_argument("--choices", type=int, default=8)
+    packed.add_argument("--out", type=Path, required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
     measured = commands.add_parser("measure")
@@ -504,6 +529,8 @@ def main() -> None:
             write_field_questions(given.field, seeds, given.out)
         else:
             write_questions(seeds, given.out, given.queries, given.chosen)
+    elif given.command == "packed":
+        write_packed_questions(given.work, [int(seed) for seed in given.seeds.split(",")], given.choices, given.out)
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])

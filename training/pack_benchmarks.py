@@ -60,18 +60,13 @@ def main() -> None:
     work.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("AGROTOOLS_CACHE", str(work / "cache"))
 
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
     from agrotools.build.sources.part import Originals
     from agrotools.runner.progress import stage_progress
 
     progress = stage_progress(sys.stderr)
     originals = Originals(work)
-    for name, size in SIZES.items():
-        offers = Offers(name, originals)
-        orders = [order for kind in SCENE_KINDS for order in islice(orders_of(kind, name, offers), DRAWN[name])]
-        scenes = draw_all(orders, work / "scenes", progress, arguments.workers)
-        chosen = choose([(scene, item) for scene in scenes for item in offers.asked(scene)], size)
-        print(f"{name}: {len(chosen)} questions on {len(scenes)} scenes", flush=True)
+    for name in SIZES:
+        chosen = choose(name, offered_questions(name, work, originals, progress, arguments.workers))
         if not arguments.dry:
             write(name, chosen, originals, work / name, arguments.workers, progress)
 
@@ -79,15 +74,35 @@ def main() -> None:
 # -- Choice ------------------------------------------------------------------------------------------------------------
 
 
-class Offers:
-    """Questions of a benchmark that can be asked of drawn scenes, as its classes say."""
+def offered_questions(
+    name: str, work: Path, originals: Any, progress: Any, workers: int = 2, seed: int = SEED
+) -> list[tuple[Any, Any]]:
+    """Draw scenes into ``work`` and return all questions, each with its scene, that a benchmark may ask about them."""
+    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 
-    def __init__(self, name: str, originals: Any) -> None:
-        self._originals = originals
+    offers = _Offers(name, originals, seed)
+    orders = [order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), DRAWN[name])]
+    scenes = draw_all(orders, work / "scenes", progress, workers)
+    return [(scene, item) for scene in scenes for item in offers.asked(scene)]
+
+
+class _Offers:
+    """Scenes and questions of a benchmark, as its classes say. ``frontier`` has scenes of its own."""
+
+    def __init__(self, name: str, originals: Any, seed: int) -> None:
+        self._originals, self._seed, self._first = originals, seed, seed + (500 if name == "frontier" else 0)
         table = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
         self._classes = {tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name}
 
-    def suits(self, order: Any) -> bool:
+    def orders_of(self, kind: str) -> Iterator[Any]:
+        """Yield the scenes of a kind that may have such questions."""
+        from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
+
+        first = self._first + 1_000 * SCENE_KINDS[kind].number
+        orders = (Order(kind, first + number, number % 4) for number in range(500))  # pyright: ignore[reportArgumentType]
+        return filter(self._suits, orders)
+
+    def _suits(self, order: Any) -> bool:
         """Return True if the scene may have such questions, as far as its seed tells."""
         known = variant_of(order)
         return any(
@@ -104,14 +119,14 @@ class Offers:
         for subject in kind.subjects(scene, self._originals):
             for template in (template for file in kind.templates for template in load_templates(file)):
                 key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
-                if key not in self._classes or (item := ask_subject(subject, template, SEED)) is None:
+                if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
                     continue
                 if 1 <= len(item.instance.calls) <= 6:
                     yield item
 
 
-def choose(offered: Sequence[tuple[Any, Any]], size: int) -> list[tuple[Any, Any]]:
-    """Choose ``size`` of the offered (scene, question), at most one a scene, by simulated annealing.
+def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> list[tuple[Any, Any]]:
+    """Choose the questions of a benchmark from those offered, at most one a scene, by simulated annealing.
 
     The cost grows with the score of answers that are copied from other questions of the same template, so that the
     values of a template differ by more than their tolerance and its options are right equally often, and with the
@@ -120,7 +135,7 @@ def choose(offered: Sequence[tuple[Any, Any]], size: int) -> list[tuple[Any, Any
     from agrotools.build.choosing import worded
     from agrotools.build.templates.wording import sentences
 
-    rng = np.random.default_rng(SEED)
+    rng = np.random.default_rng(seed)
     places: dict[str, list[int]] = defaultdict(list)
     for number, (_, item) in enumerate(offered):
         places[item.question.template].append(number)
@@ -132,7 +147,7 @@ def choose(offered: Sequence[tuple[Any, Any]], size: int) -> list[tuple[Any, Any
             of_scene[str(scene.folder)].append(number)
     print(f"left out because they can be guessed: {', '.join(sorted(guessed))}")
     row = {number: place for members in places.values() for place, number in enumerate(members)}
-    cost = _Cost([_features(item) for _, item in offered], row, copied, size)
+    cost = _Cost([_features(item) for _, item in offered], row, copied, SIZES[name])
     scenes, current = list(of_scene), dict.fromkeys(of_scene, -1)
     for step in range(ROUNDS):
         heat = 2.0 * (1 - step / ROUNDS) ** 2 + 1e-3
@@ -249,17 +264,6 @@ def variant_of(order: Any) -> str | None:
         kind = "orchard" if np.random.default_rng([order.seed, order.difficulty, 71]).uniform() < 0.5 else "forest"
         return f"{kind} {turn_of(order.seed, ('pictures', 'heights', 'heights'))}"
     return None
-
-
-def orders_of(kind: str, name: str, offers: Offers) -> Iterator[Any]:
-    """Yield the scenes of a kind that may have questions of a benchmark; ``frontier`` has seeds of its own."""
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
-
-    first = SEED + 1_000 * SCENE_KINDS[kind].number + (500 if name == "frontier" else 0)
-    for number in range(500):
-        order = Order(kind, first + number, number % 4)  # pyright: ignore[reportArgumentType]
-        if offers.suits(order):
-            yield order
 
 
 # -- Writing -----------------------------------------------------------------------------------------------------------
