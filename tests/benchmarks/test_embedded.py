@@ -234,6 +234,7 @@ def test_answers_that_are_usual_for_a_template_are_seldom_right():
     for sample in samples:
         values = {slot.name: table.guess(sample, slot) for slot in sample.answer}
         answer = format_answer(sample.answer, {name: value for name, value in values.items() if value is not None})
-        right = [slot.weight * score_slot(slot, sample.answer, answer).value for slot in sample.answer]
+        said = [slot for slot in sample.answer if slot.type != "plot"]
+        right = [slot.weight * score_slot(slot, sample.answer, answer).value for slot in said]
         scores.append(sum(right) / sum(slot.weight for slot in sample.answer))
     assert sum(scores) / len(scores) <= 0.13
