@@ -43,6 +43,7 @@ def test_public_names_and_signatures():
         "Sample",
         "SampleView",
         "Step",
+        "Task",
         "ToolCall",
         "ToolError",
         "compare",
@@ -229,7 +230,7 @@ def test_an_object_that_cannot_act_is_refused_before_the_run(farm: Path):
     class Plain:
         def act(self, view: Any, history: Any) -> Any: ...
 
-    for model, message in ((3, "must be a name, a Model or a Policy, not int"), (Plain, "not the class Plain")):
+    for model, message in ((3, "a function, a Model or a Policy, not int"), (Plain, "not the class Plain")):
         with pytest.raises(UsageError, match=message):
             at.evaluate(farm, model=model)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UsageError, match=r"Plain\.act must be async"):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from agrotools.agents.modes import Policy
+    from agrotools.agents.task import Task
     from agrotools.api import (
         Comparison,
         MetricDifference,
@@ -59,6 +60,7 @@ _MODULES = {
     "Model": "agrotools.models.base",
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
+    "Task": "agrotools.agents.task",
     "degradation_curve": "agrotools.report.curve",
     "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
@@ -83,6 +85,7 @@ __all__ = [
     "Sample",
     "SampleView",
     "Step",
+    "Task",
     "ToolCall",
     "ToolError",
     "compare",

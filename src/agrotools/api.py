@@ -22,6 +22,7 @@ from agrotools.formats.benchmark import Benchmark
 from agrotools.models.base import Model
 from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import AgentFunction
 from agrotools.runner.progress import notebook_display
 from agrotools.runner.records import RecordIndex, flat_row, record_index
 from agrotools.runner.store import read_manifest
@@ -290,7 +291,7 @@ class Run:
 
 def evaluate(
     benchmark: str | Path | Benchmark = "embedded",
-    model: str | Model | Policy = "baseline:planner",
+    model: str | Model | Policy | AgentFunction = "baseline:planner",
     *,
     mode: Mode | str = "all",
     quick: bool = False,
@@ -306,9 +307,9 @@ def evaluate(
 
     Args:
         benchmark: name, folder, or a loaded benchmark.
-        model: model name as for ``agrotools eval --model``, or an object with ``generate`` (a model) or ``act`` (a
-            policy). The run of an object is resumed only if ``out`` is its folder, because its code may have changed
-            under the same name.
+        model: model name as for ``agrotools eval --model``; an object with ``generate`` (a model) or ``act`` (a
+            policy); or an agent: a plain or async function from a :class:`Task` to its answer. The run of an object is
+            resumed only if ``out`` is its folder, because its code may have changed under the same name.
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
         quick: run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own.
         limit: run a fixed random subset of this many samples in each mode; all by default.
@@ -354,7 +355,7 @@ def evaluate_config(
     config: EvalConfig,
     progress: TextIO,
     *,
-    model: Model | Policy | None = None,
+    model: Model | Policy | AgentFunction | None = None,
     benchmark: Benchmark | None = None,
 ) -> Run:
     """Run the missing samples of the run described by ``config``; see :func:`evaluate`. Scores are computed on use.
@@ -451,18 +452,20 @@ def compare(*runs: str | Path | Run) -> Comparison:
     )
 
 
-def _check_object(model: Model | Policy) -> None:
-    """Check, before anything runs, that an object is a model or a policy.
+def _check_object(model: Model | Policy | AgentFunction) -> None:
+    """Check, before anything runs, that an object is a model, a policy or a function.
 
     Raises:
         UsageError: a class, an object without ``generate`` or ``act``, or one whose method is not async.
     """
+    if inspect.isroutine(model):
+        return
     kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
     method = "generate" if isinstance(model, Model) else "act"
     function = getattr(model, method, None)
     if isinstance(model, type) or not callable(function):
         raise UsageError(
-            f"model must be a name, a Model or a Policy, not {kind}",
+            f"model must be a name, a function, a Model or a Policy, not {kind}",
             hint=f"give an object: {model.__name__}()"
             if isinstance(model, type)
             else 'e.g. model="openai:gpt-4o", or an object with `async def act(self, view, history)`',
@@ -472,8 +475,8 @@ def _check_object(model: Model | Policy) -> None:
         raise UsageError(f"{kind}.{method} must be async", hint=f"define it as `async def {method}`")
 
 
-def _name_of(model: Model | Policy) -> str:
-    name = getattr(model, "name", None)
+def _name_of(model: Model | Policy | AgentFunction) -> str:
+    name = getattr(model, "name", None) or getattr(model, "__name__", None)
     return name if isinstance(name, str) and name else type(model).__name__
 
 

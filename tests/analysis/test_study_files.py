@@ -248,3 +248,4 @@ def test_groups_hold_exactly_the_inseparable_pairs(n: int, pairs: set[tuple[int,
     for pair in map(frozenset, combinations(range(n), 2)):
         assert any(pair <= set(group) for group in groups) == (pair not in separated)
     assert not any(set(one) < set(other) for one in groups for other in groups)
+    assert groups == sorted(sorted(group) for group in groups)

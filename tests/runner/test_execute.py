@@ -26,7 +26,7 @@ async def test_a_sample_whose_file_went_away_is_invalid(small_benchmark: Path, t
     manifest = describe_run(
         config, resolve_settings(config, benchmark), benchmark, source, work_items(benchmark.samples, [], 1)
     )
-    item = work_items(benchmark.samples, [mode], 1)[0]
+    item = next(iter(work_items(benchmark.samples, [mode], 1)))
     with RunStore(tmp_path / "run", manifest) as store:
         async with ToolExecutor(workers=1) as executor:
             context = RunContext(source, benchmark, store, executor, Pace(1), max_steps=3)

@@ -78,7 +78,7 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
     def full(*_: object) -> bytes:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(module, "_rows", full)
+    monkeypatch.setattr(module, "summary_of", full)
     with pytest.raises(RunStoreError, match=r"cannot write the scores.*No space left"):
         rescore(run)
     assert (run / "scores.json").read_bytes() == before

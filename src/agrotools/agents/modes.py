@@ -43,6 +43,7 @@ SINGLE_SHOT_ATTEMPTS = 2
 """Maximum requests of a single-shot sample: the request is repeated if the first reply cannot be parsed."""
 
 
+@runtime_checkable
 class Policy(Protocol):
     """Chooses the next action on a sample.
 
@@ -57,6 +58,13 @@ class Policy(Protocol):
             InfrastructureError: no decision was possible for reasons independent of the sample.
         """
         ...
+
+
+@runtime_checkable
+class SamplePolicy(Policy, Protocol):
+    """A policy for one sample, which is told when the sample has ended."""
+
+    async def end_sample(self) -> None: ...
 
 
 @runtime_checkable

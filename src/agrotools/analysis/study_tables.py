@@ -12,7 +12,7 @@ from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
 from agrotools.core.files import write_whole
 from agrotools.report.html.result_tables import templates
-from agrotools.report.layout import DASH, harmless, on_scale, percent, points
+from agrotools.report.layout import DASH, UNSEALED_NOTE, harmless, on_scale, percent, points
 from agrotools.report.settings import OUTCOME, PROCESS
 from agrotools.scoring import METRICS, Estimate, Summary
 from agrotools.scoring.summary import RunDifference
@@ -68,6 +68,8 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
             marks.append(_note(notes, f"stopped: {state.problem}"))
         if summary is not None and summary.privileged:
             marks.append(_note(notes, "privileged: this policy sees the reference; it is not a result"))
+        if summary is not None and summary.unsealed:
+            marks.append(_note(notes, UNSEALED_NOTE))
         row = [Cell(state.run.label, marks="".join(marks))]
         row += [Cell(state.run.config.tools)] if shows_tools else []
         for mode, metric in columns:
@@ -179,7 +181,7 @@ def _letters(result: StudyResult) -> dict[tuple[int, Mode, str], str]:
 
 
 def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> list[list[int]]:
-    """Return the largest groups of ``nodes`` without a separated pair, in the order of their first members.
+    """Return the largest groups of ``nodes`` without a separated pair, in the order of their members.
 
     These are the maximal cliques of the graph of inseparable pairs (Bron and Kerbosch 1973, doi:10.1145/362342.362367).
     """
@@ -198,10 +200,7 @@ def inseparable_groups(nodes: Sequence[int], separated: set[frozenset[int]]) -> 
             excluded = excluded | {node}
 
     extend([], list(nodes), set())
-    rank = {node: at for at, node in enumerate(nodes)}
-    return sorted(
-        (sorted(group, key=rank.__getitem__) for group in groups), key=lambda group: [rank[at] for at in group]
-    )
+    return groups
 
 
 def _n_compared(result: StudyResult) -> int:

@@ -22,7 +22,8 @@ class RunOptions:
         typer.Option(
             "--model",
             "-m",
-            help="Model name on the endpoint, baseline:NAME, replay:RUN or scripted:FILE (repeatable).",
+            help="Model name on the endpoint, baseline:NAME, replay:RUN, scripted:FILE, or an agent: "
+            "python:MODULE:FUNCTION or http://SERVER (repeatable).",
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
@@ -94,6 +95,23 @@ class ModelOptions:
 
 
 @dataclass(frozen=True)
+class AgentOptions:
+    """Isolation of an agent's program."""
+
+    PANEL: ClassVar = "Agents (--model python:...)"
+    agent_env: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Environment variable that the agent gets, e.g. OPENAI_API_KEY (repeatable).", show_default="none"
+        ),
+    ] = None
+    agent_path: Annotated[
+        list[Path] | None,
+        typer.Option(help="File or folder that the agent may read, besides its own module or package (repeatable)."),
+    ] = None
+
+
+@dataclass(frozen=True)
 class CostOptions:
     """Speed and cost."""
 
@@ -145,6 +163,7 @@ def evaluate(
     run: RunOptions,
     samples: SampleOptions,
     endpoint: ModelOptions,
+    agent: AgentOptions,
     cost: CostOptions,
     tools: ToolOptions,
     judging: JudgeOptions,
@@ -163,7 +182,14 @@ def evaluate(
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
 
-    groups = (run, samples, endpoint, cost, tools)  # the names of their fields are the keys of the configuration file
+    groups = (
+        run,
+        samples,
+        endpoint,
+        agent,
+        cost,
+        tools,
+    )  # the names of their fields are the keys of the configuration file
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
     models = options.pop("model", [])

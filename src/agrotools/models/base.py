@@ -1,14 +1,12 @@
 """Messages to a model, its replies, and requests in the OpenAI chat-completions format.
 
-Parts that many requests share (messages, and the settings around them) are serialised once.
+Messages, which many requests share, are serialised once.
 """
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from types import MappingProxyType
-from typing import Annotated, Any, Literal, NamedTuple, Protocol, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, runtime_checkable
 
 import orjson
 from pydantic import Field, JsonValue, PositiveFloat, PositiveInt
@@ -230,21 +228,6 @@ class ModelWrapper:
         await self.model.close()
 
 
-_KEPT_FRAMES = 64
-_PLACEHOLDER = b"\0"
-"""Placeholder for the messages while the rest of the body is serialised; cannot occur elsewhere in JSON."""
-
-
-class _Frame(NamedTuple):
-    """Bytes before and after the messages. ``tools`` and ``settings`` are stored to keep them alive, because frames are
-    looked up by object identity."""
-
-    before: bytes
-    after: bytes
-    tools: tuple[ToolSpec, ...]
-    settings: ModelSettings
-
-
 def function_list(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
     """Return tools as functions in the chat-completions format."""
     return [
@@ -334,7 +317,6 @@ class RequestEncoder:
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
         self._spelling = dict(spelling)
-        self._frames: OrderedDict[tuple[int, ...], _Frame] = OrderedDict()
 
     def spelled(self, setting: str) -> str | None:
         """Return the endpoint's name of ``setting``, or None if the endpoint does not support it."""
@@ -343,32 +325,11 @@ class RequestEncoder:
     def respell(self, setting: str, name: str) -> None:
         """Set the endpoint's name of ``setting`` to ``name``."""
         self._spelling[setting] = name
-        self._frames.clear()
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
-        frame = self._frame(tools, settings)
-        if not frame.after:
-            return frame.before  # the extra settings replace the messages
-        together = [frame.before]
-        for message in messages:
-            together += message_json(message), b","
-        if messages:
-            together.pop()
-        together.append(frame.after)
-        return b"".join(together)
-
-    def _frame(self, tools: Sequence[ToolSpec], settings: ModelSettings) -> _Frame:
-        key = (id(settings), *map(id, tools))
-        known = self._frames.get(key)
-        if known is None:
-            here = orjson.Fragment(_PLACEHOLDER)
-            body = request_body(self._model, (), tools, settings, self._spelling, more_messages=[here])
-            before, _, after = json_bytes(body).partition(_PLACEHOLDER)
-            known = self._frames[key] = _Frame(before, after, tuple(tools), settings)
-            if len(self._frames) > _KEPT_FRAMES:
-                self._frames.popitem(last=False)
-        return known
+        written = [orjson.Fragment(message_json(message)) for message in messages]
+        return json_bytes(request_body(self._model, (), tools, settings, self._spelling, more_messages=written))
 
 
 def message_json(message: Message) -> bytes:
@@ -397,13 +358,8 @@ def request_text(
     image: Callable[[str], str] = lambda _url: "",
 ) -> bytes:
     """Return the JSON body of a request as UTF-8, with ``image(url)`` in place of each image."""
-    return _encoder(model).encode([with_images(message, image) for message in messages], tools, settings)
-
-
-@lru_cache(maxsize=8)
-def _encoder(model: str) -> RequestEncoder:
     # Messages without images have the same JSON here and on the wire, so they share their cached JSON.
-    return RequestEncoder(model, {})
+    return RequestEncoder(model, {}).encode([with_images(message, image) for message in messages], tools, settings)
 
 
 def with_images(message: Message, image: Callable[[str], str]) -> Message:

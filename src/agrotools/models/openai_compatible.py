@@ -94,7 +94,7 @@ class OpenAICompatibleModel:
         self.base_url = self._endpoint.base_url
         self._wire = wire
         self._encoder = RequestEncoder(name, self._endpoint.spelling)
-        self._transport = Transport(self.base_url, self._endpoint.headers, wire)
+        self._transport = Transport(f"{self.base_url}/chat/completions", self._endpoint.headers, wire)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)

@@ -57,19 +57,19 @@ class _LargeBody(BytesPayload):
 
 
 class Transport:
-    """HTTP client that posts to ``<base_url>/chat/completions`` over one pooled session.
+    """HTTP client that posts to one address over one pooled session.
 
     Args:
-        base_url: address without a trailing slash.
+        url: address.
         headers: sent with every request.
         wire: time limits.
     """
 
-    def __init__(self, base_url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
-        self._url = URL(f"{base_url}/chat/completions")
+    def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
+        self._url = URL(url)
         self._headers = headers
         self._wire = wire
-        self._proxied = urlsplit(base_url).hostname not in ("localhost", "127.0.0.1", "::1")
+        self._proxied = urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 

@@ -332,8 +332,12 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
+UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
+
+
 def name_cell(name: str, summary: Summary) -> Text:
-    return stacked([name, "privileged"] if summary.privileged else [name], value_style="")
+    marks = ["privileged"] * summary.privileged + ["unsealed"] * summary.unsealed
+    return stacked([name, *marks], value_style="")
 
 
 def new_table(

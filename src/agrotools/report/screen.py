@@ -12,7 +12,16 @@ from typing import IO, NamedTuple
 from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import console_for, harmless, on_scale, percent, points, run_names, shortened
+from agrotools.report.layout import (
+    UNSEALED_NOTE,
+    console_for,
+    harmless,
+    on_scale,
+    percent,
+    points,
+    run_names,
+    shortened,
+)
 from agrotools.report.settings import PROCESS, SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
@@ -236,6 +245,8 @@ def _meaning(shown: Screen, measure: tuple[Setting, str]) -> str:
         verb = "sees the reference and is no result" if len(privileged) == 1 else "see the reference and are no results"
         recorded = "; ceiling from recorded tool results" if CEILING in shown.references.recorded else ""
         sentences.append(f"({' and '.join(privileged)} {verb}{recorded}.)")
+    if any(summary.unsealed for summary in shown.summaries):
+        sentences.append(UNSEALED_NOTE)
     return " ".join(sentences)
 
 

@@ -13,6 +13,7 @@ from agrotools.core import Mode
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
     PLAIN_WIDTH,
+    UNSEALED_NOTE,
     Notes,
     adjusted_line,
     difference_cell,
@@ -371,6 +372,8 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         lines.append(
             "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
         )
+    if any(summary.unsealed for summary in summaries):
+        lines.append(UNSEALED_NOTE)
     if any(summary.tools != "all" for summary in summaries):
         lines.append(
             "tools needed: only the tools of the reference calls were offered, which hints at the solution; "

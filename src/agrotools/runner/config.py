@@ -7,7 +7,6 @@ samples, and each sample is loaded only when its turn comes.
 
 import hashlib
 import tomllib
-from array import array
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
-from agrotools.runner.policies import is_baseline, replayed_run, run_protocol
+from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
@@ -33,8 +32,6 @@ FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
 FIRST_RUN_WITHOUT_TOOLS = ("baseline:prior", "baseline:random")
 """Default models for questions without reference calls."""
-_READ_AHEAD = 32
-"""Samples of a plan that are read in one batch, which halves the reading time."""
 
 _SETTINGS = ("temperature", "max_output_tokens", "top_logprobs", "seed")
 _WIRE_FIELDS = ("concurrency", "rpm", "tpm", "timeout_s", "stall_s", "attempts", "retry_wall_s")
@@ -93,6 +90,10 @@ class EvalConfig(FrozenModel):
     vlm_api_key_env: str | None = None
     vlm_price: str | None = None
     """Price of the vision model, in the format of ``price``."""
+    agent_env: tuple[str, ...] = ()
+    """Names of environment variables that an agent gets; it gets no others."""
+    agent_path: tuple[Path, ...] = ()
+    """Files and folders that an agent may read, besides its own module or package."""
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -149,6 +150,11 @@ class EvalConfig(FrozenModel):
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
         return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget)
+
+    @property
+    def agent(self) -> ExternalAgentOptions:
+        """Options of an agent that is not a model."""
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
@@ -310,6 +316,9 @@ def resolve_settings(config: EvalConfig, benchmark: Benchmark) -> RunSettings:
     if is_baseline(config.model):
         images = True if config.images is None else config.images
         return RunSettings(DEFAULT_PROTOCOL, config.max_steps or DEFAULT_TURNS, images, modes, backends)
+    if is_agent(config.model):
+        turns = config.max_steps or benchmark.header.max_steps or DEFAULT_TURNS
+        return RunSettings(DEFAULT_PROTOCOL, turns, config.images is not False, modes, backends)
     if run := replayed_run(config.model):
         manifest = read_manifest(Path(run))
         turns = config.max_steps or manifest.max_steps
@@ -375,7 +384,7 @@ class Part(NamedTuple):
 
     mode: Mode
     epoch: int
-    positions: "array[int]"
+    positions: Sequence[int]
 
 
 class Plan:
@@ -391,18 +400,8 @@ class Plan:
 
     def __iter__(self) -> Iterator[WorkItem]:
         for part in self.parts:
-            for start in range(0, len(part.positions), _READ_AHEAD):
-                samples = [self.samples[position] for position in part.positions[start : start + _READ_AHEAD]]
-                for sample in samples:
-                    yield WorkItem(sample, part.mode, part.epoch)
-
-    def __getitem__(self, index: int) -> WorkItem:
-        at = range(len(self))[index]
-        for part in self.parts:
-            if at < len(part.positions):
-                return WorkItem(self.samples[part.positions[at]], part.mode, part.epoch)
-            at -= len(part.positions)
-        raise IndexError(index)
+            for position in part.positions:
+                yield WorkItem(self.samples[position], part.mode, part.epoch)
 
     def sizes(self) -> dict[Mode, int]:
         """Return the number of items by mode."""
@@ -446,7 +445,7 @@ def work_items(
     allowed = set(only or facts.ids)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, array("I", _limited(facts.ids, positions, limit)))
+        Part(mode, 0, _limited(facts.ids, positions, limit))
         for mode in selected_modes
         for positions in [[at for at in _running_in(facts, mode, single_shot) if facts.ids[at] in allowed]]
     ]
@@ -463,7 +462,7 @@ def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
     return (position for position, can in enumerate(able) if can)
 
 
-def _limited(ids: Sequence[str], positions: Iterable[int], limit: int | None) -> Iterable[int]:
+def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) -> Sequence[int]:
     """Return ``limit`` of the positions in ascending order, chosen by the hashes of the ids; all if it is None."""
     if limit is None:
         return positions
@@ -484,9 +483,9 @@ def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] =
 
 def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
     """Return the items of ``part`` that are not in ``keys`` (and, if given, in ``among``)."""
-    positions_left = (
+    positions_left = [
         at
         for at in part.positions
         if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
-    )
-    return part._replace(positions=array("I", positions_left))
+    ]
+    return part._replace(positions=positions_left)

@@ -3,7 +3,6 @@
 import base64
 import io
 import random
-from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
@@ -63,9 +62,9 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     The first and the last request of a few samples of each mode are built as the agent builds them (the last after the
     reference trajectory, or after steps of typical length if there is none) and extrapolated to all samples.
     """
-    positions: dict[Mode, array[int]] = {}
+    positions: dict[Mode, list[int]] = {}
     for part in plan.parts:
-        positions.setdefault(part.mode, array("I")).extend(part.positions)
+        positions.setdefault(part.mode, []).extend(part.positions)
     requests = input_tokens = most_tokens = usd_low = usd_high = 0.0
     for mode, at in positions.items():
         agent = source.make(plan.samples[at[0]], mode, 0)

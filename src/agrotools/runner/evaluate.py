@@ -35,9 +35,11 @@ from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace
 from agrotools.runner.manifest import Manifest, identity_hash
 from agrotools.runner.policies import (
     Accounted,
+    AgentFunction,
     AgentOptions,
     PolicySource,
     accounted,
+    is_agent,
     policy_source,
     replayed_run,
     run_protocol,
@@ -92,7 +94,7 @@ def evaluate(
     config: EvalConfig,
     progress: TextIO,
     *,
-    model: Model | Policy | None = None,
+    model: Model | Policy | AgentFunction | None = None,
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
 ) -> Evaluation:
@@ -160,7 +162,9 @@ def load_for_run(config: EvalConfig, progress: TextIO) -> Benchmark:
     )
 
 
-def prepare_run(config: EvalConfig, benchmark: Benchmark, model: Model | Policy | None = None) -> PreparedRun:
+def prepare_run(
+    config: EvalConfig, benchmark: Benchmark, model: Model | Policy | AgentFunction | None = None
+) -> PreparedRun:
     """Return the plan, the manifest and the policy of the run that ``config`` describes, without starting it.
 
     Raises:
@@ -173,8 +177,8 @@ def prepare_run(config: EvalConfig, benchmark: Benchmark, model: Model | Policy 
         )
     if config.quick and not benchmark.header.quick:
         raise UsageError(f"{benchmark.name} has no quick part", hint="--limit N runs N of its samples")
-    if model is not None and not isinstance(model, Model) and config.protocol is None:
-        config = config.model_copy(update={"protocol": "react"})  # a policy has no protocol and supports all modes
+    if (is_agent(config.model) or not isinstance(model, Model | None)) and config.protocol is None:
+        config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
     if config.degrade:
         benchmark = _degraded(benchmark, config)
     settings = resolve_settings(config, benchmark)
@@ -194,6 +198,7 @@ def prepare_run(config: EvalConfig, benchmark: Benchmark, model: Model | Policy 
             max_steps=settings.max_steps,
             benchmark=benchmark,
             specs=partial(tool_specs, may_be_absent=settings.recorded),
+            agent=config.agent,
         ),
         seed=config.seed or 0,
         model=model,
@@ -317,6 +322,8 @@ async def _execute(
     finally:
         if source.model is not None:
             await source.model.close()
+        if source.close is not None:
+            await source.close()
         if vision is not None:
             await vision.close()
 
@@ -404,6 +411,7 @@ def describe_run(
         model_hash=source.model_hash,
         base_url=source.base_url,
         privileged=source.privileged,
+        sealed=source.sealed,
         protocol=settings.protocol,
         images=settings.images,
         settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else {},

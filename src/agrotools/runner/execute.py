@@ -26,7 +26,7 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
-from agrotools.agents.modes import with_shown_observations, with_truth_observations
+from agrotools.agents.modes import SamplePolicy, with_shown_observations, with_truth_observations
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -223,6 +223,9 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         at = traceback.extract_tb(error.__traceback__)[-1]
         origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
         invalid = f"{origin}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
+    finally:
+        if isinstance(policy, SamplePolicy):
+            await policy.end_sample()
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:

@@ -36,6 +36,8 @@ class Manifest(FrozenModel):
     """SHA-256 of the script of a scripted model; empty for other models."""
     base_url: str | None = None
     privileged: bool = False
+    sealed: bool | None = None
+    """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""
     protocol: Protocol
     images: bool = True
     settings: dict[str, JsonValue] = {}

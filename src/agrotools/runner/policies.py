@@ -4,12 +4,12 @@ A model that is not free is accessed through a budget, whose paid replies are lo
 """
 
 import hashlib
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 from pydantic import Field
 
@@ -19,7 +19,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
 from agrotools.core.files import LineFile, read_lines
 from agrotools.formats.benchmark import facts_of
-from agrotools.models import Endpoint, Model, ModelSettings, WireStats, make_model
+from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
@@ -30,9 +30,15 @@ from agrotools.text.answer_form import REFUSAL_LINE
 from agrotools.tools import tool_specs
 
 if TYPE_CHECKING:
+    from agrotools.agents.external import AgentPolicy, Solve
+    from agrotools.agents.task import Task
     from agrotools.models.first_contact import FirstContact
     from agrotools.models.metered import Budget
     from agrotools.models.response_cache import ResponseCache
+
+
+AgentFunction = Callable[["Task"], Any]
+"""Function, plain or async, that answers a task."""
 
 
 class Agents:
@@ -58,6 +64,20 @@ class Agents:
 
 
 @dataclass(frozen=True)
+class ExternalAgentOptions:
+    """Options of agents that are not models: environment, code and time."""
+
+    variables: tuple[str, ...] = ()
+    """Names of environment variables that the agent gets."""
+    paths: tuple[Path, ...] = ()
+    """Files and folders that the agent may read, besides its own module or package."""
+    wire: WireSettings = DEFAULT_WIRE
+    """Seconds that the agent may take for one step (``timeout_s``), and attempts at a request to a server."""
+    token_env: str | None = None
+    """Name of the environment variable with the token of an agent's server."""
+
+
+@dataclass(frozen=True)
 class AgentOptions:
     """Protocol, sampling and prompts of the agents of a run."""
 
@@ -70,6 +90,7 @@ class AgentOptions:
     """Benchmark of the run, for agents that need it, e.g. for its own tool declarations."""
     specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
     """Function from tool names to their specifications."""
+    agent: ExternalAgentOptions = field(default_factory=ExternalAgentOptions)
 
 
 def _conversation_agent(model: Model, mode: Mode, options: AgentOptions) -> ModelAgent:
@@ -123,6 +144,10 @@ class PolicySource:
     """Price of the model's tokens; None if it is unknown or there is no endpoint."""
     budget_usd: float | None = None
     """Maximum spending of the run in USD, on this model and on the tools' vision model."""
+    sealed: bool | None = None
+    """True if the policy is an agent that cannot reach the gold, False if it might; None for models and baselines."""
+    close: Callable[[], Awaitable[None]] | None = None
+    """Ends the processes and connections of an agent."""
 
 
 DEFAULT_AGENTS = AgentOptions()
@@ -145,13 +170,13 @@ def policy_source(
     *,
     agents: AgentOptions = DEFAULT_AGENTS,
     seed: int = 0,
-    model: Model | Policy | None = None,
+    model: Model | Policy | AgentFunction | None = None,
 ) -> PolicySource:
     """Return the policy source for ``--model``: ``baseline:NAME``, ``[baseline:]replay:RUN``, or a model.
 
     Args:
         endpoint: model, connection settings, price and budget.
-        model: object to use instead of the model that ``endpoint`` names.
+        model: object or function to use instead of the model that ``endpoint`` names.
 
     Raises:
         UsageError: no such baseline, run or script; an invalid price; a budget without a known price.
@@ -161,6 +186,14 @@ def policy_source(
         run = replayed_run(name)
         source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
         return replace(source, budget_usd=endpoint.budget_usd)
+    if is_agent(name) and model is None:
+        return _agent(name, agents)
+    if model is not None and not isinstance(model, Model | Policy):
+        from agrotools.agents.external import solve_with
+
+        solve = solve_with(model)
+        make = partial(_agent_policy, solve, agents)
+        return PolicySource(name, False, _AGENT_MODES, make, budget_usd=endpoint.budget_usd, sealed=False)
     if model is not None and not isinstance(model, Model):
         return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
     protocol = run_protocol(agents.protocol)
@@ -181,6 +214,49 @@ def policy_source(
         model_hash="" if script is None else hashlib.sha256(script).hexdigest(),
         price=price,
         budget_usd=endpoint.budget_usd,
+    )
+
+
+_AGENT_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
+"""Modes of an agent with a loop of its own, which cannot be shown calls that it did not make."""
+_PYTHON, _HTTP = "python:", ("http://", "https://")
+
+
+def is_agent(name: str) -> bool:
+    """True if ``--model NAME`` is an agent: a Python function or a server."""
+    return name.startswith((_PYTHON, *_HTTP))
+
+
+def _agent_policy(solve: "Solve", agents: AgentOptions, _sample: Sample, _mode: Mode, _epoch: int) -> "AgentPolicy":
+    from agrotools.agents.external import AgentPolicy
+
+    return AgentPolicy(solve, agents.specs, agents.max_steps, agents.agent.wire.timeout_s)
+
+
+def _agent(name: str, agents: AgentOptions) -> PolicySource:
+    """Return the policy source of an agent: a Python function in processes of its own, or a server."""
+    from agrotools.agents.external import AgentServer, HttpAgentPolicy
+    from agrotools.agents.process_agents import PythonAgent, PythonAgents
+    from agrotools.sandbox.agents import agent_variables, is_available
+
+    options = agents.agent
+    if name.startswith(_HTTP):
+        token = agent_variables([options.token_env])[options.token_env] if options.token_env else None
+        server = AgentServer(name, options.wire, token)
+        return PolicySource(
+            name,
+            False,
+            MODES,
+            lambda _sample, _mode, _epoch: HttpAgentPolicy(server, agents.specs, agents.max_steps),
+            sealed=True,
+            close=server.close,
+        )
+    agent, sealed = PythonAgent.find(name.removeprefix(_PYTHON), options.paths), is_available()
+    agent_variables(options.variables)
+    processes = PythonAgents(agent, sealed, options.variables)
+    make = partial(_agent_policy, processes.solve, agents)
+    return PolicySource(
+        name, False, _AGENT_MODES, make, model_hash=agent.code_hash, sealed=sealed, close=processes.close
     )
 
 

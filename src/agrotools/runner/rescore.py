@@ -1,16 +1,14 @@
 """Scoring of a run from its folder alone, without models, tools or images.
 
-Records are read, scored and written one at a time, so that long runs need little memory; only the published metrics of
-a benchmark need all records of a mode at once. Stored scores of another scoring version are kept until new ones are
+Records are read and scored one at a time, so that long runs need little memory; only the published metrics of a
+benchmark need all records of a mode at once. Stored scores of another scoring version are kept until new ones are
 requested.
 """
 
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 
 import orjson
 from pydantic import ValidationError
@@ -128,7 +126,6 @@ def _rubrics_of(run: Path) -> Rubrics | None:
     return None
 
 
-_COPIED_AT_ONCE = 1 << 20
 OnScored = Callable[[Record, list[Score]], None]
 
 
@@ -167,18 +164,15 @@ def rescore(
     check_comparisons(manifest, comparisons)
     try:
         keep_other_version(run)
-        with temporary_sibling(run / SCORES_FILE) as temporary, tempfile.TemporaryFile(dir=run) as rows:
-            judges = judged_rows(run)
+        with temporary_sibling(run / SCORES_FILE) as temporary:
+            judges, rows = judged_rows(run), list[bytes]()
             tally = RunAggregator(protocol=manifest.protocol)
             telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
-            with temporary.open("wb") as file:
-                file.write(b'{\n  "summary": ' + _indented(summary.model_dump(mode="json"), 2) + b',\n  "scores": [')
-                file.write(b"\n    " if rows.tell() else b"")
-                rows.seek(0)
-                shutil.copyfileobj(rows, file, _COPIED_AT_ONCE)
-                file.write(b"\n  ]\n}" if rows.tell() else b"]\n}")
+            data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
+            listed = b"\n    " + b",\n    ".join(rows) + b"\n  " if rows else b""
+            temporary.write_bytes(b'{\n  "summary": ' + data + b',\n  "scores": [' + listed + b"]\n}")
     except OSError as error:
         raise RunStoreError(
             f"cannot write the scores into {run}: {error.strerror or error}",
@@ -231,13 +225,13 @@ def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
 
 def _score(
     run: Path,
-    rows: IO[bytes],
+    rows: list[bytes],
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: RunAggregator,
 ) -> str | None:
-    """Add the run's records to ``tally`` and their score rows, as JSON list items, to ``rows``.
+    """Add the run's records to ``tally`` and their score rows, as JSON, to ``rows``.
 
     Returns:
         The id of the sample with the lowest score, or None.
@@ -248,8 +242,9 @@ def _score(
         tally.add(record, scores)
         if on_scored is not None:
             on_scored(record, scores)
-        if scores:
-            rows.write((b",\n    " if rows.tell() else b"") + _rows(record.mode, scores))
+        # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
+        opening = b'{"mode":"' + record.mode.encode() + b'",'
+        rows += [opening + score.model_dump_json().encode()[1:] for score in scores]
         for score in scores:
             if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
                 worst is None or (score.value, score.sample_id) < worst
@@ -297,19 +292,8 @@ def summary_of(
     update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
     if manifest.degrade:
         update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
-    update["judging"] = judges.panel()
+    update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)
     ).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)
-
-
-def _rows(mode: Mode, scores: Sequence[Score]) -> bytes:
-    opening = b'{"mode":"' + mode.encode() + b'",'
-    # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
-    return b",\n    ".join([opening + score.model_dump_json().encode()[1:] for score in scores])
-
-
-def _indented(data: object, by: int) -> bytes:
-    """Return ``data`` as JSON indented by ``by`` spaces, except for the first line."""
-    return orjson.dumps(data, option=orjson.OPT_INDENT_2).replace(b"\n", b"\n" + b" " * by)

@@ -3,10 +3,11 @@
 The p-values of differences that a table shows together are adjusted for their number.
 """
 
+import operator
 from collections.abc import Iterator, Sequence
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import ConfigDict, SerializerFunctionWrapHandler, model_serializer
+from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from agrotools.core import FrozenModel, Mode
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
@@ -331,6 +332,8 @@ class Summary(FrozenModel):
     """Tools that each sample offered: ``all``, ``needed`` (those of the reference calls) or ``+N``."""
     privileged: bool = False
     """True if the policy saw the gold."""
+    unsealed: Annotated[bool, Field(exclude_if=operator.not_)] = False
+    """True if the model was an agent that was not isolated and might have seen the gold."""
     modes: dict[Mode, ModeSummary] = {}
     no_tool_part: NoToolPart | None = None
     correlations: tuple[Correlation, ...] = ()

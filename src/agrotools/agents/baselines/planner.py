@@ -83,27 +83,20 @@ def adapted_plan(donor: Sample, sample: Sample) -> Plan:
     return Plan(donor.id, tuple(steps), slots)
 
 
-@dataclass(frozen=True)
-class _Counterpart:
-    """Counterpart of one of the donor's files; ``same_kind``: matched by kind, otherwise only by position."""
-
-    file: SampleFile
-    same_kind: bool
-
-
-def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]) -> dict[str, _Counterpart]:
-    counterparts: dict[str, _Counterpart] = {}
+def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]) -> dict[str, SampleFile]:
+    """Return the file of the sample for each of the donor's: one of its kind, or only of its position."""
+    counterparts: dict[str, SampleFile] = {}
     for position, file in enumerate(donor_files):
         of_kind = [each for each in sample_files if each.kind == file.kind]
         before = sum(each.kind == file.kind for each in donor_files[:position])
         candidates, order = (of_kind, before) if of_kind else (sample_files, position)
         if candidates:
-            counterparts[file.name] = _Counterpart(candidates[min(order, len(candidates) - 1)], bool(of_kind))
+            counterparts[file.name] = candidates[min(order, len(candidates) - 1)]
     return counterparts
 
 
 def _adapted(
-    arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, _Counterpart]
+    arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, SampleFile]
 ) -> Arguments:
     required = cast("list[str]", spec.parameters.get("required", []))
     # A file that an earlier call created is passed by reference and is not one of the sample's files.
@@ -113,12 +106,12 @@ def _adapted(
     image_name = cast(str, arguments[file_names[0]]) if file_names else None
     adapted: Arguments = {}
     for name, value in arguments.items():
-        if name in file_names and name not in required and not files[cast(str, value)].same_kind:
+        if name in file_names and name not in required and files[str(value)].kind != of_name[str(value)].kind:
             continue
         if image_name is not None and spec.agreement.get(name) == "box":
-            value = _scaled(value, of_name[image_name], files[image_name].file)
+            value = _scaled(value, of_name[image_name], files[image_name])
         elif image_name is not None and value is not None and value == _metadata_value(of_name[image_name], name):
-            value = _metadata_value(files[image_name].file, name)
+            value = _metadata_value(files[image_name], name)
             if value is None:
                 continue
         adapted[name] = _renamed(value, files)
@@ -143,11 +136,11 @@ def _scaled(box: JsonValue, donor_file: SampleFile, sample_file: SampleFile) -> 
     return [round(cast(float, side) * factors[index % 2]) for index, side in enumerate(box)]
 
 
-def _renamed(value: JsonValue, files: Mapping[str, _Counterpart]) -> JsonValue:
+def _renamed(value: JsonValue, files: Mapping[str, SampleFile]) -> JsonValue:
     """Return ``value`` with file names replaced, including names within texts."""
     if isinstance(value, str) and files:
         names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].file.name, value)
+        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].name, value)
     if isinstance(value, dict):
         return {key: _renamed(item, files) for key, item in value.items()}
     if isinstance(value, list):

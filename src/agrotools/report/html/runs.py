@@ -372,6 +372,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "folder": str(folder),
         "model": manifest.model,
         "privileged": manifest.privileged,
+        "unsealed": manifest.sealed is False,
         "benchmark": f"{manifest.benchmark} {manifest.benchmark_version}",
         "synthetic": manifest.synthetic,
         "finished": _written(folder / RECORDS_FILE),

@@ -1,0 +1,89 @@
+"""Process of a Python agent: it reads tasks from standard input, one JSON line each, and writes calls and the answer.
+
+Started as ``python -m agrotools.agents.agent_process MODULE FUNCTION [FOLDER...]``; the folders are searched for the
+module. Lines in: ``{"task": ...}``, then ``{"id": N, "observation": ...}`` for each call. Lines out: once
+``{"ready": true}``; for each task ``{"id": N, "tool": ..., "arguments": ...}``, and finally ``{"answer": ...}`` or
+``{"error": ...}``. What the agent prints goes to standard error.
+"""
+
+import asyncio
+import importlib
+import json
+import os
+import sys
+import threading
+import traceback
+from typing import Any, BinaryIO
+
+
+def main() -> None:
+    module, function, *folders = sys.argv[1:]
+    reading, writing = os.fdopen(os.dup(0), "rb"), os.fdopen(os.dup(1), "wb")
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    os.dup2(nothing, 0)
+    os.dup2(2, 1)
+    sys.path[:0] = folders
+    from agrotools.agents.external import solve_with
+
+    try:
+        target: Any = importlib.import_module(module)
+        for name in function.split("."):
+            target = getattr(target, name)
+        if not callable(target):
+            raise TypeError(f"{function} is not a function")
+    except BaseException as error:
+        _send(writing, {"error": _described(error)})
+        raise SystemExit(1) from error
+    _send(writing, {"ready": True})
+    asyncio.run(_serve(solve_with(target), reading, writing))
+
+
+async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
+    loop = asyncio.get_running_loop()
+    tasks: asyncio.Queue[dict[str, Any] | None] = asyncio.Queue()
+    waiting: dict[int, asyncio.Future[dict[str, Any]]] = {}
+    number = 0
+
+    def receive(line: bytes) -> None:
+        message = json.loads(line)
+        if "task" in message:
+            tasks.put_nowait(message["task"])
+        elif future := waiting.pop(message["id"], None):
+            future.set_result(message["observation"])
+
+    def read() -> None:
+        for line in reading:
+            loop.call_soon_threadsafe(receive, line)
+        os._exit(0)  # the run has ended
+
+    async def call(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        nonlocal number
+        number += 1
+        waiting[number] = loop.create_future()
+        _send(writing, {"id": number, "tool": tool, "arguments": arguments})
+        return await waiting[number]
+
+    threading.Thread(target=read, daemon=True).start()
+    while (task := await tasks.get()) is not None:
+        try:
+            answer = {"answer": await solve(task, call)}
+        except BaseException as error:
+            traceback.print_exc()
+            answer = {"error": _described(error)}
+        waiting.clear()
+        _send(writing, answer)
+
+
+def _send(writing: BinaryIO, message: dict[str, Any]) -> None:
+    writing.write(json.dumps(message, default=str).encode() + b"\n")
+    writing.flush()
+
+
+def _described(error: BaseException) -> str:
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in frame.filename]
+    place = f" ({own[-1].filename.rpartition('/')[2]}, line {own[-1].lineno})" if own else ""
+    return f"{type(error).__name__}: {error}{place}"
+
+
+if __name__ == "__main__":
+    main()

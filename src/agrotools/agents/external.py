@@ -1,0 +1,290 @@
+"""External agents: programs and functions that run a loop of their own, adapted to policies.
+
+A policy is asked for one action at a time; an agent calls tools whenever it wants. :class:`AgentPolicy` lets the agent
+run beside the sample: each call it makes becomes the next action, the observation goes back to the waiting call, and
+what it returns is the answer. Limits, workspaces and records are therefore those of every other policy.
+"""
+
+import asyncio
+import base64
+import inspect
+import json
+import os
+import threading
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import suppress
+from http import HTTPStatus
+from mimetypes import guess_type
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from pydantic import BaseModel, ValidationError
+
+from agrotools.agents.images import describe
+from agrotools.agents.llm import observation_data, render
+from agrotools.agents.task import Task, answer_text, task_from_json, tool_result
+from agrotools.core import (
+    Action,
+    Answer,
+    CallTools,
+    EndpointUnreachable,
+    Halt,
+    InfrastructureError,
+    SampleView,
+    Step,
+    ToolCall,
+    ToolSpec,
+    Unparseable,
+    first_error,
+)
+from agrotools.models.base import DEFAULT_WIRE, WireSettings
+from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
+from agrotools.text.loose_json import dumps
+
+CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
+"""Executes a tool for an agent and returns its observation: ``result`` or ``error``, and ``artifacts``."""
+Solve = Callable[[dict[str, Any], CallTool], Coroutine[Any, Any, str]]
+"""Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer."""
+Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
+AGENT_TIMEOUT_S = 600.0
+"""Seconds that an agent may take for one step, by default."""
+
+
+class AgentStopped(Exception):
+    """The sample ended (a limit, or an interrupt) while the agent waited for a tool."""
+
+
+class AgentPolicy:
+    """Policy whose actions are the tool calls and the answer of one run of an agent.
+
+    Args:
+        solve: runs the agent.
+        specs: function from tool names to specifications.
+        max_steps: calls after which the sample ends; the agent is told.
+        timeout_s: seconds that the agent may take for one step; afterwards the sample ends with the termination
+            ``timeout``.
+    """
+
+    def __init__(self, solve: Solve, specs: Specs, max_steps: int, timeout_s: float = AGENT_TIMEOUT_S) -> None:
+        self._solve, self._specs = solve, specs
+        self._max_steps, self._timeout_s = max_steps, timeout_s
+        self._run: asyncio.Task[str] | None = None
+        self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
+        self._waiting: asyncio.Future[dict[str, Any]] | None = None
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        if self._run is None:
+            task = task_json(view, self._specs, self._max_steps)
+            self._run = asyncio.create_task(self._solve(task, self._call))
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_result(shown_observation(history[-1]))
+        next_call = asyncio.ensure_future(self._calls.get())
+        await asyncio.wait({next_call, self._run}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if next_call.done():
+            call, self._waiting = next_call.result()
+            return CallTools(calls=(call,))
+        next_call.cancel()
+        if self._run.done():
+            return Answer(text=self._run.result())
+        await self.end_sample()
+        return Halt(termination="timeout", reason=f"the agent took more than {self._timeout_s:g} s for one step")
+
+    async def end_sample(self) -> None:
+        """Stop the agent, if it is still running."""
+        if self._waiting is not None and not self._waiting.done():
+            self._waiting.set_exception(AgentStopped("the sample has ended"))
+        while not self._calls.empty():
+            self._calls.get_nowait()[1].cancel()
+        if self._run is not None and not self._run.done():
+            self._run.cancel()
+            with suppress(asyncio.CancelledError, Exception):
+                await self._run
+
+    async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+        future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
+        self._calls.put_nowait((ToolCall(tool=tool, arguments=arguments), future))
+        return await future
+
+
+def shown_observation(step: Step) -> dict[str, Any]:
+    """Return the observation of a call as a model would see it; a result that is too long is a text."""
+    text = observation_data(step)
+    try:
+        return {key: value for key, value in json.loads(text).items() if key != "tool"}
+    except ValueError:
+        return {"result": {"text": text}}
+
+
+def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
+    """Return what an agent is told about a sample, as JSON: query, files, answer_form, prompt, tools, max_steps."""
+    tools = [
+        {"name": spec.name, "description": spec.description.strip(), "parameters": spec.parameters}
+        for spec in (specs(view.toolset) if view.toolset else ())
+    ]
+    files = [
+        {
+            "name": file.name,
+            "path": os.path.realpath(file.path),
+            "kind": file.kind,
+            "description": describe(file, None, is_shown=False),
+        }
+        for file in view.files
+    ]
+    listing = [render("files", count=len(files)), *(f"- {file['description']}" for file in files)] if files else []
+    instructions = render("tool_calling_system" if tools else "no_tool_system")
+    question = render("question", query=view.query, answer_form=view.answer_form)
+    return {
+        "query": view.query,
+        "files": files,
+        "answer_form": view.answer_form,
+        "prompt": view.query if view.bare else "\n\n".join([instructions, "\n".join(listing), question]),
+        "tools": tools,
+        "max_steps": max_steps,
+    }
+
+
+def solve_with(function: Callable[[Task], Any]) -> Solve:
+    """Return how a plain or async ``function`` solves a task in this process. A plain one runs in its own thread."""
+    if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
+
+        async def solve_async(data: dict[str, Any], call: CallTool) -> str:
+            async def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+                return tool_result(await call(tool, arguments))
+
+            return answer_text(await function(task_from_json(data, call_tool)))
+
+        return solve_async
+
+    async def solve(data: dict[str, Any], call: CallTool) -> str:
+        loop = asyncio.get_running_loop()
+        done: asyncio.Future[str] = loop.create_future()
+
+        def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+            try:
+                return tool_result(asyncio.run_coroutine_threadsafe(call(tool, arguments), loop).result())
+            except RuntimeError as error:  # the loop is closed
+                raise AgentStopped(str(error)) from None
+
+        def settle(act: Callable[[], None]) -> None:
+            with suppress(RuntimeError):
+                loop.call_soon_threadsafe(lambda: None if done.done() else act())
+
+        def work() -> None:
+            try:
+                answer = answer_text(function(task_from_json(data, call_tool)))
+            except BaseException as error:
+                fault = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+                settle(lambda: done.set_exception(fault))
+            else:
+                settle(lambda: done.set_result(answer))
+
+        threading.Thread(target=work, name="agent", daemon=True).start()
+        return await done
+
+    return solve
+
+
+class _RequestedCall(BaseModel):
+    tool: str
+    arguments: dict[str, Any] = {}
+
+
+class _Turn(BaseModel):
+    """Reply of an agent's server: a call or an answer."""
+
+    call: _RequestedCall | None = None
+    answer: str | dict[str, Any] | None = None
+
+
+_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
+
+
+class HttpAgentPolicy:
+    """Policy that asks an agent's server for each action: one ``POST`` with the task and the steps so far.
+
+    Request: ``{"session", "task", "steps": [{"tool", "arguments", "observation"}]}``; the files' contents (base64) are
+    in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``.
+
+    Raises:
+        EndpointUnreachable: from :meth:`act`, if no server has ever answered at the address.
+        InfrastructureError: from :meth:`act`, if the server keeps failing.
+    """
+
+    def __init__(self, server: "AgentServer", specs: Specs, max_steps: int) -> None:
+        self._server, self._specs, self._max_steps = server, specs, max_steps
+        self._session = uuid4().hex
+        self._task: dict[str, Any] | None = None
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        if self._task is None:
+            self._task = task_json(view, self._specs, self._max_steps)
+        files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
+        steps = [
+            {"tool": step.call.tool, "arguments": step.call.arguments, "observation": shown_observation(step)}
+            if step.call
+            else {"text": step.text, "error": step.reason}
+            for step in history
+        ]
+        request = {"session": self._session, "task": {**self._task, "files": files}, "steps": steps}
+        text = await self._server.ask(dumps(request))
+        try:
+            turn = _Turn.model_validate_json(text)
+        except ValidationError as error:
+            return Unparseable(text=text, reason=f"the reply is not a call or an answer: {first_error(error)}")
+        if turn.call is not None:
+            return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
+        if turn.answer is None:
+            return Unparseable(text=text, reason='the reply has neither "call" nor "answer"')
+        return Answer(text=answer_text(turn.answer))
+
+
+class AgentServer:
+    """Connection to an agent's server, shared by the samples of a run.
+
+    Args:
+        url: address that requests are posted to.
+        wire: time limits, and attempts at one request.
+        token: bearer token that is sent with every request.
+    """
+
+    def __init__(self, url: str, wire: WireSettings = DEFAULT_WIRE, token: str | None = None) -> None:
+        headers = {"content-type": "application/json"} | ({"authorization": f"Bearer {token}"} if token else {})
+        self._url, self._wire = url, wire
+        self._transport = Transport(url, headers, wire)
+        self._has_answered = False
+
+    async def ask(self, content: str) -> str:
+        """Return the body of the server's reply."""
+        problem = ""
+        for attempt in range(self._wire.attempts):
+            if attempt:
+                await asyncio.sleep(min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt))
+            try:
+                response = await self._transport.post(content.encode())
+            except (NoResponse, TimedOut, UntrustedServer) as error:
+                problem = str(error)
+                if isinstance(error, NoResponse) and error.unreachable and not self._has_answered:
+                    raise EndpointUnreachable(
+                        f"no agent answers at {self._url}: {problem}", hint="start the agent's server first"
+                    ) from error
+                continue
+            self._has_answered = True
+            text = response.body.decode(errors="replace")
+            if response.status < HTTPStatus.BAD_REQUEST:
+                return text
+            problem = f"HTTP {response.status}: {text[:200]}"
+            if response.status < HTTPStatus.INTERNAL_SERVER_ERROR and response.status != HTTPStatus.TOO_MANY_REQUESTS:
+                break
+        raise InfrastructureError(f"the agent at {self._url} failed: {problem}")
+
+    async def close(self) -> None:
+        await self._transport.close()
+
+
+def _with_content(file: Mapping[str, Any], is_first: bool) -> dict[str, Any]:
+    facts = {key: value for key, value in file.items() if key != "path"}
+    if not is_first:
+        return facts
+    content = base64.b64encode(Path(file["path"]).read_bytes()).decode()
+    return {**facts, "media_type": guess_type(file["name"])[0] or "application/octet-stream", "content": content}

@@ -1,0 +1,214 @@
+"""Agents that are programs: Python functions in isolated processes, each used for one task at a time."""
+
+import asyncio
+import hashlib
+import json
+import os
+import shutil
+import signal
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.machinery import PathFinder
+from pathlib import Path
+from typing import Any
+
+from agrotools.agents.external import CallTool
+from agrotools.core import InfrastructureError, UsageError
+from agrotools.sandbox.agents import agent_variables, isolated_command
+
+_LONGEST_LINE = 64 * 2**20
+_START_TIMEOUT_S = 120.0
+_LOG_BYTES = 2_000
+
+
+@dataclass(frozen=True)
+class PythonAgent:
+    """Function of a module as an agent: ``python:MODULE:FUNCTION``."""
+
+    module: str
+    function: str
+    folder: Path
+    """Folder that contains the module or its top package."""
+    code: tuple[Path, ...]
+    """Files and folders that the process may read: the module or its top package, and those that the user names."""
+
+    @classmethod
+    def find(cls, spec: str, paths: Sequence[Path] = ()) -> "PythonAgent":
+        """Find ``MODULE:FUNCTION``, without importing it, in the current folder, in ``paths`` or in this environment.
+
+        Raises:
+            UsageError: the text has another form, or there is no such module or path.
+        """
+        module, _, function = spec.partition(":")
+        if not module or not function:
+            raise UsageError(
+                f"python:{spec} names no function", hint="give python:MODULE:FUNCTION, e.g. python:agent:solve"
+            )
+        if lacking := [path for path in paths if not path.exists()]:
+            raise UsageError(f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder")
+        searched = [str(Path.cwd()), *(str(path.resolve()) for path in paths if path.is_dir()), *filter(None, sys.path)]
+        found = PathFinder.find_spec(module.partition(".")[0], searched)
+        if found is None:
+            raise UsageError(
+                f"there is no module {module.partition('.')[0]!r} in the current folder or in this environment",
+                hint="run from the folder that contains it, or name that folder with --agent-path",
+            )
+        places = [
+            *(found.submodule_search_locations or ()),
+            *([found.origin] if not found.submodule_search_locations else []),
+        ]
+        code = [Path(place).resolve() for place in places if place]
+        return cls(module, function, code[0].parent, (*code, *(path.resolve() for path in paths)))
+
+    @property
+    def code_hash(self) -> str:
+        """SHA-256 over the agent's Python files."""
+        digest = hashlib.sha256(f"{self.module}:{self.function}".encode())
+        for root in self.code:
+            for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
+                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
+        return digest.hexdigest()
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: asyncio.subprocess.Process
+    folder: Path
+    log: Path
+
+    async def send(self, message: Mapping[str, Any]) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message).encode() + b"\n")
+        await self.process.stdin.drain()
+
+    async def receive(self) -> dict[str, Any]:
+        assert self.process.stdout is not None
+        line = await self.process.stdout.readline()
+        return json.loads(line) if line else {"lost": self.last_words()}
+
+    def last_words(self) -> str:
+        with suppress(OSError):
+            text = self.log.read_bytes()[-_LOG_BYTES:].decode(errors="replace").strip()
+            return text.splitlines()[-1] if text else "it wrote nothing"
+        return "it wrote nothing"
+
+    async def end(self) -> None:
+        if self.process.returncode is None:
+            with suppress(ProcessLookupError):
+                os.kill(self.process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
+        with suppress(Exception):
+            await asyncio.wait_for(self.process.wait(), 5)
+        for path in (self.folder, self.log):
+            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+
+
+@dataclass(eq=False)
+class PythonAgents:
+    """Processes of one Python agent, started when they are needed and used again for further tasks.
+
+    Args:
+        agent: the function.
+        sealed: True to isolate the processes with bubblewrap.
+        variables: names of environment variables that they get.
+    """
+
+    agent: PythonAgent
+    sealed: bool
+    variables: Sequence[str] = ()
+    _idle: list[_Worker] = field(default_factory=list[_Worker])
+    _all: set[_Worker] = field(default_factory=set[_Worker])
+    _root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="agrotools-agents-")))
+    _started: int = 0
+
+    async def solve(self, task: Mapping[str, Any], call: CallTool) -> str:
+        """Run the agent on a task, and return its answer.
+
+        Raises:
+            InfrastructureError: the agent raised an exception, or its process ended.
+        """
+        worker = self._idle.pop() if self._idle else await self._start()
+        try:
+            await worker.send({"task": {**task, "files": _lay_out(task["files"], worker.folder)}})
+            while True:
+                message = await worker.receive()
+                if "tool" in message:
+                    observation = await call(str(message["tool"]), dict(message["arguments"]))
+                    await worker.send({"id": message["id"], "observation": observation})
+                    continue
+                if "answer" in message:
+                    _clear(worker.folder)
+                    self._idle.append(worker)
+                    worker = None
+                    return str(message["answer"])
+                if "error" in message:
+                    raise InfrastructureError(f"the agent failed: {message['error']}")
+                raise InfrastructureError(f"the agent's process ended: {message['lost']}")
+        except (OSError, ValueError) as error:
+            words = worker.last_words() if worker else error
+            raise InfrastructureError(f"the agent's process ended: {words}") from error
+        finally:
+            if worker is not None:
+                self._all.discard(worker)
+                await worker.end()
+
+    async def close(self) -> None:
+        """End all processes."""
+        for worker in [*self._all]:
+            await worker.end()
+        self._all.clear()
+        self._idle.clear()
+        shutil.rmtree(self._root, ignore_errors=True)
+
+    async def _start(self) -> _Worker:
+        self._started += 1
+        folder, log = self._root / f"{self._started}", self._root / f"{self._started}.log"
+        folder.mkdir(parents=True)
+        command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
+        command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
+        variables = agent_variables(self.variables)
+        if self.sealed:
+            command = isolated_command(command, readable=self.agent.code, variables=variables, folder=folder)
+        else:
+            variables["HOME"] = os.environ.get("HOME", "/")
+        with log.open("wb") as errors:
+            process = await asyncio.create_subprocess_exec(
+                *command,
+                stdin=asyncio.subprocess.PIPE,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=errors,
+                env=variables,
+                limit=_LONGEST_LINE,
+            )
+        worker = _Worker(process, folder, log)
+        self._all.add(worker)
+        try:
+            first = await asyncio.wait_for(worker.receive(), _START_TIMEOUT_S)
+        except TimeoutError:
+            first = {"error": f"it was not ready after {_START_TIMEOUT_S:g} s"}
+        if not first.get("ready"):
+            self._all.discard(worker)
+            reason = first.get("error") or first.get("lost")
+            await worker.end()
+            hint = None
+            if "ModuleNotFoundError" in str(reason) or "FileNotFoundError" in str(reason):
+                hint = "the agent sees only its own module or package: name other files with --agent-path"
+            raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
+        return worker
+
+
+def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
+    """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
+    placed: list[dict[str, Any]] = []
+    for file in files:
+        target = folder / str(file["name"])
+        shutil.copyfile(file["path"], target)
+        placed.append({**file, "path": str(target)})
+    return placed
+
+
+def _clear(folder: Path) -> None:
+    for path in folder.iterdir():
+        path.unlink()

@@ -1,0 +1,175 @@
+"""Task of an external agent: the question, its files, the form of the answer, and the tools as functions."""
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from pydantic import JsonValue
+
+from agrotools.core import ErrorInfo, ToolError
+
+_TYPES: Mapping[str, type] = {
+    "string": str,
+    "number": float,
+    "integer": int,
+    "boolean": bool,
+    "array": list,
+    "object": dict,
+}
+ToolCaller = Callable[[str, dict[str, Any]], Any]
+"""Executes a call, given the name of the tool and its arguments; a coroutine function for async agents."""
+
+
+@dataclass(frozen=True)
+class TaskFile:
+    """A file of a task. Tools refer to it by ``name``; the agent may read it at ``path``."""
+
+    name: str
+    path: str
+    kind: str
+    """``image``, ``raster``, ``depth``, ``mask`` or ``table``."""
+    description: str
+    """Size, bands, ground sampling distance and notes, as a model is told them."""
+
+
+@dataclass(frozen=True)
+class ToolDescription:
+    """Name, description and JSON Schema of the arguments of a tool."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, JsonValue]
+
+
+class ToolFunctions(Mapping[str, Callable[..., Any]]):
+    """Tools of a task as functions, by name (``task.tools["calculate"]``) or as attributes (``task.tools.calculate``).
+
+    A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. In an async
+    agent it returns an awaitable.
+
+    Raises:
+        ToolError: from a function, if the call failed; its hint says what to change.
+    """
+
+    def __init__(self, tools: Sequence[ToolDescription], call: ToolCaller) -> None:
+        self._functions = {tool.name: _tool_function(tool, call) for tool in tools}
+
+    def __getitem__(self, name: str) -> Callable[..., Any]:
+        return self._functions[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._functions)
+
+    def __len__(self) -> int:
+        return len(self._functions)
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        try:
+            return self._functions[name]
+        except KeyError:
+            raise AttributeError(f"this task has no tool {name!r}; it has {', '.join(self._functions)}") from None
+
+
+@dataclass(frozen=True)
+class Task:
+    """Question that an external agent answers.
+
+    An agent is a function ``(task) -> answer``, plain or async. The answer is the text of its last message, which
+    should end with the lines of ``answer_form``; a dict of values by line name is written in that form.
+    """
+
+    query: str
+    files: tuple[TaskFile, ...]
+    answer_form: str
+    prompt: str
+    """The whole text that a model would get: instructions, list of files, question and answer form."""
+    tools: ToolFunctions
+    max_steps: int
+    """Number of tool calls after which the sample ends without an answer."""
+
+
+def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
+    """Return the task that :func:`task_to_json` wrote, with tools that use ``call``."""
+    return Task(
+        query=data["query"],
+        files=tuple(TaskFile(**file) for file in data["files"]),
+        answer_form=data["answer_form"],
+        prompt=data["prompt"],
+        tools=ToolFunctions([ToolDescription(**tool) for tool in data["tools"]], call),
+        max_steps=data["max_steps"],
+    )
+
+
+def answer_text(answer: object) -> str:
+    """Return an agent's answer as text: a dict becomes lines ``name: value``, None an empty text."""
+    if isinstance(answer, Mapping):
+        return "\n".join(f"{name}: {value}" for name, value in answer.items())
+    return "" if answer is None else str(answer)
+
+
+def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the result in an observation.
+
+    Raises:
+        ToolError: the observation is an error.
+    """
+    if error := observation.get("error"):
+        info = ErrorInfo.model_validate(error)
+        raise ToolError(info.kind, info.message, argument=info.argument, hint=info.hint, candidates=info.candidates)
+    result = observation.get("result")
+    return dict(result) if isinstance(result, Mapping) else {}
+
+
+def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any]:
+    async def call_async(**arguments: Any) -> Any:
+        return await call(tool.name, arguments)
+
+    def call_plain(**arguments: Any) -> Any:
+        return call(tool.name, arguments)
+
+    function: Any = call_async if inspect.iscoroutinefunction(call) else call_plain
+    function.__name__ = function.__qualname__ = tool.name
+    function.__doc__ = _docstring(tool)
+    signature = _signature(tool)
+    function.__signature__ = signature
+    function.__annotations__ = {name: each.annotation for name, each in signature.parameters.items()} | {"return": dict}
+    function.spec = tool
+    return function
+
+
+def _signature(tool: ToolDescription) -> inspect.Signature:
+    properties, required = _properties(tool), cast("list[str]", tool.parameters.get("required", []))
+    return inspect.Signature(
+        [
+            inspect.Parameter(
+                name,
+                inspect.Parameter.KEYWORD_ONLY,
+                annotation=_annotation(schema),
+                default=inspect.Parameter.empty if name in required else schema.get("default"),
+            )
+            for name, schema in properties.items()
+        ],
+        return_annotation=dict,
+    )
+
+
+def _docstring(tool: ToolDescription) -> str:
+    arguments = "\n".join(
+        f"    {name}: {' '.join(str(schema.get('description', '')).split())}"
+        for name, schema in _properties(tool).items()
+    )
+    return f"{tool.description.strip()}\n\nArgs:\n{arguments}" if arguments else tool.description.strip()
+
+
+def _properties(tool: ToolDescription) -> dict[str, dict[str, Any]]:
+    return cast("dict[str, dict[str, Any]]", tool.parameters.get("properties", {}))
+
+
+def _annotation(schema: Mapping[str, Any]) -> Any:
+    kinds = [each.get("type") for each in schema.get("anyOf", [schema])]
+    types = [_TYPES[kind] for kind in kinds if kind in _TYPES]
+    annotation: Any = types[0] if types else Any
+    for other in types[1:]:
+        annotation |= other
+    return annotation | None if types and "null" in kinds else annotation

@@ -1,0 +1,282 @@
+"""Agents with loops of their own: the same agent over every route, its limits, its faults, and what it can reach."""
+
+import io
+import json
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+import agrotools as at
+from agrotools.core import EndpointUnreachable, UsageError
+from agrotools.sandbox.agents import is_available
+from support.benchmark_folders import number_sample, write_folder
+
+pytestmark = pytest.mark.process
+
+AGENT = """
+import re
+
+def numbers(query):
+    return re.findall(r"[0-9]+[.][0-9]+", query)
+
+def first_call(query):
+    a, b = numbers(query)
+    return {"expression": "(a + b) / 2", "variables": {"a": float(a), "b": float(b)}}
+
+def answer(task, value):
+    line = task.answer_form.splitlines()[-1].split(":")[0]
+    return f"{line}: {value}"
+
+def solve(task):
+    return answer(task, task.tools.calculate(**first_call(task.query))["value"])
+
+async def solve_async(task):
+    return answer(task, (await task.tools["calculate"](**first_call(task.query)))["value"])
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)])
+
+
+@pytest.fixture
+def agent_module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Write a module into a folder of its own, which becomes the current one, and return its name."""
+    code = tmp_path / "code"
+    code.mkdir()
+    monkeypatch.chdir(code)
+
+    def write(text: str, name: str = "my_agent") -> str:
+        (code / f"{name}.py").write_text(text)
+        return name
+
+    return write
+
+
+def evaluated(folder: Path, model: Any, out: Path, **options: Any) -> at.Run:
+    return at.evaluate(folder, model, mode="end-to-end", out=out, progress=io.StringIO(), **options)
+
+
+def outcome(run: at.Run) -> list[Any]:
+    return [
+        (r.sample.id, r.trajectory and [(s.kind, s.call and s.call.arguments, s.text) for s in r.trajectory.steps])
+        for r in run.samples()
+    ]
+
+
+class AgentHandler(BaseHTTPRequestHandler):
+    """Server of the same agent: one action for each request."""
+
+    requests: list[dict[str, Any]] = []
+
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        self.requests.append(request)
+        space: dict[str, Any] = {}
+        exec(AGENT, space)
+        task, steps = request["task"], request["steps"]
+        if not steps:
+            reply = {"call": {"tool": "calculate", "arguments": space["first_call"](task["query"])}}
+        else:
+            value = steps[0]["observation"]["result"]["value"]
+            line = task["answer_form"].splitlines()[-1].split(":")[0]
+            reply = {"answer": f"{line}: {value}"}
+        body = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def agent_server() -> Iterator[str]:
+    AgentHandler.requests = []
+    server = ThreadingHTTPServer(("127.0.0.1", 0), AgentHandler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/agent"
+    server.shutdown()
+    server.server_close()
+
+
+def test_the_same_agent_over_every_route_has_the_same_scores(
+    folder: Path, tmp_path: Path, agent_module: Callable[[str], str], agent_server: str
+):
+    space: dict[str, Any] = {}
+    exec(AGENT, space)
+    name = agent_module(AGENT)
+    routes = {
+        "function": space["solve"],
+        "async function": space["solve_async"],
+        "process": f"python:{name}:solve",
+        "async process": f"python:{name}:solve_async",
+        "server": agent_server,
+    }
+    runs = {route: evaluated(folder, model, tmp_path / route) for route, model in routes.items()}
+    first = runs["function"]
+    assert first.scores["agrotools.fas"].value == 1
+    assert all(record.invalid is None for record in first.samples())
+    for run in runs.values():
+        assert outcome(run) == outcome(first)
+        assert {name: each.value for name, each in run.scores.items()} == {
+            name: each.value for name, each in first.scores.items()
+        }
+    assert runs["function"].manifest.sealed is False
+    assert runs["process"].manifest.sealed is is_available()
+    assert runs["server"].manifest.sealed is True
+    assert at.score(first).summary.unsealed
+    assert not at.score(runs["server"]).summary.unsealed
+    sent = AgentHandler.requests[0]
+    assert "path" not in sent["task"]["files"][0]
+    assert str(folder) not in json.dumps(sent)
+
+
+FAULTY = '''
+import asyncio, os, sys, time
+
+def raises(task):
+    return task.no_such_field
+
+def exits(task):
+    sys.exit(3)
+
+def dies(task):
+    os._exit(7)
+
+def hangs(task):
+    time.sleep(60)
+
+def never_answers(task):
+    while True:
+        task.tools.calculate(expression="1 + 1")
+
+def ignores_errors(task):
+    try:
+        task.tools.calculate(expression="1 +")
+    except Exception as error:
+        kind = f"{type(error).__name__} {error.kind} {bool(error.hint)}"
+    print("printed by the agent")
+    return {"mean yield": kind}
+
+async def calls_at_once(task):
+    results = await asyncio.gather(*(task.tools.calculate(expression=f"{n} + 1") for n in range(5)))
+    return str([each["value"] for each in results])
+
+def looks_around(task):
+    """Search this process and its files for the answer 5.4, in the ways that a dishonest agent would try."""
+    import gc, glob, importlib.resources, pathlib, subprocess
+    found = {}
+    def attempt(name, act):
+        try:
+            seen = act()
+        except Exception as error:
+            seen = ""
+        if seen:
+            found[name] = str(seen)[:200]
+    def grep(root):
+        out = subprocess.run(["grep", "-rlsI", "--include=*.jsonl", "--include=*.json", "canary-of-gold", root],
+                             capture_output=True, text=True, timeout=50)
+        return out.stdout
+    secret = os.environ.get("SECRET_FILE", "")
+    where = "WHERE"
+    attempt("environment", lambda: [v for v in os.environ.values() if "canary" in v])
+    attempt("environment of the parent", lambda: [p for p in glob.glob("/proc/[0-9]*/environ")
+                                                  if b"canary" in open(p, "rb").read()])
+    attempt("processes outside", lambda: [p for p in glob.glob("/proc/[0-9]*/comm") if "pytest" in open(p).read()])
+    attempt("open files", lambda: [os.readlink(p) for p in glob.glob("/proc/*/fd/*") if "records" in os.readlink(p)])
+    attempt("samples", lambda: open(where + "/bench/samples.jsonl").read())
+    attempt("folder of the benchmark", lambda: os.listdir(where + "/bench"))
+    attempt("run folder", lambda: os.listdir(where + "/run"))
+    attempt("parent of the run", lambda: set(os.listdir(where)) - {"code"})
+    attempt("beside the files", lambda: [n for n in os.listdir(pathlib.Path(task.files[0].path).parent)
+                                         if n not in {f.name for f in task.files}])
+    attempt("other tasks", lambda: [p for p in glob.glob(str(pathlib.Path(task.files[0].path).parents[1]) + "/*")
+                                    if p != str(pathlib.Path(task.files[0].path).parent)])
+    data = importlib.resources.files("agrotools") / "data/benchmarks"
+    attempt("packed benchmarks", lambda: [p.name for p in data.iterdir()])
+    attempt("public loader", lambda: len(__import__("agrotools").load_benchmark("embedded").samples))
+    attempt("home folder", lambda: os.listdir(os.path.expanduser("~")))
+    attempt("cache", lambda: os.listdir(os.path.expanduser("~/.cache/agrotools")))
+    attempt("root's home", lambda: set(os.listdir("/root")) - {".pyenv"})
+    attempt("objects in memory", lambda: [o for o in gc.get_objects() if type(o).__name__ in ("Sample", "Record")])
+    attempt("frames", lambda: [f for f in sys._current_frames().values() if "sample" in f.f_locals])
+    attempt("write into the files", lambda: open(task.files[0].path, "a").write("x"))
+    attempt("grep of temporary files", lambda: grep("/tmp"))
+    attempt("memory of others", lambda: open("/proc/%d/mem" % os.getppid(), "rb").read(1))
+    return repr(found)
+'''
+
+
+def test_a_sealed_agent_finds_no_gold_in_twenty_ways(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+):
+    if not is_available():
+        pytest.skip("needs bubblewrap")
+    monkeypatch.setenv("CANARY", "canary-of-gold")
+    samples = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    write_folder(folder, [{**each, "metadata": {"x": "canary-of-gold"}} for each in samples])
+    name = agent_module(FAULTY.replace("WHERE", str(tmp_path)))
+    run = evaluated(folder, f"python:{name}:looks_around", tmp_path / "run", limit=1)
+    (record,) = run.samples()
+    assert record.invalid is None
+    assert record.trajectory is not None
+    assert record.trajectory.steps[-1].text == "{}"
+    assert run.manifest.sealed is True
+
+
+def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]):
+    name = agent_module(FAULTY)
+
+    def record_of(function: str, **options: Any) -> Any:
+        try:
+            run = evaluated(folder, f"python:{name}:{function}", tmp_path / function, limit=1, **options)
+        except at.InvalidRunError as error:
+            run = cast("at.Run", error.run)
+        (record,) = run.samples()
+        return record
+
+    assert "AttributeError" in record_of("raises").invalid
+    assert "my_agent.py, line" in record_of("raises").invalid
+    assert "SystemExit: 3" in record_of("exits").invalid
+    assert "the agent's process ended" in record_of("dies").invalid
+    assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"
+    endless = record_of("never_answers", max_steps=3)
+    assert endless.trajectory.termination == "max_steps"
+    assert len(endless.trajectory.steps) == 3
+    assert record_of("ignores_errors").trajectory.steps[-1].text == "mean yield: ToolError invalid_argument True"
+    assert record_of("calls_at_once").trajectory.steps[-1].text == "[1, 2, 3, 4, 5]"
+
+
+def test_an_agent_that_cannot_start_is_a_usage_error(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
+):
+    name = agent_module("import helper_beside\n\ndef solve(task):\n    return helper_beside.VALUE\n")
+    helper = tmp_path / "code" / "helper_beside.py"
+    helper.write_text("VALUE = 'x'\n")
+    for model, message in [
+        ("python:no_such_module_at_all:solve", "no module"),
+        (f"python:{name}", "names no function"),
+        (f"python:{name}:other", "does not start"),
+    ]:
+        with pytest.raises(UsageError, match=message):
+            evaluated(folder, model, tmp_path / "never", limit=1)
+    if is_available():
+        with pytest.raises(UsageError, match="helper_beside") as caught:
+            evaluated(folder, f"python:{name}:solve", tmp_path / "never", limit=1)
+        assert "--agent-path" in str(caught.value.hint)
+    run = evaluated(folder, f"python:{name}:solve", tmp_path / "helped", limit=1, agent_path=[str(helper.parent)])
+    assert run.samples()[0].invalid is None
+    with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
+        evaluated(folder, f"python:{name}:solve", tmp_path / "never", agent_env=["NO_SUCH_VARIABLE"])
+
+
+def test_a_server_that_does_not_answer_ends_the_run(tmp_path: Path, folder: Path):
+    with pytest.raises(EndpointUnreachable, match="no agent answers"):
+        evaluated(folder, "http://127.0.0.1:9/agent", tmp_path / "run")
