@@ -113,6 +113,11 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for kind, path in files.items():
             shutil.copy(path, place / f"{kind}_{path.name.split('_')[0].removesuffix('.json')}.json")
     result = {"id": 0, "question_type": "单选", "answer": "A", "model_output": "A"}
+    asked = {"question": "Which?", "options": ["Rust", "Rot"], "answer": "Rot", "letter": "B."}
+    row = {"faq-id": 1, "agmmu_question": asked, "llm_answers": {"m-mcq": {"answer": "B", "score": {"accuracy": 1}}}}
+    for path in (place / "output_file.json", place / "agmmu" / "data" / "rows.json"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(json.dumps([row]), encoding="utf-8")
     (place / "RESULTS.json").write_text(json.dumps([result]), encoding="utf-8")
     return place
 
@@ -133,7 +138,7 @@ def _in_place(line: str) -> list[str]:
     family = words[words.index("--format") + 1] if "--format" in words else ""
     suffix = "_of_agrieval" if "--paper" in words else ""
     named = {
-        "DIR": "corpus" if words[0] == "kb" else str(GOLDEN / "benchmarks" / _benchmark(words)),
+        "DIR": "corpus" if words[0] == "kb" else _data_root(words),
         "RUN": f"RUN{suffix}",
         "OTHER_RUN": f"OTHER_RUN{suffix}",
         "SAMPLE": "gta-004",
@@ -144,8 +149,11 @@ def _in_place(line: str) -> list[str]:
     return [named.get(word, word) for word in words]
 
 
-def _benchmark(words: Sequence[str]) -> str:
-    return next((word for word in words if (GOLDEN / "benchmarks" / word).is_dir()), "gta")
+def _data_root(words: Sequence[str]) -> str:
+    if "agmmu" in words:
+        return "agmmu"
+    name = next((word for word in words if (GOLDEN / "benchmarks" / word).is_dir()), "gta")
+    return str(GOLDEN / "benchmarks" / name)
 
 
 @pytest.mark.process

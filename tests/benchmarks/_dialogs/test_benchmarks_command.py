@@ -50,6 +50,9 @@ def test_list_says_what_is_found(data: Path) -> None:
         "agrotools": False,
         "agrieval": False,
         "cmmlu-agronomy": False,
+        **dict.fromkeys(
+            ("agvqa", "agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst"), False
+        ),
         "gta": True,
         "gta-2": False,
         "thinkgeo": True,

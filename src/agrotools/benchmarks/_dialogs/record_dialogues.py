@@ -23,6 +23,7 @@ from agrotools.benchmarks._dialogs.lagent_format import (
 )
 from agrotools.benchmarks._dialogs.prediction_files import read_message
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
+from agrotools.benchmarks._dialogs.trajectory_files import failure_after
 from agrotools.core import (
     Action,
     Answer,
@@ -266,7 +267,7 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
             errors.steps -= 1
             continue
         if is_object(message) and "tool_calls" in message:
-            _errors_of_call(key, message, errors, called, by_step=by_step)
+            _errors_of_call(key, message, errors, called, failure_after(messages, index), by_step=by_step)
         elif (read := read_message(message)).kind != "answer" or read.failed:
             errors.add("format_error", key)
         else:
@@ -275,14 +276,22 @@ def _errors_of_messages(key: str, messages: list[Any], gold: list[bool], errors:
                 errors.add("single_step_answer", key)
     if not by_step and answered and not called and any(gold):
         errors.add("single_step_answer", key)
-    if not answered and not called and not messages:
+    if not answered and not called and all(map(_is_empty_answer, messages)):
         errors.add("no_response", key)
     names = [name for name, _ in called]
     if not by_step and any(one == other for one, other in pairwise(names)):
         errors.add("repeated_tool", key)
 
 
-def _errors_of_call(key: str, message: Any, errors: Errors, called: list[tuple[str, str]], *, by_step: bool) -> None:
+def _is_empty_answer(message: Any) -> bool:
+    read = read_message(message)
+    return read.kind == "answer" and not read.failed
+
+
+def _errors_of_call(
+    key: str, message: Any, errors: Errors, called: list[tuple[str, str]], failure: str | None, *, by_step: bool
+) -> None:
+    """Count the errors of a call. ``failure``: class of an error that only the text of its result tells."""
     calls: Any = message["tool_calls"]
     function: Any = calls[0].get("function") if is_list(calls) and calls and is_object(calls[0]) else None
     if not is_object(function) or not is_text(function.get("name")):
@@ -302,10 +311,13 @@ def _errors_of_call(key: str, message: Any, errors: Errors, called: list[tuple[s
         errors.add("wrong_tool_name", key)
     elif error is not None:
         errors.add(_class_of(error, arguments), key)
+    elif failure is not None:
+        errors.add(failure, key)
+    failed = error is not None or failure is not None
     call = (name, arguments_key(arguments))
-    if not by_step and error is None and call in called:
+    if not by_step and not failed and call in called:
         errors.add("redundant_call", key)
-    called.append(call if error is None else (name, f"failed {len(called)}"))
+    called.append(call if not failed else (name, f"failed {len(called)}"))
 
 
 def _class_of(error: Any, arguments: Any) -> str:

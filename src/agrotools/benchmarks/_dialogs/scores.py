@@ -18,6 +18,7 @@ from agrotools.benchmarks._dialogs.record_dialogues import (
     origin_prompts,
     prediction_entry,
 )
+from agrotools.benchmarks._dialogs.trajectory_files import NO_GOLD, Trajectories
 from agrotools.core import (
     BenchmarkError,
     Mode,
@@ -85,6 +86,8 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     similarity, name = (inputs.embedder.similarity, inputs.embedder.name) if inputs.embedder else (None, None)
     predictions = read_predictions(inputs.file)
     entries = read_data(inputs.data) if inputs.data is not None else None
+    trajectories = predictions.trajectories
+    has_answers = entries is not None or (trajectories is not None and trajectories.has_answers)
     joined = join_data(predictions, entries)
     by_step = predictions.mode == "step-by-step"
     if inputs.judgements is not None and by_step:
@@ -99,7 +102,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     stop = None
     published: Scores | None = None
     try:
-        samples = joined.samples if entries is not None else _without_keywords(joined.samples)
+        samples = joined.samples if has_answers else _without_keywords(joined.samples)
         if by_step:
             published = published_scorer.score_steps(samples, rules, similarity)
         elif judge is None:
@@ -113,9 +116,15 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
     corrected = score(joined.scored, rules, similarity, embedder=name)
     if judge is not None and log is not None and entries is not None:
         corrected = judge.corrected(corrected, log, entries)
-    if entries is None:
+    if not has_answers:
         published = published and _without_answers(published, rules)
         corrected = _without_answers(corrected, rules)
+    extra = None
+    if trajectories is not None:
+        if entries is None or by_step:
+            published = published and _only(published, rules, trajectories)
+            corrected = _only(corrected, rules, trajectories)
+        extra = _agreement(joined.samples, rules, trajectories) if trajectories.scores else None
     errors = errors_of_dialogues(joined.scored)
     return ScoredFile(
         rules.name,
@@ -125,6 +134,7 @@ def compare_dialogues(inputs: PredictionInput, rules: Rules, judge: JudgeScorer 
         corrected,
         errors,
         stop,
+        extra,
         malformed=tuple(malformed),
     )
 
@@ -146,6 +156,28 @@ def _without_answers(scores: Scores, rules: Rules) -> Scores:
     return replace(
         scores, metrics=metrics, counts=counts, left_out={**scores.left_out, **dict.fromkeys(gone, _NO_DATA)}
     )
+
+
+def _only(scores: Scores, rules: Rules, trajectories: Trajectories) -> Scores:
+    """Leave out the metrics that need gold dialogues, which trajectories do not have."""
+    known = {f"{rules.name}.{name}{end}" for name in trajectories.metrics for end in ("", "_corrected")}
+    left_out = {**scores.left_out, **dict.fromkeys((name for name in scores.metrics if name not in known), NO_GOLD)}
+    metrics = {name: figure for name, figure in scores.metrics.items() if name in known}
+    return replace(scores, metrics=metrics, left_out=left_out)
+
+
+def _agreement(
+    samples: Sequence[Dialogue], rules: Rules, trajectories: Trajectories
+) -> dict[str, dict[str, int | None]]:
+    """Compare the published rule, sample by sample, with the scores that the file has."""
+    score = published_scorer.score_steps if trajectories.mode == "step-by-step" else published_scorer.score_end
+    metric, same = f"{rules.name}.{trajectories.metrics[0]}", 0
+    for sample in samples:
+        if (theirs := trajectories.scores.get(sample.key)) is not None:
+            scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
+            same += abs((scored.metrics[metric].value or 0.0) - 100 * theirs) < 1e-6
+    counts: dict[str, int | None] = {"same": same, "different": len(trajectories.scores) - same}
+    return {f"{trajectories.score_name} of the file beside the published rule": counts}
 
 
 def scoring_by(rules: Rules, paper: PaperRun) -> Scoring:

@@ -5,7 +5,6 @@ the map does not read is reported: fields with their number, and entries with th
 """
 
 import hashlib
-from collections.abc import Iterator
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from typing import Any
 import orjson
 
 from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.rows import read_rows
 from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.core.base import NoFileError
 from agrotools.core.files import cache_dir, sha256_of_file
@@ -109,32 +109,9 @@ def _write_entries(root: Path) -> Path:
     """
     files = _entry_files(root)
     folder = root if files[0].suffix == ".parquet" else files[0].parent
-    rows = (_plain(row, folder) for path in files for row in _rows(path))
+    rows = (_plain(row, folder) for path in files for row in read_rows(path))
     (folder / _CONVERTED).write_bytes(b"".join(orjson.dumps(row) + b"\n" for row in rows))
     return folder
-
-
-def _rows(path: Path) -> Iterator[Any]:
-    from agrotools.build.export.huggingface import arrow_and_parquet
-
-    if path.suffix == ".parquet":
-        arrow, parquet = arrow_and_parquet()
-        try:
-            with parquet.ParquetFile(path) as file:
-                for batch in file.iter_batches():
-                    yield from batch.to_pylist()
-        except arrow.ArrowException as error:
-            raise BenchmarkError(f"{path} cannot be read: {error}") from error
-        return
-    try:
-        text = path.read_bytes()
-        whole = orjson.loads(text) if path.suffix == ".json" else [orjson.loads(line) for line in text.splitlines()]
-    except orjson.JSONDecodeError as error:
-        raise BenchmarkError(f"{path} is not JSON: {error}") from error
-    if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
-        whole = [{"id": key, **entry} for key, entry in whole.items()]
-    lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
-    yield from max(lists, key=len, default=[])
 
 
 def _plain(value: Any, root: Path) -> Any:

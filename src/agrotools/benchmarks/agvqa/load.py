@@ -1,0 +1,368 @@
+"""Loading of a set of AG-VQA questions from its files, as its field map says.
+
+Rows that cannot be used, and fields that the map does not read, are reported with their number. Pictures get neutral
+names, because published names often tell what they show.
+"""
+
+import base64
+import binascii
+import hashlib
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from string import ascii_uppercase
+from typing import Any, NamedTuple
+
+from pydantic import JsonValue, ValidationError
+
+from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
+from agrotools.benchmarks.agvqa.plugin import OWN
+from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
+from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.rows import read_rows
+from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, UsageError, first_error
+from agrotools.core.base import NoFileError, Progress, no_progress
+from agrotools.core.files import cache_dir, sha256_of_file, write_whole
+from agrotools.core.taxonomy import AnswerType
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.clusters import with_clusters
+
+OWN_MAP = "agvqa-map.toml"
+NO_IMAGES = "none"
+_EMBEDDED, _ELSEWHERE = "embedded", "images"
+_MISSING = "an image is not there"
+_SHOWN = 12
+_ANSWER_TYPES: Mapping[Kind, AnswerType] = {"number": "tolerance", "text": "open_text"}
+
+
+class SetSettings(FrozenModel):
+    """Options of ``agrotools eval NAME`` for a set of AG-VQA questions."""
+
+    map: str = ""
+    """Field map (TOML) instead of that of the package."""
+    files: str = ""
+    """Patterns of files below the folder of the set, with commas between."""
+    images: str = ""
+    """Folder of the images, or ``none`` to ask all questions without them."""
+    allow_missing: bool = False
+    """Leave out rows with an image that is not there; they are counted."""
+
+
+class ReadSet(NamedTuple):
+    """Samples of all usable rows of the files in ``root``, and what was found.
+
+    ``faults``: ids of unusable rows with what was found there, by reason; ``unread``: number of rows by field.
+    """
+
+    root: Path
+    files: Sequence[Path]
+    rows: int
+    samples: Sequence[Sample]
+    faults: Mapping[str, Sequence[tuple[str, str]]]
+    unread: Counter[str]
+    without_image: int
+
+
+def find_set(name: str, data_root: Path | None) -> str:
+    """Return the folder and the files of the set ``name``, for a list of benchmarks.
+
+    Raises:
+        NoFileError: they are not there.
+    """
+    root, files = _files(name, map_of(name, data_root, ""), data_root, "")
+    return f"{root}: {shorten(', '.join(str(path.relative_to(root)) for path in files), 200)}"
+
+
+def image_roots(name: str, data_root: Path | None) -> list[Path]:
+    """Return the folders that the paths of images are relative to."""
+    return [_files(name, map_of(name, data_root, ""), data_root, "")[0]]
+
+
+def map_of(name: str, data_root: Path | None, given: str) -> FieldMap:
+    """Return the map of the set ``name``: the given one, or that of the package, or a user's own beside their files.
+
+    Raises:
+        NoFileError: there is no such map.
+        BenchmarkError: the map cannot be read.
+    """
+    if given:
+        return read_map(Path(given).expanduser())
+    return read_map((data_root or Path()).expanduser() / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
+
+
+def _files(name: str, fields: FieldMap, data_root: Path | None, patterns: str) -> tuple[Path, list[Path]]:
+    top = (data_root or data_folder()).expanduser().resolve()
+    names = tuple(part.strip() for part in patterns.split(",")) if patterns else fields.files
+    roots = [top / folder for folder in fields.folders]
+    for root in [*roots, top] if not roots or top.name in fields.folders else roots:
+        if root.is_dir() and (files := map_files(names, root)):
+            return root, files
+    wanted = " or ".join(dict.fromkeys(names))
+    raise NoFileError(
+        f"{top / fields.folders[0] if roots else top} has no files of {name}: {wanted}",
+        hint=f"--data-root DIR gives the folder; the files are at {fields.url}" if fields.url else "--data-root DIR",
+    )
+
+
+def read_set(
+    name: str, fields: FieldMap, data_root: Path | None, settings: SetSettings, progress: Progress = no_progress
+) -> ReadSet:
+    """Read all rows of the set.
+
+    Raises:
+        NoFileError: the files are not there.
+        BenchmarkError: a file cannot be read.
+    """
+    root, files = _files(name, fields, data_root, settings.files)
+    images = _Images(root, fields, settings)
+    faults: dict[str, list[tuple[str, str]]] = defaultdict(list)
+    unread, samples, ids = Counter[str](), list[Sample](), Counter[str]()
+    clusters: dict[str, str] = {}
+    rows = 0
+    for done, path in enumerate(files):
+        progress(f"{fields.title}: files", done, len(files))
+        for number, data in enumerate(read_rows(path), 1):
+            rows += 1
+            if not isinstance(data, Mapping):
+                faults["it is no object of fields"].append((f"{path.name} {number}", ""))
+                continue
+            row = Row(data, path, number)
+            unread.update(row.unread(fields))
+            sample_id = _sample_id(str(row.get(fields.id) or f"{path.stem}-{number}"), ids)
+            try:
+                sample = _sample(sample_id, row, fields, images)
+                if fields.cluster:
+                    cluster = clusters.setdefault(str(row.get(fields.cluster)), sample_id)
+                    sample = sample.model_copy(update={"cluster": cluster})
+                samples.append(sample)
+            except RowFault as fault:
+                faults[fault.reason].append((sample_id, fault.detail))
+    progress(f"{fields.title}: files", len(files), len(files))
+    without = sum(not sample.files for sample in samples) if fields.images else 0
+    return ReadSet(root, files, rows, samples, faults, unread, without)
+
+
+def _sample_id(text: str, used: Counter[str]) -> str:
+    plain = re.sub(r"[^A-Za-z0-9_.-]+", "-", text).strip("-._")[:100] or "row"
+    used[plain] += 1
+    return plain if used[plain] == 1 else f"{plain}-{used[plain]}"
+
+
+def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sample:
+    option_files, names = images.option_files(row)
+    files = (*images.files(row), *option_files)
+    question = read_question(row, fields, names)
+    groups = {"category": fields.category, **fields.groups}
+    try:
+        return Sample(
+            id=sample_id,
+            query=question.text,
+            files=files,
+            family="vqa",
+            task_type=question.kind,
+            answer_type=_ANSWER_TYPES.get(question.kind, "exact"),
+            template=f"{question.kind}_{len(question.options)}" if question.options else question.kind,
+            source=fields.title,
+            toolset=(),
+            answer=question.slots,
+            groups={name: str(value) for name, path in groups.items() if path and (value := row.get(path)) is not None},
+            metadata={"row": f"{row.file.name} {row.number}"},
+        )
+    except ValidationError as error:
+        raise RowFault(f"it makes no sample: {first_error(error)}") from error
+
+
+class _Images:
+    """Images of a set: paths relative to a folder, bytes in parquet, and base64."""
+
+    def __init__(self, root: Path, fields: FieldMap, settings: SetSettings) -> None:
+        self._root, self._fields = root, fields
+        self._none = settings.images == NO_IMAGES
+        self.elsewhere = Path(settings.images).expanduser().resolve() if settings.images and not self._none else None
+        if self.elsewhere and not self.elsewhere.is_dir():
+            raise UsageError(f"there is no folder {self.elsewhere}", hint="--option images=DIR, or images=none")
+        self._bases = [root / folder for folder in fields.image_folders]
+        self._known: dict[Path, tuple[str, int, int]] = {}
+
+    def files(self, row: Row) -> list[SampleFile]:
+        """Return the images of a row, named ``image_1``..."""
+        values = [value for path in self._fields.images for value in _flat(row.get(path))]
+        if self._none:
+            return []
+        return [self._file(value, row, f"image_{number}") for number, value in enumerate(values, 1)]
+
+    def option_files(self, row: Row) -> tuple[list[SampleFile], dict[str, str]]:
+        """Return the images that are options, and their names by letter; none if the options are texts."""
+        value = (
+            row.get(self._fields.options) if isinstance(self._fields.options, str) and self._fields.options else None
+        )
+        if isinstance(value, list):
+            value = dict(zip(ascii_uppercase, value, strict=False))
+        values = {letter: image for letter, image in value.items() if image} if isinstance(value, Mapping) else {}
+        if not values or not all(map(_is_image, values.values())):
+            return [], {}
+        if self._none:
+            raise RowFault("its options are images, and none are used")
+        found = {letter: self._file(image, row, f"option_{letter}") for letter, image in values.items()}
+        return [*found.values()], {letter: file.name for letter, file in found.items()}
+
+    def _file(self, value: Any, row: Row, name: str) -> SampleFile:
+        path = self._stored(value) or self._path(value, row)
+        digest, width, height = self._known.get(path) or self._known.setdefault(path, _facts(path))
+        for folder, first in ((self._root, ""), (cache_dir("agvqa"), _EMBEDDED), (self.elsewhere, _ELSEWHERE)):
+            if folder and path.is_relative_to(folder):
+                relative = "/".join(filter(None, (first, path.relative_to(folder).as_posix())))
+                break
+        else:
+            raise RowFault("an image is outside the folder of the set", value)
+        kind = path.suffix.lower() or ".png"
+        return SampleFile(
+            name=f"{name}{kind}", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
+        )
+
+    def _stored(self, value: Any) -> Path | None:
+        """Return the path in the cache of an image that the row holds itself; None if the value is a path."""
+        content = value["bytes"] if isinstance(value, Mapping) and value.get("bytes") else value
+        if isinstance(content, str) and (content.startswith("data:") or len(content) > 1000):
+            try:
+                content = base64.b64decode(content.partition("base64,")[2] or content, validate=True)
+            except binascii.Error as error:
+                raise RowFault("an image is not valid base64", error) from error
+        if not isinstance(content, bytes):
+            return None
+        suffix = next((end for start, end in _STARTS.items() if content.startswith(start)), ".png")
+        path = cache_dir("agvqa").resolve() / f"{hashlib.sha256(content).hexdigest()[:40]}{suffix}"
+        if not path.is_file():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content)
+        return path
+
+    def _path(self, value: Any, row: Row) -> Path:
+        text = value.get("path") or value.get("src") if isinstance(value, Mapping) else value
+        if not isinstance(text, str) or not text.strip():
+            raise RowFault("an image is neither a path nor bytes", text)
+        if re.match(r"https?://", text):
+            raise RowFault("an image is only an address, and nothing is downloaded", text)
+        bases = [*([self.elsewhere] if self.elsewhere else []), row.file.parent, self._root, *self._bases]
+        for relative in (text, Path(text).name):
+            for base in bases:
+                path = (base / relative).resolve()
+                if path.is_file() and any(path.is_relative_to(top) for top in (self._root, self.elsewhere) if top):
+                    return path
+        raise RowFault(_MISSING, text)
+
+
+_STARTS = {b"\xff\xd8": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"II*\0": ".tif", b"MM\0*": ".tif", b"BM": ".bmp"}
+_IMAGE_NAMES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
+
+
+def _flat(value: Any) -> Iterator[Any]:
+    """Yield the single images of a field: of a list, or of an object of paths."""
+    if isinstance(value, list):
+        for inner in value:
+            yield from _flat(inner)
+    elif isinstance(value, Mapping) and not {"bytes", "path", "src"} & set(value):
+        yield from value.values()
+    elif value is not None and value != "":
+        yield value
+
+
+def _is_image(value: Any) -> bool:
+    if isinstance(value, Mapping):
+        return bool(value.get("bytes"))
+    return isinstance(value, bytes) or (isinstance(value, str) and value.lower().endswith(_IMAGE_NAMES))
+
+
+def _facts(path: Path) -> tuple[str, int, int]:
+    """Return hash, width and height of an image."""
+    from PIL import Image
+
+    try:
+        with Image.open(path) as image:
+            return sha256_of_file(path), image.width, image.height
+    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        raise RowFault("an image cannot be read", path.name) from error
+
+
+def notes_of(read: ReadSet, fields: FieldMap) -> list[str]:
+    """Return lines on what was left out of a set, and on the fields that its map does not read."""
+    notes = [f"map of {fields.title}: {fields.checked}"] if fields.checked else []
+    notes += [
+        f"left out, {reason}: {len(rows)} of {read.rows} rows ({_examples(rows)})"
+        for reason, rows in sorted(read.faults.items(), key=lambda item: -len(item[1]))
+    ]
+    if read.without_image:
+        notes.append(f"{read.without_image} of {len(read.samples)} questions are asked without an image")
+    if read.unread:
+        listed = ", ".join(f"{field} ({count})" for field, count in read.unread.most_common(_SHOWN))
+        more = f" and {len(read.unread) - _SHOWN} more" if len(read.unread) > _SHOWN else ""
+        notes.append(f"fields that the map does not read, with their number: {listed}{more}")
+    return notes
+
+
+def _examples(rows: Sequence[tuple[str, str]]) -> str:
+    shown = "; ".join(f"{row}: {shorten(detail, 60)}" if detail else row for row, detail in rows[:3])
+    return f"{shown}; ..." if len(rows) > 3 else shown
+
+
+def check_set(name: str, data_root: Path | None, progress: Progress) -> FileCheck:
+    """Check the files of the set: rows that cannot be used, by reason, and fields that are not read."""
+    fields = map_of(name, data_root, "")
+    read = read_set(name, fields, data_root, SetSettings(), progress)
+    faults = [EntryFault(f"{rows[0][0]} ({len(rows)})", f"{reason}: {_examples(rows)}")
+              for reason, rows in read.faults.items()]  # fmt: skip
+    notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
+    files = tuple(str(path) for path in read.files[:_SHOWN])
+    hint = "eval leaves these rows out and counts them; missing images: --option images=DIR, images=none or "
+    return FileCheck(files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else "")
+
+
+def load_set(name: str, loading: Loading) -> Benchmark:
+    """Load the questions of the set ``name`` below ``loading.data_root``.
+
+    Raises:
+        UsageError: an option is unknown, or pyarrow is needed and not installed.
+        BenchmarkError: files or images are missing, or no row can be used; the message lists the reasons.
+    """
+    settings = settings_of(SetSettings, name, loading.options)
+    fields = map_of(name, loading.data_root, settings.map)
+    read = read_set(name, fields, loading.data_root, settings, loading.progress)
+    notes = notes_of(read, fields)
+    missing = read.faults.get(_MISSING, ())
+    if missing and not settings.allow_missing:
+        raise BenchmarkError(
+            f"{name}: {len(missing)} of {read.rows} rows name an image that is not there ({_examples(missing)})",
+            hint="--option images=DIR gives their folder, allow_missing=true leaves these rows out and counts them, "
+            "images=none asks all questions without images",
+        )
+    if not read.samples:
+        raise BenchmarkError(
+            "\n  ".join([f"{name}: no row of {len(read.files)} files can be used", *notes]),
+            hint=f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})",
+        )
+    metadata: dict[str, JsonValue] = {
+        "files": [path.relative_to(read.root).as_posix() for path in read.files],
+        "left_out": {reason: len(rows) for reason, rows in read.faults.items()},
+        "unread_fields": dict(read.unread),
+        "notes": [*notes],
+    }
+    header = BenchmarkHeader(
+        name=name,
+        version="1",
+        licence=fields.licence,
+        description=f"{fields.title}: {fields.about}",
+        toolset=(),
+        modes=("no-tool",),
+        sources=(SourceNote(name=fields.title, licence=fields.licence, url=fields.url, citation=fields.citation),),
+        metadata=metadata,
+    )
+    samples = tuple(read.samples) if fields.cluster else with_clusters(read.samples)
+    digest = ContentDigest(header)
+    for sample in samples:
+        digest.add(sample)
+    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+    folders = {_EMBEDDED: cache_dir("agvqa").resolve()}
+    if settings.images not in ("", NO_IMAGES):
+        folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()
+    return Benchmark(header, read.root, samples, content_hash, folders)

@@ -1,0 +1,116 @@
+"""Plug-ins of the sets of AG-VQA questions, one for each map in ``maps``, and their slots."""
+
+import tomllib
+from functools import partial
+from pathlib import Path
+from typing import Annotated, ClassVar, Literal
+
+from pydantic import Field
+
+from agrotools.core import Slot
+from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, deferred
+
+
+class LetteredSlot(Slot):
+    """Correct options of a question, by their letters. ``options``: text of each option as shown, by letter."""
+
+    closed: ClassVar[bool] = True
+    type: Literal["lettered"] = "lettered"
+    value: Annotated[tuple[str, ...], Field(min_length=1)]
+    options: dict[str, str]
+    several: bool = False
+
+    @property
+    def form_value(self) -> str:
+        words = "the letters that apply of" if self.several else "the letter of one option"
+        return f"<{words}: {', '.join(self.options)}>"
+
+    @property
+    def expected_text(self) -> str:
+        return ", ".join(f"{letter}. {self.options[letter]}" for letter in self.value)
+
+    @property
+    def letters(self) -> tuple[str, ...]:
+        return tuple(self.options)
+
+    @property
+    def takes_several(self) -> bool:
+        return self.several
+
+    @property
+    def right_text(self) -> str:
+        return "".join(self.value)
+
+    @property
+    def comparable_value(self) -> str:
+        return "".join(self.value)
+
+
+class NumberListSlot(Slot):
+    """Numbers in a fixed order. ``box``: corners x1, y1, x2, y2, correct with an overlap (IoU) above 0.5; other numbers
+    are correct if each is within ``abs_tol``."""
+
+    closed: ClassVar[bool] = True
+    type: Literal["number_list"] = "number_list"
+    value: Annotated[tuple[float, ...], Field(min_length=1)]
+    box: bool = False
+    abs_tol: Annotated[float, Field(ge=0)] = 0.0
+
+    @property
+    def form_value(self) -> str:
+        return "<x1, y1, x2, y2>" if self.box else f"<{len(self.value)} numbers with commas between>"
+
+    @property
+    def right_text(self) -> str:
+        return ", ".join(f"{number:g}" for number in self.value)
+
+
+OWN = "agvqa"
+"""Name of the plug-in that reads a user's own files with a map of their own."""
+_LOAD = "agrotools.benchmarks.agvqa.load"
+
+
+def _plugin(name: str) -> BenchmarkPlugin:
+    # The file is read as plain TOML, so that a list of benchmarks does not import the reader.
+    fields = tomllib.loads(Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8"))
+    questions = fields.get("questions")
+    return BenchmarkPlugin(
+        name=name,
+        title=fields["title"],
+        about=f"{fields['about']} ({fields['checked']})",
+        needs=f"DIR/{fields['folders'][0]}/{fields['files'][0]}, {fields['url'].removeprefix('https://')}",
+        load=partial(deferred(f"{_LOAD}:load_set"), name),
+        takes_options=True,
+        find=partial(deferred(f"{_LOAD}:find_set"), name),
+        check=partial(deferred(f"{_LOAD}:check_set"), name),
+        file_roots=partial(deferred(f"{_LOAD}:image_roots"), name),
+        download=Download(fields["download"], fields["licence"], fields["download_into"])
+        if "download" in fields
+        else None,
+        expected=(ExpectedCount("questions", questions, True, len),) if questions else (),
+        predictions={name: f"agrotools.benchmarks.agvqa.predictions:{name.upper().replace('-', '_')}"}
+        if "predictions" in fields
+        else {},
+    )
+
+
+AGROBENCH, AGMMU, AGROMIND, AGRIBENCH, CROP, MIRAGE, MIRAGE_MMST = map(
+    _plugin, ("agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst")
+)
+OWN_FILE = BenchmarkPlugin(
+    name=OWN,
+    title="AG-VQA",
+    about="your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
+    needs="DIR with the files and agvqa-map.toml (or --option map=FILE)",
+    load=partial(deferred(f"{_LOAD}:load_set"), OWN),
+    takes_options=True,
+    find=partial(deferred(f"{_LOAD}:find_set"), OWN),
+    check=partial(deferred(f"{_LOAD}:check_set"), OWN),
+    file_roots=partial(deferred(f"{_LOAD}:image_roots"), OWN),
+    slots=(LetteredSlot, NumberListSlot),
+    predictions={
+        OWN: "agrotools.benchmarks.agvqa.predictions:OWN_FILE",
+        "ageval": "agrotools.benchmarks.agvqa.predictions:AGEVAL",
+    },
+    scoring_target="agrotools.benchmarks.agvqa.score:SCORING",
+)

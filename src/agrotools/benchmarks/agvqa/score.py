@@ -1,0 +1,59 @@
+"""Scores of letters and of lists of numbers."""
+
+import re
+from collections.abc import Sequence
+
+from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools.core import Slot
+from agrotools.plugin import Scoring
+from agrotools.scoring.choices import ChoiceReading, read_choices
+from agrotools.scoring.slots import SlotScore
+
+_LINE = re.compile(r"(?im)^[\s>#*_`-]*[\"']?answer[\"']?[*_`\s]*[:=][*_`\s]*(.+?)[\s*_`,}]*$")
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
+_OVERLAP = 0.5
+
+
+def read_letters(answer: str, slot: LetteredSlot) -> tuple[ChoiceReading, bool]:
+    """Return the options that an answer chooses, and True if they are in a line of the answer form."""
+    kind = "multiple" if slot.several else "single"
+    if lines := _LINE.findall(answer):
+        reading = read_choices(lines[-1].strip("\"' "), slot.options, kind)
+        if reading.letters:
+            return reading, True
+    return read_choices(answer, slot.options, kind), False
+
+
+def score_letters(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
+    """Score the chosen options: 1 for exactly the correct ones."""
+    assert isinstance(slot, LetteredSlot)
+    reading, used_form = read_letters(answer, slot)
+    found = {"value": [*reading.letters], "rule": reading.rule, "text": reading.candidate[:120]}
+    return SlotScore(float(set(reading.letters) == set(slot.value)), found, used_form)
+
+
+def score_numbers(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:
+    """Score a list of numbers: as many as are asked for, the last ones of the answer or those of its form."""
+    assert isinstance(slot, NumberListSlot)
+    lines = _LINE.findall(answer)
+    numbers = [float(number) for number in _NUMBER.findall(lines[-1] if lines else answer)]
+    if len(numbers) < len(slot.value):
+        return SlotScore(0.0, {"value": [*numbers], "rule": "too few numbers"}, bool(lines))
+    numbers = numbers[-len(slot.value) :]
+    if slot.box:
+        overlap = _iou(numbers, slot.value)
+        reading = {"value": [*numbers], "rule": "overlap of the boxes", "overlap": round(overlap, 4)}
+        return SlotScore(float(overlap > _OVERLAP), reading, bool(lines))
+    right = all(abs(one - other) <= slot.abs_tol + 1e-9 for one, other in zip(numbers, slot.value, strict=True))
+    return SlotScore(float(right), {"value": [*numbers], "rule": "each number within the tolerance"}, bool(lines))
+
+
+def _iou(one: Sequence[float], other: Sequence[float]) -> float:
+    sides = [min(one[at + 2], other[at + 2]) - max(one[at], other[at]) for at in (0, 1)]
+    common = max(sides[0], 0.0) * max(sides[1], 0.0)
+    areas = [(box[2] - box[0]) * (box[3] - box[1]) for box in (one, other)]
+    union = sum(areas) - common
+    return common / union if union > 0 and min(areas) >= 0 else 0.0
+
+
+SCORING = Scoring(slot_scorers={"lettered": score_letters, "number_list": score_numbers})

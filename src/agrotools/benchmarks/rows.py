@@ -1,0 +1,62 @@
+"""Rows of a data file: parquet, JSON (a list, or an object of entries), JSON Lines and CSV."""
+
+import csv
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, cast
+
+import orjson
+
+from agrotools.core import BenchmarkError, imported
+
+SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
+
+
+def read_rows(path: Path) -> Iterator[Any]:
+    """Yield the rows of a file; the entries of a JSON object get their key as ``id``.
+
+    Many published files named ``.json`` are JSON Lines, so these are read, too.
+
+    Raises:
+        UsageError: a parquet file is given and pyarrow is not installed.
+        BenchmarkError: the file cannot be read; the message names the place.
+    """
+    try:
+        if path.suffix == ".parquet":
+            yield from _parquet_rows(path)
+        elif path.suffix == ".csv":
+            with path.open(encoding="utf-8-sig", newline="") as file:
+                yield from csv.DictReader(file)
+        else:
+            yield from _json_rows(path)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def _parquet_rows(path: Path) -> Iterator[Any]:
+    arrow, parquet = imported("agrotools.build.export.huggingface:arrow_and_parquet")()
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                yield from batch.to_pylist()
+    except arrow.ArrowException as error:
+        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def _json_rows(path: Path) -> Iterator[Any]:
+    content = path.read_bytes()
+    try:
+        whole = orjson.loads(content) if path.suffix == ".json" else _lines(content)
+    except orjson.JSONDecodeError as error:
+        try:
+            whole = _lines(content)
+        except orjson.JSONDecodeError:
+            raise BenchmarkError(f"{path} is not JSON: {error}") from error
+    if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
+        whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
+    lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
+    yield from max(lists, key=len, default=[])
+
+
+def _lines(content: bytes) -> list[Any]:
+    return [orjson.loads(line) for line in content.splitlines() if line.strip()]

@@ -1,0 +1,280 @@
+"""Sets of questions on agricultural pictures: forms of rows, images and answers, and reports on what is left out."""
+
+import base64
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+from PIL import Image
+
+from agrotools.benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_question
+from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
+from agrotools.benchmarks.agvqa.score import score_letters, score_numbers
+from agrotools.benchmarks.checking import check_benchmark, list_benchmarks
+from agrotools.benchmarks.loading import load_benchmark
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.scoring.predictions import compare_file
+from agrotools.scoring.slots import score_slot
+from agrotools.text import format_answer
+
+MAP = """
+title = "Mine"
+licence = "CC0"
+question = "ask"
+images = ["picture"]
+options = "choices"
+answer = "right"
+category = "topic"
+"""
+
+
+def picture(red=90):
+    buffer = io.BytesIO()
+    Image.new("RGB", (40, 30), (red, 140, 60)).save(buffer, "PNG")
+    return buffer.getvalue()
+
+
+@pytest.fixture
+def root(tmp_path):
+    (tmp_path / "agvqa-map.toml").write_text(MAP)
+    (tmp_path / "pictures").mkdir()
+    (tmp_path / "pictures/weed_thistle.png").write_bytes(picture())
+    return tmp_path
+
+
+def row(**more):
+    fields = {"ask": "Which weed?", "choices": ["Thistle", "Dock"], "right": "A", "topic": "weeds"}
+    return {**fields, "picture": "pictures/weed_thistle.png", **more}
+
+
+def write(root, *rows, name="rows.jsonl"):
+    (root / name).write_text("\n".join(map(json.dumps, rows)))
+
+
+def load(root, **options):
+    return load_benchmark("agvqa", root, options=options)
+
+
+def question(data, **fields):
+    columns = {"question": "ask", "options": "choices", "answer": "right", **fields}
+    return read_question(Row(data, Path("f.json"), 1), FieldMap(**columns), {})
+
+
+def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root):
+    write(root, row(), row(right="Dock", picture=["pictures/weed_thistle.png", "pictures/weed_thistle.png"]))
+    one, two = load(root).samples
+    assert one.query == "Which weed?\nA. Thistle\nB. Dock"
+    assert [file.name for file in (*one.files, *two.files)] == ["image_1.png", "image_1.png", "image_2.png"]
+    assert [one.answer[0].right_text, two.answer[0].right_text] == ["A", "B"]
+    assert one.groups == {"category": "weeds"}
+    assert one.cluster == two.cluster == one.id  # they share a picture
+    assert load(root).content_hash == load(root).content_hash
+
+
+def test_what_cannot_be_used_is_counted_by_reason_and_unknown_fields_are_named(root):
+    write(
+        root,
+        row(),
+        row(right="C"),
+        row(right="Rose"),
+        row(right=None),
+        row(ask=""),
+        row(choices=["x", "x"]),
+        row(new=1),
+    )
+    notes = load(root).header.metadata["notes"]
+    assert load(root).header.metadata["left_out"] == {
+        "the answer is a letter of no option": 1,
+        "the answer is no option": 1,
+        "no answer": 1,
+        "no question": 1,
+        "fewer than two different options": 1,
+    }
+    assert any("the answer is no option: 1 of 7 rows (rows-3: Rose)" in note for note in notes)
+    assert any(note.endswith("their number: new (1)") for note in notes)
+    checked = check_benchmark("agvqa", root)
+    assert (checked.entries, checked.usable, len(checked.faults)) == (7, 2, 5)
+
+
+def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
+    write(root, row(), row(picture="pictures/none.png"), row(picture="https://x.org/a.png"))
+    with pytest.raises(BenchmarkError, match=r"1 of 3 rows name an image that is not there \(rows-2: pictures/none"):
+        load(root)
+    left = load(root, allow_missing=True)
+    assert len(left.samples) == 1
+    assert left.header.metadata["left_out"]["an image is only an address, and nothing is downloaded"] == 1
+    assert [sample.files for sample in load(root, images="none").samples] == [(), (), ()]
+
+
+def test_images_elsewhere_and_inside_rows(root, tmp_path_factory):
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    (elsewhere / "b.png").write_bytes(picture(10))
+    uri = "data:image/png;base64," + base64.b64encode(picture(20)).decode()
+    write(root, row(picture="b.png"), row(picture=uri), row(picture="../" + root.name + "/agvqa-map.toml"))
+    benchmark = load(root, images=str(elsewhere))
+    assert len(benchmark.samples) == 2
+    assert "an image cannot be read" in benchmark.header.metadata["left_out"]
+    paths = [benchmark.file_path(sample.files[0]) for sample in benchmark.samples]
+    assert [path.read_bytes() for path in paths] == [picture(10), picture(20)]
+
+
+def test_an_image_outside_the_folder_is_not_read(root):
+    (root.parent / "secret.png").write_bytes(picture())
+    write(root, row(picture="../secret.png"), row())
+    assert len(load(root, allow_missing=True).samples) == 1
+
+
+def test_parquet_with_images_inside(root):
+    pyarrow = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    rows = [row(picture={"bytes": picture(shade), "path": "dock.png"}) for shade in (1, 2, 2)]
+    parquet.write_table(pyarrow.Table.from_pylist(rows), root / "part-0.parquet")
+    benchmark = load(root)
+    assert [sample.files[0].width_px for sample in benchmark.samples] == [40] * 3
+    assert len({sample.cluster for sample in benchmark.samples}) == 2
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setitem(sys.modules, "pyarrow", None)
+        with pytest.raises(UsageError, match="needs pyarrow"):
+            load(root)
+
+
+@pytest.mark.parametrize(
+    ("choices", "right", "letters"),
+    [
+        ({"A": "Rust", "B": "Rot"}, "B", "B"),
+        ({"A": "Rust", "B": "Rot", "C": None}, ["A", "B"], "AB"),
+        ('["Rust", "Rot"]', "rot.", "B"),
+        ("['Rust', 'Rot']", 1, "B"),
+        ("A. Rust\nB. Rot\nC. Both", "(c)", "C"),
+        (["A. Rust", "B. Rot"], "B. Rot", "B"),
+        (["1", "2", "3"], "3", "C"),
+        (["Rust", "Rot", "Scab"], "A, C", "AC"),
+        ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+    ],
+)
+def test_forms_of_options_and_answers(choices, right, letters):
+    found = question({"ask": "?", "choices": choices, "right": right}, kinds={"*": "several"}, kind_by="ask")
+    assert found.slots[0].right_text == letters
+
+
+def test_options_in_the_question_and_in_single_fields():
+    found = question({"ask": "Which crop? (A) Rice (B) Maize", "right": "(b)"}, options="in question")
+    assert (found.text, found.slots[0].right_text) == ("Which crop?\nA. Rice\nB. Maize", "B")
+    found = question({"ask": "?", "o1": "Rice", "o2": "Maize", "right": 2}, options=("o1", "o2"), index_base=1)
+    assert found.slots[0].right_text == "B"
+    with pytest.raises(RowFault, match="name different options"):
+        question({"ask": "?", "choices": ["x", "y"], "right": 0, "text": "y"}, answer_text="text")
+
+
+@pytest.mark.parametrize(
+    ("right", "kind", "type_"),
+    [
+        ("12", None, "tolerance"),
+        ("Yes", None, "boolean"),
+        ([0.1, 0.2, 0.5, 0.9], "box", "number_list"),
+        ([1, 2], None, "number_list"),
+        ("Upper left,3", "parts", "exact"),
+        ("powdery mildew", None, "exact"),
+        ("Remove the infected leaves and keep the soil dry until the weather is better.", None, "reference_texts"),
+    ],
+)
+def test_answers_without_options_and_their_gold_is_right(right, kind, type_):
+    how = {"kind_by": "ask", "kinds": {"*": kind}} if kind else {}
+    found = question({"ask": "?", "right": right}, options="", **how)
+    assert found.slots[0].type == type_
+    gold = {slot.name: slot.right_text or getattr(slot, "value", None) or right for slot in found.slots}
+    answer = format_answer(found.slots, gold)
+    assert [score_slot(slot, found.slots, answer).value for slot in found.slots] == [1.0] * len(found.slots)
+
+
+def test_letters_and_numbers_are_read_from_the_form_or_the_text():
+    slot = LetteredSlot(name="answer", label="the answer", value=("B",), options={"A": "Thistle", "B": "Dock"})
+    for answer in ("B", "answer: B", "It is not A.\n**Answer:** B. Dock", "The plant is dock.", '{"answer": "B"}'):
+        assert score_letters(slot, (), answer).value == 1.0, answer
+    for answer in ("A", "answer: A", "A or B", "", "neither"):
+        assert score_letters(slot, (), answer).value == 0.0, answer
+    box = NumberListSlot(name="answer", label="the answer", value=(0.0, 0.0, 1.0, 0.5), box=True)
+    assert [score_numbers(box, (), text).value for text in ("[0, 0, 1, 0.4]", "0, 0, 0.2, 0.2", "0.5")] == [1, 0, 0]
+
+
+def test_a_map_with_an_unknown_field_is_an_error(root):
+    write(root, row())
+    (root / "agvqa-map.toml").write_text(MAP + 'anwser = "x"\n')
+    with pytest.raises(BenchmarkError, match="anwser"):
+        load(root)
+    with pytest.raises(BenchmarkError, match="there is no field map"):
+        load(root, map="nowhere.toml")
+
+
+def test_broken_json_names_the_file(root):
+    (root / "rows.jsonl").write_text('{"ask": "a\\Expert"}')
+    with pytest.raises(BenchmarkError, match=r"rows\.jsonl is not JSON: .*escape"):
+        load(root)
+
+
+def test_replies_of_models_beside_the_scores_in_the_file(root):
+    (root / "agvqa-map.toml").write_text(MAP + '[predictions]\nreply = "said.*"\npublished = "score.*"\n')
+    write(
+        root,
+        row(said={"m": "A", "n": "Dock"}, score={"m": 1, "n": 0}),
+        row(said={"m": "B", "n": None}, score={"m": 1, "n": 0}),
+        row(right="Rose", said={"m": "A"}),
+    )
+    scored = compare_file("agvqa", root / "rows.jsonl")
+    assert scored.published is not None
+    assert scored.published.metrics["agvqa.accuracy (m)_published"].value == 100.0
+    assert {name: figure.value for name, figure in scored.corrected.metrics.items()} == {
+        "agvqa.accuracy (m)": 50.0,
+        "agvqa.accuracy (n)": 0.0,
+    }
+    assert scored.extra is not None
+    assert scored.extra["scores of replies beside those in the file"] == {"same": 3, "different": 1}
+    assert scored.extra["rows that are not scored"] == {"the answer is no option": 1}
+
+
+def test_sets_that_were_never_read_say_so():
+    about = {each.name: each.about for each in list_benchmarks(None)}
+    assert [name for name, text in about.items() if text.endswith("(never run on the real files)")] == [
+        "agribench",
+        "crop",
+    ]
+
+
+@pytest.fixture
+def real(field_data):
+    folder = field_data / "ag_vqa"
+    if not folder.is_dir():
+        pytest.skip(f"no pieces of published sets at {folder}")
+    return folder
+
+
+def test_real_pieces_of_the_sets(real):
+    sizes = {"agrobench": 6, "agmmu": 7, "agromind": 2150, "mirage": 50, "mirage-mmst": 16}
+    for name, size in sizes.items():
+        benchmark = load_benchmark(name, real, options={"images": "none"})
+        assert len(benchmark.samples) == size, name
+        assert benchmark.header.metadata["unread_fields"] == {}, name
+        if name == "mirage":
+            assert {sample.groups["category"] for sample in benchmark.samples} == {"<Clarify>", "<Respond>"}
+    shown = load_benchmark("mirage-mmst", real, options={"allow_missing": True})
+    assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
+
+
+def test_real_replies_score_as_their_authors_have_it(real):
+    scored = compare_file("agmmu", real / "agmmu-dimaermakov/scoring_eval_pipeline/output_file.first100.json")
+    assert scored.corrected.metrics["agmmu.accuracy (qwen2.5-vl)"].value == pytest.approx(79.0)
+    assert scored.extra is not None
+    assert scored.extra["scores of replies beside those in the file"] == {"same": 100, "different": 0}
+    published = {  # analysis/plain-results/result_table_shot_0.csv; LLaVA on IDC (25.51) is not reproduced
+        "DeepWeeds": {"GPT-4o": 38.77, "Gemini-pro-1.5": 46.83, "LLaVA v1.6 34B": 8.68},
+        "IDC": {"GPT-4o": 18.88, "Gemini-pro-1.5": 30.87},
+        "PlantDoc": {"GPT-4o": 18.14, "Gemini-pro-1.5": 9.57, "LLaVA v1.6 34B": 41.72},
+    }
+    for task, models in published.items():
+        for model, value in models.items():
+            scored = compare_file("ageval", real / f"ageval/results/{model}/{task}.csv")
+            assert scored.published is not None
+            name = "f1" if task == "DeepWeeds" else "nmae"
+            assert scored.published.metrics[f"ageval.{name} (0)_published"].value == pytest.approx(value, abs=0.006)
