@@ -76,16 +76,13 @@ class Places:
         suffix = Path(artifact.name).suffix
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
             return Absent("not kept")
-        for path in self._copies_in_runs(artifact.sha256, suffix):
+        for path in (artifact_path(run, artifact.sha256, suffix) for run in self._runs):
             try:
-                if not path.is_symlink() and self._hash(path) == artifact.sha256:
+                if path.is_file() and not path.is_symlink() and self._hash(path) == artifact.sha256:
                     return path
             except OSError:
                 continue
         return Absent("not among the run's artifacts")
-
-    def _copies_in_runs(self, sha256: str, suffix: str) -> Iterator[Path]:
-        return (path for run in self._runs if (path := artifact_path(run, sha256, suffix)).is_file())
 
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:
