@@ -295,22 +295,12 @@ def _pair_correlations(corr: JsonValue) -> Sequence[Number]:
     return numbers(corr, "oif: corr", least=3)
 
 
+_BY_THEIR_NAME: tuple[Function, ...] = (
+    ndvi, gndvi, ndre, ndwi, savi, evi, exg, lai_beer, severity, incidence, disease_index, audpc, efficacy_abbott,
+    plants_per_ha, seeding_rate,
+)  # fmt: skip
 AGRONOMIC_FUNCTIONS: dict[str, Function] = {
-    "ndvi": ndvi,
-    "gndvi": gndvi,
-    "ndre": ndre,
-    "ndwi": ndwi,
-    "savi": savi,
-    "evi": evi,
-    "exg": exg,
-    "lai_beer": lai_beer,
-    "severity": severity,
-    "incidence": incidence,
-    "disease_index": disease_index,
-    "audpc": audpc,
-    "efficacy_abbott": efficacy_abbott,
-    "plants_per_ha": plants_per_ha,
-    "seeding_rate": seeding_rate,
+    **{function.__name__: function for function in _BY_THEIR_NAME},
     "gdd": growing_degree_days,
     "rgr": relative_growth_rate,
     "convert": convert_unit,

@@ -206,32 +206,23 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
         )
     if chm is not None or (dsm is not None and dtm is not None):
         return
+    lacking, hint = "chm", "pass chm (heights above ground), or dsm and dtm"
+    why = (
+        "a colour picture alone does not show how tall things are: that needs the learned back-end "
+        "'open-canopy-pvtv2', which is backend_unavailable here"
+    )
     if dsm is not None or dtm is not None:
         present, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
-        raise ToolError(
-            "missing_metadata",
-            f"{present} alone gives elevations, not heights above ground",
-            argument=lacking,
-            hint=f"pass {lacking} too, or a canopy height model as chm",
-        )
-    if image is None:
-        raise ToolError("missing_metadata", "no heights are given", argument="chm", hint="pass chm, or dsm and dtm")
-    if file_format(image, shown_as=shown_name(image)) in ("tiff", "envi"):
+        why = f"{present} alone gives elevations, not heights above ground"
+        hint = f"pass {lacking} too, or a canopy height model as chm"
+    elif image is None:
+        why, hint = "no heights are given", "pass chm, or dsm and dtm"
+    elif file_format(image, shown_as=shown_name(image)) in ("tiff", "envi"):
         with open_raster(image, shown_as=shown_name(image)) as source:
             if source.count == 1:
-                raise ToolError(
-                    "missing_metadata",
-                    f"{source.name} has one band, and nobody says that its values are heights above ground",
-                    argument="chm",
-                    hint="if they are, pass it as chm (or as dsm with a dtm)",
-                )
-    raise ToolError(
-        "missing_metadata",
-        "a colour picture alone does not show how tall things are: that needs the learned back-end "
-        "'open-canopy-pvtv2', which is backend_unavailable here",
-        argument="chm",
-        hint="pass chm (heights above ground), or dsm and dtm",
-    )
+                why = f"{source.name} has one band, and nobody says that its values are heights above ground"
+                hint = "if they are, pass it as chm (or as dsm with a dtm)"
+    raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
 def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":

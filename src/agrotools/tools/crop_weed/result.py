@@ -136,17 +136,10 @@ def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer
 Area = Literal["crop", "weed", "soil", "ignore"]
 
 _WORDS: dict[str, Area] = {
-    "crop": "crop",
-    "crops": "crop",
-    "weed": "weed",
-    "weeds": "weed",
-    "soil": "soil",
-    "bare soil": "soil",
-    "ground": "soil",
-    "background": "soil",
-    "ignore": "ignore",
-    "nodata": "ignore",
-    "no data": "ignore",
+    **dict.fromkeys(("crop", "crops"), "crop"),
+    **dict.fromkeys(("weed", "weeds"), "weed"),
+    **dict.fromkeys(("soil", "bare soil", "ground", "background"), "soil"),
+    **dict.fromkeys(("ignore", "nodata", "no data"), "ignore"),
 }
 
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 Rgb = tuple[int, int, int]
+ColourName = Annotated[str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")]
 
 
 def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
@@ -74,9 +75,7 @@ def draw_box(
     label: Annotated[
         str | None, Agree("presentation"), Field(max_length=200, description="written at the frame; none: nothing")
     ] = None,
-    colour: Annotated[
-        str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
-    ] = "red",
+    colour: ColourName = "red",
 ) -> BoxDrawing:
     """Draw a frame around a region of a picture, with a label if one is given, and keep the picture.
 
@@ -140,9 +139,7 @@ def add_text(
             description="'(x, y)' of the lower left corner in pixels, or two letters: l, m or r and t, m or b",
         ),
     ],
-    colour: Annotated[
-        str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
-    ] = "red",
+    colour: ColourName = "red",
 ) -> TextDrawing:
     """Write words on a picture and keep the picture. 'lt' is left top, 'mm' the middle, 'rb' right bottom.
 
