@@ -152,6 +152,7 @@ def test_parquet_with_images_inside(root):
         (["1", "2", "3"], "3", "C"),
         (["Rust", "Rot", "Scab"], "A, C", "AC"),
         ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["E. coli", "B. subtilis"], "B. subtilis", "B"),
         (["No", "Yes"], True, None),
         (["x", "y"], "5", None),
         (["x", "y"], 0.5, None),

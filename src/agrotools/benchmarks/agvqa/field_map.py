@@ -264,8 +264,9 @@ def _lettered(value: Any) -> dict[str, str]:
             return items
         value = list(items.values())
     if isinstance(value, list):
-        texts = zip(ascii_uppercase, value, strict=False)
-        return {letter: _without_letter(str(text)) for letter, text in texts if text is not None}
+        texts = {letter: str(text) for letter, text in zip(ascii_uppercase, value, strict=False) if text is not None}
+        marked = all((mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items())
+        return {letter: _without_letter(text) if marked else text for letter, text in texts.items()}
     return {}
 
 
