@@ -16,6 +16,7 @@ from agrotools.plugin import ErrorSource
 from agrotools.report.layout import (
     DASH,
     adjusted_line,
+    detectable_points,
     difference_cell,
     harmless,
     line,
@@ -59,7 +60,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
             yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
     yield line(
         "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
-        "detectable: the minimum difference that this many samples would show with 80 % power.",
+        "detectable: the minimum difference (points) that this pair of runs would show with 80 % power.",
         "dim",
     )
     if remark := adjusted_line(compared_differences(comparison), where="these tables"):
@@ -105,7 +106,7 @@ def _table(title: str, metrics: Mapping[str, Metric]) -> Table:
 
 
 def _least(estimate: Estimate) -> str:
-    return percent(estimate.detectable) if estimate.detectable is not None else DASH
+    return detectable_points([estimate]) or DASH
 
 
 _VARIANTS = ("_strict", "_truth")
