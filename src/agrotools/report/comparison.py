@@ -28,7 +28,7 @@ from agrotools.report.layout import (
     stacked,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
+from agrotools.scoring import METRICS, Comparison, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
@@ -101,12 +101,9 @@ def _table(title: str, metrics: Mapping[str, Metric]) -> Table:
         rows += [(f"  {part.replace('_', ' ')}", each) for part, each in compared_task_types(name, metric).items()]
         for label, estimate in rows:
             cell = difference_cell(estimate, lower_is_better=info.lower_is_better)
-            table.add_row(label, cell, size(estimate), stacked([_least(estimate)], value_style="dim"))
+            detectable = detectable_points([estimate]) or DASH
+            table.add_row(label, cell, size(estimate), stacked([detectable], value_style="dim"))
     return table
-
-
-def _least(estimate: Estimate) -> str:
-    return detectable_points([estimate]) or DASH
 
 
 _VARIANTS = ("_strict", "_truth")

@@ -53,7 +53,7 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, CallRatio, Estimate, ModeSummary, Summary
+from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
 from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
@@ -171,16 +171,12 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
     """Return the metrics of a setting that have a column in the table of these runs."""
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    if any(_call_ratio(setting, summary) for summary in summaries):
+    if any(setting.mode in summary.modes and summary.modes[setting.mode].call_ratio for summary in summaries):
         has.add(CALL_RATIO)
     absent = _absent(summaries) | {CALL_RATIO}
     if setting.plots_left_out:  # plots need a tool, so their samples are excluded from no-tool
         has, absent = has - {"agrotools.plot"}, absent | {"agrotools.plot"}
     return [metric for metric in setting.metrics if metric in has or metric not in absent]
-
-
-def _call_ratio(setting: Setting, summary: Summary) -> CallRatio | None:
-    return summary.modes[setting.mode].call_ratio if setting.mode in summary.modes else None
 
 
 def _absent(summaries: Sequence[Summary]) -> frozenset[str]:

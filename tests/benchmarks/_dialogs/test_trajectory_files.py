@@ -29,6 +29,8 @@ def returned(text):
             "invalid_arguments",
         ),
         ("Solver.apply() got an unexpected keyword argument 'text'", "invalid_arguments"),
+        ("Input validation error: 'image' is a required property", "invalid_arguments"),
+        ("Guess is not a valid tool, try one of [OCR, Calculator].", "wrong_tool_name"),
         ("This tool is not available now. consider other tools.", "tool_error"),
         ("Tool OCR execution error: list index out of range", "tool_error"),
         ("ZeroDivisionError: division by zero", "tool_error"),

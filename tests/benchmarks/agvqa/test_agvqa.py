@@ -152,11 +152,19 @@ def test_parquet_with_images_inside(root):
         (["1", "2", "3"], "3", "C"),
         (["Rust", "Rot", "Scab"], "A, C", "AC"),
         ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["No", "Yes"], True, None),
+        (["x", "y"], "5", None),
+        (["x", "y"], 0.5, None),
+        (["x", "x"], "x", None),
     ],
 )
 def test_forms_of_options_and_answers(choices, right, letters):
-    found = question({"ask": "?", "choices": choices, "right": right}, kinds={"*": "several"}, kind_by="ask")
-    assert found.slots[0].right_text == letters
+    data = {"ask": "?", "choices": choices, "right": right}
+    if letters is None:
+        with pytest.raises(RowFault):
+            question(data)
+    else:
+        assert question(data, kinds={"*": "several"}, kind_by="ask").slots[0].right_text == letters
 
 
 def test_options_in_the_question_and_in_single_fields():

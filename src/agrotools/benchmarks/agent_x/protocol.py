@@ -74,17 +74,16 @@ class AgentXAgent:
     ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends, independent of the history; no tool is offered."""
         if view.toolset not in self._systems:
-            tools = dumps({spec.name: _tool_description(spec) for spec in self._specs(view.toolset)})
-            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=tools))
+            tools = {
+                spec.name: {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
+                for spec in self._specs(view.toolset)
+            }
+            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=dumps(tools)))
         names = ", ".join(file.name for file in view.files)
         question = TextPart(text=render("agent_x/question", names=names, query=view.query))
         image_parts = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
         pictures: list[ContentPart] = [part for part in image_parts if isinstance(part, ImagePart)]
         return [self._systems[view.toolset], Message(role="user", content=(*pictures, question))], ()
-
-
-def _tool_description(spec: ToolSpec) -> dict[str, object]:
-    return {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
 
 
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:

@@ -187,7 +187,11 @@ class _Page:
                 progress("report", len(self.parts), n_shown)
         self._mark_lost()
         present = {facet for part in self.parts for facet in part["facets"]}
-        index = {"runs": [*map(_run_data, self._runs)], "parts": self.parts}
+        runs = [
+            {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
+            for run in self._runs
+        ]
+        index = {"runs": runs, "parts": self.parts}
         self._render(
             "page_tail",
             script=script,
@@ -239,10 +243,6 @@ class _Page:
 
     def _render(self, macro: str, **values: Any) -> None:
         self._file.write(getattr(self._template, macro)(**values))
-
-
-def _run_data(run: Run) -> dict[str, Any]:
-    return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
 
 
 def _hash(text: str) -> str:

@@ -217,11 +217,7 @@ def _gains(summaries: Sequence[Summary]) -> Drawing:
     return draw
 
 
-def _nothing(_row: int, _column: int) -> None:
-    return None
-
-
-def html_tables(parts: Sequence[RenderableType], draw: Drawing = _nothing) -> list[HtmlTable]:
+def html_tables(parts: Sequence[RenderableType], draw: Drawing = lambda _row, _column: None) -> list[HtmlTable]:
     """Convert terminal tables to HTML tables, each with the text that follows it."""
     tables: list[HtmlTable] = []
     for part in parts:
