@@ -83,7 +83,7 @@ def model_rows(*names: str) -> str:
         ('[[model]]\nname = "m"\nmode = "all"', "unknown key 'mode' in [[model]]", ""),
         ('[[model]]\nlabel = "m"', "an entry of model has no name", ""),
         ('benchmark = "embedded"', "names no model", ""),
-        ('model = ["m", "m"]', "two runs have the same benchmark", "label"),
+        ('model = ["m", "m"]', "two runs are called m on embedded", "label"),
         ('model = "m"\ntools = ["all", "most"]', "model m: tools: ", ""),
         ('model = "m"\nmode = ["end-to-end", "none"]', "model m: unknown mode 'none'", "no-tool"),
         ('model = "m"\nbudget = -1', "model m: budget: ", ""),

@@ -93,20 +93,26 @@ def read_study(file: Path) -> Study:
     Raises:
         UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
     """
-    values = read_toml(file, hint="give the path of a study file")
+    values = read_toml(file, "study file", hint="give the path of a study file")
     check_keys(values, EvalConfig.model_fields, str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
     values["budget"] = budget = values.pop("budget", None)
+    if budget is not None:
+        read_config(None, {"budget": budget}, [_FREE_MODEL])  # models without an endpoint are not given it
     values["mode"] = ",".join(modes)
     runs = [
         _study_run({**values, **benchmark, **model, "tools": selection}, benchmark, model, folder, file)
         for model, benchmark, selection in product(models, benchmarks, tools)
     ]
-    if len({run.folder for run in runs}) < len(runs):
-        raise UsageError(f"{file}: two runs have the same benchmark, model and tools", hint="give them a label")
+    folders = [run.folder for run in runs]
+    if twice := next((run for run in runs if folders.count(run.folder) > 1), None):
+        raise UsageError(
+            f"{file}: two runs are called {twice.title}",
+            hint="give their models or benchmarks a label each, or list each combination once",
+        )
     return Study(folder, budget, tuple(runs))
 
 
@@ -134,6 +140,10 @@ def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
 
 
+_FREE_MODEL = "baseline:echo"
+_EXAMPLES = {"model": '["baseline:guess", "openai:gpt-4.1"]', "benchmark": '["embedded", "./my-farm"]'}
+
+
 def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
     """Return the entries of a list of names and tables as tables."""
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -143,7 +153,7 @@ def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
         if not isinstance(row.get("name"), str) or not row["name"]:
             raise UsageError(f"{file}: an entry of {key} has no name", hint=f'e.g. [[{key}]] with name = "NAME"')
     if not rows:
-        raise UsageError(f"{file} names no {key}", hint='e.g. model = ["baseline:guess", "openai:gpt-4.1"]')
+        raise UsageError(f"{file} names no {key}", hint=f"e.g. {key} = {_EXAMPLES[key]}")
     return rows
 
 

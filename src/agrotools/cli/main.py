@@ -1,6 +1,7 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
+import io
 import sys
 import warnings
 from importlib import import_module
@@ -141,6 +142,9 @@ def main() -> None:
     # The default threshold of 700 objects costs an eighth of the time of a long run and finds almost no cycles.
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a character that a terminal cannot show becomes a question mark
     try:
         app()
     except SystemExit as end:
