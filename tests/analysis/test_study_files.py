@@ -88,7 +88,10 @@ def model_rows(*names: str) -> str:
         ('model = "m"\nmode = ["end-to-end", "none"]', "model m: unknown mode 'none'", "no-tool"),
         ('model = "m"\nbudget = -1', "model m: budget: ", ""),
         ('model = "m"\nepochs = "x"', "model m: epochs: ", ""),
-        ("model = [", "cannot read the configuration", ""),
+        ('model = "baseline:guess"\nbudget = nan', "budget should be greater than 0 (got nan)", "budget = 5"),
+        ('model = "baseline:guess"\nbudget = -1', "budget should be greater than 0", ""),
+        ('model = "m"\nbenchmark = []', "names no benchmark", "./my-farm"),
+        ("model = [", "cannot read the study file", ""),
     ],
 )
 def test_a_wrong_study_file_is_refused_with_a_hint(tmp_path: Path, text: str, message: str, hint: str):

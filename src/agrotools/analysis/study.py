@@ -100,13 +100,13 @@ def read_study(file: Path) -> Study:
     modes, tools = (_texts(values.pop(key, "all"), key, file) for key in ("mode", "tools"))
     folder = Path(str(values.pop("out", None) or f"runs/{file.stem}"))
     values["budget"] = budget = values.pop("budget", None)
-    if budget is not None:
-        read_config(None, {"budget": budget}, [_FREE_MODEL])  # models without an endpoint are not given it
     values["mode"] = ",".join(modes)
     runs = [
         _study_run({**values, **benchmark, **model, "tools": selection}, benchmark, model, folder, file)
         for model, benchmark, selection in product(models, benchmarks, tools)
     ]
+    if budget is not None and not (isinstance(budget, int | float) and budget > 0):
+        raise UsageError(f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5")
     folders = [run.folder for run in runs]
     if twice := next((run for run in runs if folders.count(run.folder) > 1), None):
         raise UsageError(
@@ -140,7 +140,6 @@ def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
 
 
-_FREE_MODEL = "baseline:echo"
 _EXAMPLES = {"model": '["baseline:guess", "openai:gpt-4.1"]', "benchmark": '["embedded", "./my-farm"]'}
 
 

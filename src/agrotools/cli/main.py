@@ -1,7 +1,6 @@
 """The ``agrotools`` command. Each sub-command has its own file, which is imported when the command runs."""
 
 import gc
-import io
 import sys
 import warnings
 from importlib import import_module
@@ -10,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import code_of, redirect_unread_streams
+from agrotools.cli.output import code_of, make_streams_safe, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -142,9 +141,7 @@ def main() -> None:
     # The default threshold of 700 objects costs an eighth of the time of a long run and finds almost no cycles.
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")  # a character that a terminal cannot show becomes a question mark
+    make_streams_safe()
     try:
         app()
     except SystemExit as end:
