@@ -300,5 +300,5 @@ def test_samples_that_are_no_regular_file_are_a_fault(tmp_path):
     folder = write_folder(tmp_path)
     (folder / "samples.jsonl").unlink()
     (folder / "samples.jsonl").symlink_to("/dev/zero")
-    assert "samples.jsonl" in str([fault.where for fault in validate_folder(folder)])
-    assert first_form_remarks(folder) == ["it has no canary: a leak of it into training data cannot be found"]
+    assert any(fault.file == "samples.jsonl" for fault in validate_folder(folder))
+    assert not any("first form" in remark for remark in first_form_remarks(folder))
