@@ -125,10 +125,8 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
         per_template[offer.template] += available[offer]
     most = {template: min(total, most_of_a_template[template]) for template, total in sorted(per_template.items())}
     if sum(most.values()) < wanted.queries:
-        raise BenchmarkError(
-            f"only {sum(most.values())} questions can be asked, not {wanted.queries}",
-            hint="ask for fewer, or give more scenes or pictures",
-        )
+        why = f"only {sum(most.values())} questions can be asked, not {wanted.queries}"
+        raise BenchmarkError(why, hint="ask for fewer, or give more scenes or pictures")
     # Unknowns: count per offer; deviation per marginal, up and down; uses of each template, each costlier than the
     # last.
     count, soft, units = len(offers), len(marginals), sum(most.values())

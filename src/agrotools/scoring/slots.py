@@ -88,10 +88,8 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         BenchmarkError: a plot slot of the sample holds no plot specification.
     """
     if record.trajectory is None:
-        raise RunStoreError(
-            f"the {record.mode} record of sample {record.sample.id} holds no trajectory",
-            hint="the run was made by another version, or the file was altered",
-        )
+        why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
+        raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
     slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:

@@ -136,12 +136,8 @@ def estimate_canopy_height(
 
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
-        raise ToolError(
-            "invalid_argument",
-            "height_bins_m must rise and be above 0",
-            argument="height_bins_m",
-            hint="e.g. [2, 5, 10, 15, 20]",
-        )
+        why = "height_bins_m must rise and be above 0"
+        raise ToolError("invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]")
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
         source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
@@ -269,12 +265,9 @@ def _measure(
     region_px = (box[2] - box[0]) * (box[3] - box[1])
     if not statistics.count:
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
-        raise ToolError(
-            "nothing_found",
-            f"{where} hold no data {'in the region' if region else 'anywhere'}",
-            argument="region" if region else source.argument,
-            hint="check the nodata value of the file, and the part that was asked for",
-        )
+        why = f"{where} hold no data {'in the region' if region else 'anywhere'}"
+        hint = "check the nodata value of the file, and the part that was asked for"
+        raise ToolError("nothing_found", why, argument="region" if region else source.argument, hint=hint)
     if negative:
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
@@ -372,12 +365,9 @@ def refuse_many_bands(source: "RasterSource") -> None:
     """
     bands = source.count - (source.alpha_band is not None)
     if bands != 1:
-        raise ToolError(
-            "invalid_argument",
-            f"{source.name} has {bands} bands; a raster of heights has one",
-            argument=source.argument,
-            hint="pass the raster whose values are heights; a colour picture holds none",
-        )
+        why = f"{source.name} has {bands} bands; a raster of heights has one"
+        hint = "pass the raster whose values are heights; a colour picture holds none"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
 
 
 def height_blocks(

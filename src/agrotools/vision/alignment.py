@@ -135,12 +135,9 @@ def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[st
         ToolError: ``shape_mismatch``.
     """
     if first != second:
-        raise ToolError(
-            "shape_mismatch",
-            f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}",
-            argument=argument,
-            hint="without a coordinate reference system the two must show the same place pixel by pixel",
-        )
+        why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
+        hint = "without a coordinate reference system the two must show the same place pixel by pixel"
+        raise ToolError("shape_mismatch", why, argument=argument, hint=hint)
 
 
 def _is_georeferenced(dataset: Any) -> bool:

@@ -117,21 +117,14 @@ def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object
         for name in _AUTO:
             if name in possible:
                 return name
-        raise ToolError(
-            "band_not_found",
-            f"plants cannot be told from soil by the bands known here ({', '.join(available) or 'none'})",
-            argument="bands",
-            hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}",
-        )
+        why = f"plants cannot be told from soil by the bands known here ({', '.join(available) or 'none'})"
+        hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}"
+        raise ToolError("band_not_found", why, argument="bands", hint=hint)
     if index not in possible:
         missing = [band for band in INDICES[index].bands if band not in available]
-        raise ToolError(
-            "band_not_found",
-            f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown",
-            argument="index",
-            hint=f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands",
-            candidates=tuple(possible),
-        )
+        why = f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown"
+        hint = f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands"
+        raise ToolError("band_not_found", why, argument="index", hint=hint, candidates=tuple(possible))
     return index
 
 

@@ -26,7 +26,7 @@ from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, Usag
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.core.taxonomy import AnswerType
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
 
 OWN_MAP = "agvqa-map.toml"
@@ -364,10 +364,7 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         metadata=metadata,
     )
     samples = tuple(read.samples) if fields.cluster else with_clusters(read.samples)
-    digest = ContentDigest(header)
-    for sample in samples:
-        digest.add(sample)
-    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+    content_hash = content_hash_of(header, samples)
     folders = {_EMBEDDED: _cache()}
     if settings.images not in ("", NO_IMAGES):
         folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()

@@ -95,10 +95,8 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         columns.append(column)
     if all(note == EMPTY for note in notes.values()):
         what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)
-        raise BenchmarkError(
-            f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}",
-            hint="write the answers into the table, one row for each photo",
-        )
+        why = f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}"
+        raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
     columns = [_with_names(column, columns) for column in columns]
     chinese = sum(bool(re.search(f"[{CJK}]", header)) for header in seen.table.columns)
     table = seen.table

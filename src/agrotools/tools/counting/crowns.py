@@ -231,12 +231,9 @@ def crowns_of_raster(
     """
     refuse_many_bands(source)
     if gsd_m > 2 * COARSEST_M:
-        raise ToolError(
-            "invalid_argument",
-            f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it",
-            argument=source.argument,
-            hint="use a canopy height model with pixels of 1 m or less",
-        )
+        why = f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it"
+        hint = "use a canopy height model with pixels of 1 m or less"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
@@ -254,12 +251,9 @@ def crowns_of_raster(
         crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
         parts.append(crowns.centred_in((x0, y0, x1, y1)))
     if not measured:
-        raise ToolError(
-            "nothing_found",
-            f"{source.name} holds no data where trees were to be counted",
-            argument=source.argument,
-            hint="check the file's nodata value and the region",
-        )
+        why = f"{source.name} holds no data where trees were to be counted"
+        hint = "check the file's nodata value and the region"
+        raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     thumbnail = picture.means
     top_m = float(np.nanpercentile(thumbnail, 99.5))
     objects = join_objects(parts)

@@ -155,12 +155,9 @@ def choose_camera(
         return ChosenCamera(camera, (note,))
     focal = focal_from_exif(image, size)
     if focal is None:
-        raise ToolError(
-            "missing_metadata",
-            f"the focal length of the camera behind {name} is not known, so pixels cannot be turned into millimetres",
-            argument="fx_px",
-            hint="pass fx_px (pixels), or focal_mm with sensor_width_mm",
-        )
+        why = f"the focal length of the camera behind {name} is not known, so pixels cannot be turned into millimetres"
+        hint = "pass fx_px (pixels), or focal_mm with sensor_width_mm"
+        raise ToolError("missing_metadata", why, argument="fx_px", hint=hint)
     return ChosenCamera(
         _camera_with_centre(arguments, focal, focal, size),
         (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
@@ -232,23 +229,17 @@ def read_depth(
         if stored.dtype.itemsize <= 2:
             valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
     if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"{name} holds no depth anywhere: all values are 0, negative or missing",
-            argument=argument,
-            hint="pass the depth that belongs to this image, or distance_mm",
-        )
+        why = f"{name} holds no depth anywhere: all values are 0, negative or missing"
+        hint = "pass the depth that belongs to this image, or distance_mm"
+        raise ToolError("nothing_found", why, argument=argument, hint=hint)
     mm = np.full(stored.shape, np.nan, np.float32)
     mm[valid] = stored[valid].astype(np.float64) * (1.0 if unit_mm is None else unit_mm)
     median = float(np.median(mm[valid]))
     if not _NEAREST_MM <= median <= _FARTHEST_MM:
         if unit_mm is None:
-            raise ToolError(
-                "missing_metadata",
-                f"the unit of {name} is not known, and millimetres they are not: the median value is {median:.4g}",
-                argument="depth_unit_mm",
-                hint="pass depth_unit_mm: 1000 for metres, 0.1 for tenths of a millimetre",
-            )
+            why = f"the unit of {name} is not known, and millimetres they are not: the median value is {median:.4g}"
+            hint = "pass depth_unit_mm: 1000 for metres, 0.1 for tenths of a millimetre"
+            raise ToolError("missing_metadata", why, argument="depth_unit_mm", hint=hint)
         raise ToolError(
             "invalid_argument",
             f"with depth_unit_mm = {unit_mm:g} the median depth of {name} is {median:.4g} mm, which no camera measures",

@@ -394,11 +394,8 @@ def focal_from_sphere(
         view = View(camera, colour.mask, depth_mm, None, (0.5 * diameter_mm, 2 * diameter_mm))
         sphere, _ = fruit_in_box(view, colour, pixels, box)
         if sphere is None:
-            raise ToolError(
-                "nothing_found",
-                f"no sphere can be measured in the box {list(box)}",
-                hint="choose one that is seen whole",
-            )
+            why = f"no sphere can be measured in the box {list(box)}"
+            raise ToolError("nothing_found", why, hint="choose one that is seen whole")
         factor = sphere.diameter_mm / diameter_mm
         focal *= factor
         if abs(factor - 1) < _CLOSE:

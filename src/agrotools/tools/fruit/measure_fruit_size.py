@@ -163,11 +163,8 @@ def measure_fruit_size(
     from agrotools.vision.reading import read_image
 
     if min_diameter_mm >= max_diameter_mm:
-        raise ToolError(
-            "invalid_argument",
-            f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}",
-            argument="min_diameter_mm",
-        )
+        why = f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}"
+        raise ToolError("invalid_argument", why, argument="min_diameter_mm")
     if boxes is not None and region is not None:
         raise ToolError("invalid_argument", "give boxes or region, not both", argument="region")
     name = shown_name(image)
@@ -263,12 +260,9 @@ def _in_boxes(
     for number, box in enumerate(boxes, start=1):
         inside = (max(0, box[0]), max(0, box[1]), min(picture.width, box[2]), min(picture.height, box[3]))
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
-            raise ToolError(
-                "region_empty",
-                f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels",
-                argument="boxes",
-                hint="boxes are [x0, y0, x1, y1] in pixels of the original image",
-            )
+            why = f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels"
+            hint = "boxes are [x0, y0, x1, y1] in pixels of the original image"
+            raise ToolError("region_empty", why, argument="boxes", hint=hint)
         measurement, coloured = fruit_in_box(view, colour, picture.pixels, inside)
         by_colour += coloured
         if measurement is None:

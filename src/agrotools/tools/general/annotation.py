@@ -48,12 +48,8 @@ def rgb(colour: str, argument: str) -> Rgb:
     try:
         red, green, blue = ImageColor.getrgb(colour.strip())[:3]
     except ValueError:
-        raise ToolError(
-            "invalid_argument",
-            f"{colour[:40]!r} is not a colour",
-            argument=argument,
-            hint="use a name such as red, white or blue, or #rrggbb",
-        ) from None
+        hint = "use a name such as red, white or blue, or #rrggbb"
+        raise ToolError("invalid_argument", f"{colour[:40]!r} is not a colour", argument=argument, hint=hint) from None
     return min(red, 255), min(green, 255), min(blue, 255)
 
 
@@ -200,18 +196,11 @@ def _corner(position: str, size: tuple[int, int], width: float, height: float) -
         return margin + _ACROSS[letters[0]] * free[0], margin + _DOWN[letters[1]] * free[1]
     point = _POINT.fullmatch(position)
     if point is None:
-        raise ToolError(
-            "invalid_argument",
-            f"{position[:40]!r} is not a position",
-            argument="position",
-            hint="write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top",
-        )
+        hint = "write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top"
+        raise ToolError("invalid_argument", f"{position[:40]!r} is not a position", argument="position", hint=hint)
     x, y = float(point[1]), float(point[2])
     if not (math.isfinite(x) and math.isfinite(y) and 0 <= x < across and 0 <= y <= down):
-        raise ToolError(
-            "invalid_argument",
-            f"({x:g}, {y:g}) is not inside the picture, which is {across} x {down} pixels",
-            argument="position",
-            hint="the point is the lower left corner of the words, x to the right and y down",
-        )
+        why = f"({x:g}, {y:g}) is not inside the picture, which is {across} x {down} pixels"
+        hint = "the point is the lower left corner of the words, x to the right and y down"
+        raise ToolError("invalid_argument", why, argument="position", hint=hint)
     return x, y - height

@@ -79,11 +79,8 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
     if learned:
         ways.append(f"{LEARNED}{learned} ({install_command('learned')})")
     ways += [more] if more else []
-    raise ToolError(
-        "backend_unavailable",
-        f"{does} is not done offline by a method of our own",
-        hint=f"choose its back-end with --backend: {'; or '.join(ways)}",
-    )
+    why = f"{does} is not done offline by a method of our own"
+    raise ToolError("backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}")
 
 
 class _Remarks(Protocol):

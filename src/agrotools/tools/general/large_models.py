@@ -91,11 +91,9 @@ def describe_attribute(
     else:
         answer = describe_learned(backend, source.pixels, source.box, f"what is the {attribute} of this?")
         if "question_not_answered" in answer.flags:
-            raise ToolError(
-                "backend_unavailable",
-                "this model writes captions and takes no question, so it cannot say one attribute",
-                hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
-            )
+            why = "this model writes captions and takes no question, so it cannot say one attribute"
+            hint = "choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm"
+            raise ToolError("backend_unavailable", why, hint=hint)
     return AttributeDescription(description=answer.text, **remarks(source, answer))
 
 

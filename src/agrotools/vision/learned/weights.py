@@ -149,10 +149,8 @@ def _folder(model: str) -> Path:
         return folder
     parts = model.split("/")
     if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
-        raise _unavailable(
-            f"{model[:100]!r} is not the name of a model on the hub",
-            hint=f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder",
-        )
+        hint = f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder"
+        raise _unavailable(f"{model[:100]!r} is not the name of a model on the hub", hint=hint)
     cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"
     snapshot = _snapshot(cached)
     if snapshot is None:
