@@ -83,11 +83,11 @@ class PromptLog:
         if self._path.exists():
             self._recover()
 
-    def lines_of(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines that store ``requests``, for :meth:`write`; images are written immediately.
+    def append(self, key: Key, requests: Sequence[Request]) -> None:
+        """Pass ``requests`` to the operating system; they are synced within a second.
 
         Raises:
-            OSError: an image cannot be written.
+            OSError: they, or an image in them, cannot be written.
         """
         lines: list[bytes] = []
         entries: list[list[Any]] = []
@@ -105,17 +105,8 @@ class PromptLog:
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
-        return b"".join(lines)
-
-    def write(self, lines: bytes) -> None:
-        """Pass lines to the operating system; they are synced within a second.
-
-        Raises:
-            OSError: they cannot be written.
-        """
-        if self._journal is None:
-            self._journal = Journal(self._path)
-        self._journal.append(lines)
+        self._journal = self._journal or Journal(self._path)
+        self._journal.append(b"".join(lines))
 
     def close(self) -> None:
         """Sync and close.
