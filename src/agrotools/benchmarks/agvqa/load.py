@@ -152,8 +152,8 @@ def _sample_id(text: str, used: Counter[str]) -> str:
 
 def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sample:
     option_files, names = images.option_files(row)
-    files = (*images.files(row), *option_files)
     question = read_question(row, fields, names)
+    files = (*images.files(row), *option_files)
     groups = {"category": fields.category, **fields.groups}
     try:
         return Sample(
@@ -315,12 +315,14 @@ def check_set(name: str, data_root: Path | None, progress: Progress) -> FileChec
     fields = map_of(name, data_root, "")
     read = read_set(name, fields, data_root, SetSettings(), progress)
     faults = [
-        EntryFault(f"{rows[0][0]} ({len(rows)})", f"{reason}: {_examples(rows)}")
+        EntryFault(
+            f"{rows[0][0]} and {len(rows) - 1} more" if rows[1:] else rows[0][0], f"{reason} ({_examples(rows)})"
+        )
         for reason, rows in read.faults.items()
     ]
     notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
     files = tuple(str(path) for path in read.files[:_SHOWN])
-    hint = "eval leaves these rows out and counts them; missing images: --option images=DIR, images=none or "
+    hint = "eval leaves these rows out and counts them; for missing images: --option images=DIR, images=none or "
     return FileCheck(files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else "")
 
 

@@ -86,4 +86,4 @@ def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
         done = train_missing_heads(root, show)
         if lacks_heads(head):
             return f"{done}: tools do not tell crop from weeds"
-    return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"
+    return "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"
