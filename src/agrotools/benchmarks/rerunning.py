@@ -72,7 +72,6 @@ async def rerun_references(
 
     Raises:
         UsageError: the benchmark names a tool or back-end that is not available.
-        BenchmarkError: its samples can no longer be read.
         InfrastructureError: no tool worker can be started.
     """
     rerun = Rerun(len(benchmark.samples))

@@ -152,6 +152,7 @@ def test_parquet_with_images_inside(root):
         (["1", "2", "3"], "3", "C"),
         (["Rust", "Rot", "Scab"], "A, C", "AC"),
         ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["E. coli", "B. subtilis"], "B. subtilis", "B"),
         (["No", "Yes"], True, None),
         (["x", "y"], "5", None),
         (["x", "y"], 0.5, None),
@@ -172,6 +173,11 @@ def test_options_in_the_question_and_in_single_fields():
     assert (found.text, found.slots[0].right_text) == ("Which crop?\nA. Rice\nB. Maize", "B")
     found = question({"ask": "?", "o1": "Rice", "o2": "Maize", "right": 2}, options=("o1", "o2"), index_base=1)
     assert found.slots[0].right_text == "B"
+    assert question({"ask": "Is it (a) rice?", "right": "yes"}, options="in question").text == "Is it (a) rice?"
+    found = question({"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"}, options=("o1", "o2", "o3"))
+    assert found.options == {"B": "Maize", "C": "Rye"}
+    with pytest.raises(RowFault, match="no options"):
+        question({"ask": "?", "choices": "rice or maize", "right": "A"}, kind_by="ask", kinds={"*": "single"})
     with pytest.raises(RowFault, match="name different options"):
         question({"ask": "?", "choices": ["x", "y"], "right": 0, "text": "y"}, answer_text="text")
 

@@ -181,7 +181,7 @@ def question_benchmark(
             metadata=_metadata(item, ordered, passages, shots),
         )
 
-    facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
+    facts = Facts(ids, [True] * len(ids), [False] * len(ids))
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)

@@ -228,8 +228,8 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
         raise RowFault("no question")
     asked = str(asked)
     options = {**read_options(row, fields, asked), **option_images}
-    if options and fields.options == "in question":
-        asked = asked[: _option_marks(asked)[0].start()]
+    if fields.options == "in question" and (marks := _option_marks(asked)):
+        asked = asked[: marks[0].start()]
     context = str(row.get(fields.context) or "") if fields.context else ""
     texts = {"context": context.strip(), "question": asked.strip()}
     prompt = _IN_BRACES.sub(lambda match: texts.get(match[1], match[0]), fields.prompt).strip()
@@ -257,15 +257,16 @@ def _lettered(value: Any) -> dict[str, str]:
     if isinstance(value, str):
         marks = _option_marks(value)
         ends = [*(mark.start() for mark in marks[1:]), len(value)]
-        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=True)}
+        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=False)}
     if isinstance(value, Mapping):
         items = {str(key).strip().upper(): str(text) for key, text in value.items() if text is not None}
         if all(len(key) == 1 and key in ascii_uppercase for key in items):
             return items
         value = list(items.values())
     if isinstance(value, list):
-        texts = zip(ascii_uppercase, value, strict=False)
-        return {letter: _without_letter(str(text)) for letter, text in texts if text is not None}
+        texts = {letter: str(text) for letter, text in zip(ascii_uppercase, value, strict=False) if text is not None}
+        marked = all((mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items())
+        return {letter: _without_letter(text) if marked else text for letter, text in texts.items()}
     return {}
 
 

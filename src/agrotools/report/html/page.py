@@ -25,7 +25,7 @@ from agrotools.report.html.pictures import (
     Places,
     RunPictures,
 )
-from agrotools.report.html.result_tables import errors_section, result_tables, templates
+from agrotools.report.html.result_tables import errors_section, mark_kinds, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
@@ -171,6 +171,7 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
+            marks=mark_kinds([run.summary for run in self._runs]),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             papers=[tables.page() for tables in self._papers.filled()],
             notes=[
