@@ -15,6 +15,7 @@ from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
+from agrotools.vision.rasters import open_raster
 
 Floats = NDArray[np.floating[Any]]
 
@@ -263,8 +264,6 @@ def _no_depth(why: str, argument: str) -> ToolError:
 
 
 def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
-    from agrotools.vision.rasters import open_raster
-
     try:
         kind = file_format(path, argument=argument, shown_as=name)
     except ToolError as error:
