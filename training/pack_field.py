@@ -24,8 +24,8 @@ import numpy as np
 from split_field import GROUP, with_reach
 
 import agrotools
-from agrotools.benchmarks.embedded.pack import pack_path, write_pack
 from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
+from agrotools.benchmarks.pack import pack_path, write_pack
 from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.core import Sample

@@ -1,6 +1,6 @@
 """Packed form of the benchmark: questions, reference calls and answers, and the origin of each photograph.
 
-The form is that of all packs (:mod:`agrotools.benchmarks.embedded.pack`); a :class:`PackHead` is its first line.
+The form is that of all packs (:mod:`agrotools.benchmarks.pack`); a :class:`PackHead` is its first line.
 ``training/pack_field.py`` writes it. It contains no photograph.
 """
 
@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.benchmarks.downloads import Item, repository_urls
-from agrotools.benchmarks.embedded.pack import read_pack
+from agrotools.benchmarks.pack import read_pack
 from agrotools.core import FrozenModel, Sample
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 
