@@ -120,6 +120,7 @@ def read_set(
     faults: dict[str, list[tuple[str, str]]] = defaultdict(list)
     unread, samples, ids = Counter[str](), list[Sample](), Counter[str]()
     clusters: dict[str, str] = {}
+    shapes: dict[tuple[Any, ...], tuple[str, ...]] = {}
     rows = 0
     for done, path in enumerate(files):
         progress(f"{fields.title}: files", done, len(files))
@@ -129,7 +130,10 @@ def read_set(
                 faults["it is no object of fields"].append((f"{path.name} {number}", ""))
                 continue
             row = Row(data, path, number)
-            unread.update(row.unread(fields))
+            shape = tuple((name, tuple(value) if isinstance(value, Mapping) else None) for name, value in data.items())
+            if shape not in shapes:
+                shapes[shape] = tuple(row.unread(fields))
+            unread.update(shapes[shape])
             sample_id = _sample_id(str(row.get(fields.id) or f"{path.stem}-{number}"), ids)
             try:
                 sample = _sample(sample_id, row, fields, images)
