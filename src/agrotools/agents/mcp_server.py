@@ -10,6 +10,7 @@ import json
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.agents.task import ToolDescription
@@ -115,9 +116,7 @@ def tool_server(
     handlers = {"on_list_tools": list_tools, "on_call_tool": call_tool}
     if service.read is not None:
         handlers["on_read_resource"] = read_resource
-    from agrotools import __version__
-
-    return lowlevel.Server("agrotools", version=__version__, instructions=instructions or None, **handlers)
+    return lowlevel.Server("agrotools", version=version("agrotools"), instructions=instructions or None, **handlers)
 
 
 def _sdk() -> tuple[Any, Any]:
