@@ -19,4 +19,4 @@ def solve(task: Task) -> str:
             continue
         numbers += re.findall(r"\d+\.?\d*", str(result))
     names = re.findall(r"^(\w+): <", task.answer_form, re.MULTILINE)
-    return "\n".join(f"{name}: {number}" for name, number in zip(names, numbers))
+    return "\n".join(f"{name}: {number}" for name, number in zip(names, numbers, strict=False))
