@@ -289,7 +289,7 @@ def write(
     import PIL
 
     import agrotools
-    from agrotools.benchmarks.embedded.pack import pack_path, write_pack
+    from agrotools.benchmarks.pack import pack_path, write_pack
     from agrotools.build.building import Group, build_samples, with_levels
     from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS

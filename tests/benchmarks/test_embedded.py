@@ -12,11 +12,11 @@ import pytest
 from agrotools.agents.baselines.prior import PriorTable
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load as embedded
-from agrotools.benchmarks.embedded.pack import Pack, read_pack
+from agrotools.benchmarks.pack import Pack, read_pack
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
-from agrotools.formats.benchmark import ContentDigest
+from agrotools.formats.benchmark import content_hash_of
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
 from agrotools.tools import get_tool
@@ -48,19 +48,12 @@ def drawn_before(tmp_path_factory, packed):
     return made, progress, benchmark
 
 
-def content_hash(pack):
-    digest = ContentDigest(pack.header)
-    for sample in pack.samples:
-        digest.add(sample)
-    return digest.hexdigest(lambda: sorted(pack.samples, key=lambda sample: sample.id))
-
-
 @pytest.mark.process
 def test_drawn_once_then_used_from_the_cache(folder, drawn_before, packed):
     made, progress, first = drawn_before
     assert progress == [("scenes", done, 4) for done in range(5)]
     assert validate_folder(made) == []
-    assert first.content_hash == content_hash(packed)
+    assert first.content_hash == content_hash_of(packed.header, packed.samples)
     shutil.copytree(made, folder)
     again = []
     second = load_benchmark("embedded", progress=lambda *stage: again.append(stage))
@@ -132,7 +125,7 @@ def test_pixels_that_differ_by_rounding_are_said_and_another_picture_is_refused(
     rounded = small_pack(tmp_path / "rounded.xz", _with_look(pixels="0" * 64), samples=1)
     use_pack(monkeypatch, rounded)
     with pytest.warns(UserWarning, match=r"1 of 1 files differ from the recorded ones by rounding"):
-        assert load_benchmark("embedded").content_hash == content_hash(rounded)
+        assert load_benchmark("embedded").content_hash == content_hash_of(rounded.header, rounded.samples)
     use_pack(monkeypatch, small_pack(tmp_path / "other.xz", _with_look(pixels="0" * 64, blocks="00" * 36), samples=1))
     with pytest.raises(BenchmarkError, match="draws another picture than the recorded one") as caught:
         load_benchmark("embedded")
@@ -151,7 +144,7 @@ _LOAD = """
 import json, pathlib, sys
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.embedded import load
-from agrotools.benchmarks.embedded.pack import Pack
+from agrotools.benchmarks.pack import Pack
 pack = Pack(pathlib.Path(sys.argv[1]).read_bytes())
 load.read_pack = lambda _: pack
 reported = []

@@ -9,8 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import BenchmarkError, SampleFile, ToolError
@@ -65,8 +67,6 @@ def draw_mark_on(
         draw: generator of the mark's position and size: sides from 8 % (at least 24 px) to 60 % of the picture's.
         off_colour: largest distance of the colour from the pure one, as a share of the full scale per channel.
     """
-    import cv2
-
     height, width = pixels.shape[:2]
     w, h = (int(draw.integers(max(24, 0.08 * side), 0.6 * side)) for side in (width, height))
     x0, y0 = int(draw.integers(4, width - w - 4)), int(draw.integers(4, height - h - 4))
@@ -100,8 +100,6 @@ def draw_mark_on(
 
 def save_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
     """Save a picture as a JPEG with colours at half resolution (4:2:0), as phones and websites do."""
-    from PIL import Image
-
     Image.fromarray(pixels).save(path, quality=quality, subsampling=2)
     return path
 
@@ -236,8 +234,6 @@ _APART = 20.0
 
 def _classes(bench: Bench) -> list[Figure]:
     """Compare the class percentages of every mask of the folder with a count of its values."""
-    from PIL import Image
-
     worst: list[float] = []
     for item in bench.items():
         path = bench.folder / item["mask"]
@@ -254,8 +250,6 @@ def _classes(bench: Bench) -> list[Figure]:
 
 
 def _cover(bench: Bench) -> list[Figure]:
-    from PIL import Image
-
     errors: list[float] = []
     for item in bench.items():
         result = bench.call(image=bench.folder / item["image"])

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from skimage.morphology import skeletonize
 
 from agrotools.core import ToolError
 from agrotools.tools.pictures import choose_scale
@@ -300,8 +301,6 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
 
     A branch of the skeleton within the largest disc around its junction is a bump of the outline and not a leaf.
     """
-    from skimage.morphology import skeletonize
-
     scale = min(1.0, SKELETON_PX / max(mask.shape))
     if max(mask.shape) < SMALL_PX:
         scale = SMALL_PX / max(mask.shape)
@@ -327,8 +326,6 @@ def prune(skeleton: Mask, distance: NDArray[np.float32]) -> Mask:
 
     The shortest such branch is removed first; then the rest is thinned again, because two branches may have become one.
     """
-    from skimage.morphology import skeletonize
-
     pruned = skeleton.copy()
     for _ in range(200):
         spurs = [

@@ -1,8 +1,9 @@
 """Packed benchmarks: the samples of a benchmark with all that was recorded, in one file of the package, without files.
 
-A pack is JSON lines, compressed with xz. The first line holds the header and, for every file that samples show, what is
-needed to make or fetch it; each further line is a sample. The hash of a file is that of its decoded pixels if it is
-drawn (``SampleFile.pixels``), because the bytes depend on the libraries that compress them.
+A pack is JSON lines, compressed with xz. The first line holds the header, for every file that samples show what is
+needed to make or fetch it, and further facts of the benchmark; each further line is a sample. The hash of a file is
+that of its decoded pixels if it is drawn (``SampleFile.pixels``), because the bytes depend on the libraries that
+compress them.
 """
 
 import hashlib
@@ -21,13 +22,16 @@ from agrotools.formats.benchmark import BenchmarkHeader
 
 
 class Pack:
-    """An opened pack. ``files`` describes each file by its path in the benchmark, in the terms of its loader."""
+    """An opened pack. ``files`` describes each file by its path in the benchmark, in the terms of its loader.
+
+    ``described`` is the first line, with header, files and further facts.
+    """
 
     def __init__(self, content: bytes) -> None:
         first, *self._lines = lzma.decompress(content).splitlines()
-        described = orjson.loads(first)
-        self.header = BenchmarkHeader.model_validate(described["header"])
-        self.files = cast("Mapping[str, Mapping[str, JsonValue]]", described["files"])
+        self.described: Mapping[str, JsonValue] = orjson.loads(first)
+        self.header = BenchmarkHeader.model_validate(self.described["header"])
+        self.files = cast("Mapping[str, Mapping[str, JsonValue]]", self.described["files"])
         self.fingerprint = hashlib.sha256(content).hexdigest()[:10]
 
     @cached_property
@@ -59,10 +63,14 @@ _REINSTALL = "install agrotools again"
 
 
 def write_pack(
-    path: Path, header: BenchmarkHeader, described: Mapping[str, Mapping[str, JsonValue]], samples: Iterable[Sample]
+    path: Path,
+    header: BenchmarkHeader,
+    described: Mapping[str, Mapping[str, JsonValue]],
+    samples: Iterable[Sample],
+    **facts: JsonValue,
 ) -> None:
-    """Write a pack. Clusters are left out, because they follow from the files."""
-    first = {"header": header.model_dump(mode="json", exclude_none=True), "files": described}
+    """Write a pack with further ``facts``. Clusters are left out, because they follow from the files."""
+    first = {"header": header.model_dump(mode="json", exclude_none=True), "files": described, **facts}
     lines = [sample.model_dump_json(by_alias=True, exclude_none=True, exclude={"cluster"}) for sample in samples]
     path.parent.mkdir(parents=True, exist_ok=True)
     content = b"\n".join([orjson.dumps(first), *(line.encode() for line in lines)])
