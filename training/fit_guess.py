@@ -34,8 +34,10 @@ from pydantic import JsonValue, TypeAdapter
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.sources.field import PARTS
 from agrotools.build.sources.part import Originals
+from agrotools.build.templates import load_templates
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -49,7 +51,16 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.answer_form import Guesser, GuessModel, kind_key, plan_key, prompt_features, shown_choices, slot_key
+from agrotools.text.answer_form import (
+    Guesser,
+    GuessModel,
+    kind_key,
+    plan_key,
+    prompt_features,
+    shipped_model,
+    shown_choices,
+    slot_key,
+)
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
@@ -366,7 +377,11 @@ def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
 
 
 def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Sequence[str]) -> None:
-    """Write the model into the package."""
+    """Write the model into the package. What it knew of other slots of drawn scenes stays."""
+    kinds = {file for kind in SCENE_KINDS.values() for file in kind.templates}
+    names = {slot.name for file in kinds for template in load_templates(file) for slot in template.slots}
+    before = {key: guesser for key, guesser in shipped_model().guessers.items() if key.split("|")[0] in names}
+    guessers = before | guessers
     arrays: dict[str, NDArray[np.float32]] = {}
     entries: dict[str, dict[str, Any]] = {}
     for key, guesser in sorted(guessers.items()):
@@ -385,6 +400,9 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
     (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
     np.savez_compressed(DATA / "guess.npz", **arrays)
     plans: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, calls in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
+        if {part.split("|")[0] for part in key.split(" ")[:-1]} <= names:
+            plans[key][json.dumps(calls, ensure_ascii=False)] += 1
     for question in questions:
         plans[plan_key(question.slots, question.files)][json.dumps(question.calls, ensure_ascii=False)] += 1
     lines = (f"{json.dumps(key)}:{plans[key].most_common(1)[0][0]}" for key in sorted(plans))
