@@ -25,24 +25,28 @@ from typing import Any, cast
 
 import numpy as np
 
+from agrotools.build.templates.slot_draft import PLOT_MARGIN
+
 VERSIONS = {"embedded": "8", "frontier": "7"}
 SEED = 20271120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 66, "frontier": 20}
-TIMES = {"rows": 2}
-"""Scenes of each kind that are drawn to choose from; of crop rows twice as many, since few suit questions on cover."""
+TIMES = {"rows": 2.0, "pots": 1.5}
+"""Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn."""
 TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 QUICK = 60
-ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
+ANSWERS = {"tolerance": 0.45, "exact": 0.22, "plot": 0.26, "open_text": 0.07}
 CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 20, 58, 12
-MOST_GUESSED = 0.6
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 22, 58, 12
+MOST_GUESSED = 0.55
 """Largest score of the best constant answer to a template, over all scenes drawn."""
-COPIED, ROUNDS = 3.0, 150_000
+COPIED, ROUNDS = 10.0, 200_000
 """Weight of copied answers in the cost of a choice, and steps of its improvement."""
+ADVICE = 0.3
+"""Usual score of advice that was given to another question."""
 Features = tuple[str, str, str, int, str]
 """Template, task type, answer type, number of calls, reason of an unanswerable twin (empty if there is none)."""
 _DESCRIPTIONS = {
@@ -84,7 +88,7 @@ def offered_questions(
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 
     offers = _Offers(name, originals, seed)
-    wanted = {kind: DRAWN[name] * TIMES.get(kind, 1) for kind in SCENE_KINDS}
+    wanted = {kind: round(DRAWN[name] * TIMES.get(kind, 1)) for kind in SCENE_KINDS}
     orders = [order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), wanted[kind])]
     scenes = draw_all(orders, work / "scenes", progress, workers)
     return [(scene, item) for scene in scenes for item in offers.asked(scene)]
@@ -132,9 +136,9 @@ class _Offers:
 def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> list[tuple[Any, Any]]:
     """Choose the questions of a benchmark from those offered, at most one a scene, by simulated annealing.
 
-    The cost grows with the score of answers that are copied from other questions of the same template, so that the
-    values of a template differ by more than their tolerance and its options are right equally often, and with the
-    distance from the wanted shares. No tool has run yet. Templates whose natural answers can be guessed are left out.
+    The cost grows with the score of answers that fit two questions of the same template, so that no value suits many
+    of them and its options are right equally often, with that of the answer that is usual in all scenes, and with the
+    distance from the wanted shares. No tool has run yet. Templates that mostly have the usual answer are left out.
     """
     from agrotools.build.choosing import worded
     from agrotools.build.templates.wording import sentences
@@ -143,15 +147,17 @@ def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> l
     places: dict[str, list[int]] = defaultdict(list)
     for number, (_, item) in enumerate(offered):
         places[item.question.template].append(number)
-    copied = {template: _copied([offered[each][1] for each in members]) for template, members in places.items()}
-    guessed = {template for template, table in copied.items() if _best_constant(table) > MOST_GUESSED}
+    items = {template: [offered[each][1] for each in members] for template, members in places.items()}
+    usual = {template: _usual_answer(_copied(each, shared=False)) for template, each in items.items()}
+    guessed = {template for template, scores in usual.items() if scores.sum() / (len(scores) + 2) > MOST_GUESSED}
+    copied = {template: _copied(each, shared=True) for template, each in items.items()}
     of_scene: dict[str, list[int]] = defaultdict(list)
     for number, (scene, item) in enumerate(offered):
         if item.question.template not in guessed:
             of_scene[str(scene.folder)].append(number)
     print(f"left out because they can be guessed: {', '.join(sorted(guessed))}")
     row = {number: place for members in places.values() for place, number in enumerate(members)}
-    cost = _Cost([_features(item) for _, item in offered], row, copied, SIZES[name])
+    cost = _Cost([_features(item) for _, item in offered], row, copied, usual, SIZES[name])
     scenes, current = list(of_scene), dict.fromkeys(of_scene, -1)
     for step in range(ROUNDS):
         heat = 2.0 * (1 - step / ROUNDS) ** 2 + 1e-3
@@ -182,9 +188,15 @@ class _Cost:
     """Cost of a choice, kept up to date while questions are swapped."""
 
     def __init__(
-        self, features: Sequence[Features], row: Mapping[int, int], copied: Mapping[str, Any], size: int
+        self,
+        features: Sequence[Features],
+        row: Mapping[int, int],
+        copied: Mapping[str, Any],
+        usual: Mapping[str, Any],
+        size: int,
     ) -> None:
         self._features, self._row, self._copied, self._size = features, row, copied, size
+        self._usual = usual
         self._members: dict[str, list[int]] = {template: [] for template in copied}
         self._counts: Counter[Any] = Counter()
         self._tasks = {task for _, task, *_ in features}
@@ -205,19 +217,19 @@ class _Cost:
 
     def _total(self, templates: Iterable[str]) -> float:
         counts, wanted = self._counts, {**ANSWERS, **CALLS}
-        cost = sum(0.25 * (counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()) * self._size
+        cost = sum((counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()) * self._size
         cost += 0.5 * (counts["all"] - self._size) ** 2
         apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
-        cost += sum(0.2 * each**2 for each in apart)
-        cost += sum(0.2 * max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
+        cost += sum(each**2 for each in apart)
+        cost += sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
         return cost + sum(self._of_template(template) for template in templates)
 
     def _of_template(self, template: str) -> float:
         members = self._members[template]
         many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (len(members) > MOST_OF_TEMPLATE)
-        if len(members) < 2:
-            return many + COPIED * len(members) * 0.3
-        return many + COPIED * float(self._copied[template][np.ix_(members, members)].sum()) / (len(members) - 1)
+        table = self._copied[template]
+        pairs = float(table[np.ix_(members, members)].sum()) / max(1, len(members) - 1)
+        return many + COPIED * max(pairs, float(self._usual[template][members].sum()))
 
 
 def _features(item: Any) -> Features:
@@ -229,36 +241,47 @@ def _features(item: Any) -> Features:
     return question.template, question.task_type, instance.answer_type, len(instance.calls), reason
 
 
-def _copied(items: Sequence[Any]) -> Any:
-    """Return the score of the answer of each question (column) as the answer to each other one (row)."""
+def _copied(items: Sequence[Any], *, shared: bool) -> Any:
+    """Return the score of the answer to each question (column) as the answer to each other one (row)."""
     from agrotools.build.building import with_plot_weights
 
     slots = [with_plot_weights(item.instance.slots) for item in items]
-    table = np.array([[_score_of_copy(one, other) for other in slots] for one in slots])
+    table = np.array([[_score_of_copy(one, other, shared) for other in slots] for one in slots])
     np.fill_diagonal(table, 0.0)
     return table
 
 
-def _score_of_copy(slots: Sequence[Any], others: Sequence[Any]) -> float:
-    right = [slot.weight * _is_copied(slot, other) for slot, other in zip(slots, others, strict=True)]
+def _score_of_copy(slots: Sequence[Any], others: Sequence[Any], shared: bool) -> float:
+    right = [slot.weight * _likeness(slot, other, shared) for slot, other in zip(slots, others, strict=True)]
     return sum(right) / sum(slot.weight for slot in slots)
 
 
-def _is_copied(slot: Any, other: Any) -> bool:
-    """Return True if the answer to another slot is right, by its value or by its place among the options."""
-    if slot.type in ("plot", "open_text"):
-        return False
+def _likeness(slot: Any, other: Any, shared: bool) -> float:
+    """Return 1 if the answer to ``other`` is right for ``slot``, by its value or by its place in the options, else 0.
+
+    For charts, return the share of the points. With ``shared``, it is enough that some value between both is right.
+    """
+    if slot.type == "open_text":
+        return ADVICE
+    if slot.type == "plot":
+        points, others = (
+            np.array([y for series in each.value["series"] for y in series["y"]], float) for each in (slot, other)
+        )
+        if len(points) != len(others):
+            return 0.0
+        return float((abs(points - others) <= (2 if shared else 1) * PLOT_MARGIN * abs(points)).mean())
     if slot.type == "tolerance":
-        return abs(slot.value - other.value) <= slot.margin
+        return float(abs(slot.value - other.value) <= slot.margin + (other.margin if shared else 0))
     if slot.type == "file" or (slot.type == "exact" and {*slot.choices} != {*other.choices}):
         places = [sorted(each.choices).index(each.value) for each in (slot, other)]
-        return places[0] == places[1] or (slot.type == "exact" and slot.value == other.value)
-    return slot.value == other.value
+        return float(places[0] == places[1] or (slot.type == "exact" and slot.value == other.value))
+    return float(slot.value == other.value)
 
 
-def _best_constant(table: Any) -> float:
-    """Return the score of the best answer to all, drawn towards 0 by three questions."""
-    return float(table.sum(axis=0).max()) / (len(table) + 2)
+def _usual_answer(table: Any) -> Any:
+    """Return the scores of the answer that is right most often; its own question counts, too."""
+    best = table.sum(axis=0).argmax()
+    return np.where(np.arange(len(table)) == best, 1.0, table[:, best])
 
 
 def variant_of(order: Any) -> str | None:
