@@ -1,18 +1,23 @@
-"""Plans of ``agrotools eval`` before it runs: ``--dry-run``, and the question before a run that costs money."""
+"""Plans of ``agrotools eval``: ``--dry-run``, the question before a run that costs money, and the next commands."""
 
+import math
+import shlex
 import sys
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
 
-from agrotools.cli.output import BAD_USAGE, DONE, count_text
+from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, count_text
 
 if TYPE_CHECKING:
     from agrotools.analysis.study import RunState
+    from agrotools.cli.results import Evaluated
     from agrotools.formats.benchmark import Benchmark
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.estimate import Estimate
+    from agrotools.scoring import Summary
 
 ASK_ABOVE_USD = 1.0
 """Estimated cost of a run above which the user is asked on a terminal."""
@@ -81,3 +86,52 @@ def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
             )
 
     return ask
+
+
+# --- next commands ----------------------------------------------------------------------------------------------------
+
+MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "2")
+
+
+def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
+    """Return what to do after this evaluation, except looking at a sample."""
+    config, benchmark = evaluated.config, evaluated.benchmark
+    if evaluated.stops and config.budget is not None:
+        budget = _larger_budget(config.budget, summary)
+        return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
+    if summary.model.startswith("baseline:"):
+        add = ["--quick"] if config.quick and "--quick" not in ARGUMENTS else []
+        add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
+        return [_changed("--model", "-m", "--out", add=add)]
+    if config.quick:
+        has_mode = any(each.partition("=")[0] == "--mode" for each in ARGUMENTS)
+        add = [] if has_mode else ["--mode", "end-to-end"]
+        whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
+        file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
+        return [f"{_changed('--out', flags=['--quick'], add=add)}  ({whole}{file})"]
+    return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
+
+
+def _larger_budget(budget: float, summary: "Summary") -> float:
+    """Return a budget for all planned records at the cost of the finished ones, with two digits; at least twice."""
+    finished = sum(part.n_records for part in summary.modes.values())
+    share = finished / (finished + sum(summary.missing.values()))
+    wanted = max(2 * budget, 1.2 * budget / share if share else 0.0)
+    digits = 10 ** (math.floor(math.log10(wanted)) - 1)
+    return math.ceil(wanted / digits) * digits
+
+
+def _changed(*valued: str, flags: Sequence[str] = (), add: Sequence[str] = ()) -> str:
+    """Return the user's command without the options ``valued`` (with their values) and ``flags``, and with ``add``."""
+    kept: list[str] = []
+    is_value = False
+    for each in ARGUMENTS:
+        name = each.partition("=")[0]
+        short = each[:2] if each[:2] in valued and not each.startswith("--") else ""
+        if is_value:
+            is_value = False
+        elif name in valued or short:
+            is_value = each in valued
+        elif each not in flags:
+            kept.append(each)
+    return shlex.join(["agrotools", "eval", *kept, *add])

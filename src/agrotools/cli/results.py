@@ -214,7 +214,7 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
-    from agrotools.cli.next_steps import next_commands
+    from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, headline, print_screen
     from agrotools.runner.ladder import references_of
 

@@ -9,8 +9,8 @@ import pytest
 import typer
 
 from agrotools.cli import planning
-from agrotools.cli.next_steps import next_commands
 from agrotools.cli.output import ARGUMENTS
+from agrotools.cli.planning import next_commands
 from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
 from agrotools.runner.config import EvalConfig
