@@ -13,22 +13,20 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
     Exit code 0; 1 if a plug-in cannot be loaded, or if code written by models cannot run here: no sandbox works, and
     running without one was not allowed.
     """
-    report = {
-        "sandbox": _sandbox(),
-        "installation": _installation(),
-        "plugins": _plugins(),
-        "cache": _cache(),
-        "keys": _keys(),
+    sections = {
+        "sandbox": (_sandbox, _print_sandbox),
+        "installation": (_installation, _print_installation),
+        "plugins": (_plugins, _print_plugins),
+        "cache": (_cache, _print_cache),
+        "keys": (_keys, _print_keys),
     }
+    report = {name: facts() for name, (facts, _) in sections.items()}
     with allow_closed_pipe():
         if as_json:
             print_json(report)
         else:
-            _print_sandbox(report["sandbox"])
-            _print_installation(report["installation"])
-            _print_plugins(report["plugins"])
-            _print_cache(report["cache"])
-            _print_keys(report["keys"])
+            for name, (_, show) in sections.items():
+                show(report[name])
     broken = any(each["fault"] for each in report["plugins"]["installed"])
     raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
 

@@ -106,8 +106,9 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
 def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
     measure = headline(shown.summaries, shown.modes)
-    ladder = _ladder(shown, measure, width) if measure else [Text("No records to score yet.")]
-    meaning = _wrapped(_meaning(shown, measure), width) if measure else []
+    steps = rungs(shown, measure) if measure else []
+    ladder = _ladder(steps, measure, width) if measure else [Text("No records to score yet.")]
+    meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
     warned = [line.removesuffix(RESUME) if shown.faults else line for line in warning_lines(shown.summaries)]
     faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries)))]
@@ -196,14 +197,13 @@ def _is_baseline(summary: Summary) -> bool:
     return summary.model.startswith("baseline:")
 
 
-def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list[Text]:
+def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
     cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
     axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
     lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
-    ladder = rungs(shown, measure)
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
     for rung in (rung for rung in ladder if rung not in hidden):
@@ -251,9 +251,8 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
     return f"{'':{_cell(low, cells)}}{mark * max(_cell(high, cells) - _cell(low, cells), 1)}"
 
 
-def _meaning(shown: Screen, measure: tuple[Setting, str]) -> str:
+def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
-    ladder = rungs(shown, measure)
     out_of = METRICS[measure[1]].out_of
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]

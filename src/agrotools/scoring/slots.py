@@ -46,6 +46,8 @@ from agrotools.scoring.metrics import (
     metrics_about,
 )
 from agrotools.text import format_answer
+from agrotools.text.answer_form import guessed_values
+from agrotools.text.labels import find_labels
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
 
 if TYPE_CHECKING:
@@ -183,8 +185,6 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    from agrotools.text.answer_form import guessed_values
-
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
@@ -352,7 +352,6 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
     from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
-    from agrotools.text.labels import find_labels
 
     labels = _label_names(slot)
     several = isinstance(slot, ChoiceSetSlot)

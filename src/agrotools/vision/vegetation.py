@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +18,6 @@ _GROWTH_ROUNDS = 3
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | None:
     """Return the mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
-    import cv2
-
     area = np.ascontiguousarray(mask).view(np.uint8)
     # A part that contains a rectangle of so many pixels is large, so few pixels remain to be counted. The sides are
     # odd, because OpenCV shifts the result of opening by even ones.
@@ -289,8 +288,6 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
 
 def smooth_index(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Smooth an index with a Gaussian of one pixel; invalid pixels are NaN and do not affect others."""
-    import cv2
-
     if valid.all():
         return np.asarray(cv2.GaussianBlur(values, (0, 0), SMOOTHING_PX), np.float32)
     weight = valid.astype(np.float32)

@@ -120,6 +120,7 @@ def read_set(
     faults: dict[str, list[tuple[str, str]]] = defaultdict(list)
     unread, samples, ids = Counter[str](), list[Sample](), Counter[str]()
     clusters: dict[str, str] = {}
+    shapes: dict[tuple[Any, ...], tuple[str, ...]] = {}
     rows = 0
     for done, path in enumerate(files):
         progress(f"{fields.title}: files", done, len(files))
@@ -129,7 +130,10 @@ def read_set(
                 faults["it is no object of fields"].append((f"{path.name} {number}", ""))
                 continue
             row = Row(data, path, number)
-            unread.update(row.unread(fields))
+            shape = tuple((name, tuple(value) if isinstance(value, Mapping) else None) for name, value in data.items())
+            if shape not in shapes:
+                shapes[shape] = tuple(row.unread(fields))
+            unread.update(shapes[shape])
             sample_id = _sample_id(str(row.get(fields.id) or f"{path.stem}-{number}"), ids)
             try:
                 sample = _sample(sample_id, row, fields, images)
@@ -152,8 +156,8 @@ def _sample_id(text: str, used: Counter[str]) -> str:
 
 def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sample:
     option_files, names = images.option_files(row)
-    files = (*images.files(row), *option_files)
     question = read_question(row, fields, names)
+    files = (*images.files(row), *option_files)
     groups = {"category": fields.category, **fields.groups}
     try:
         return Sample(
@@ -315,12 +319,14 @@ def check_set(name: str, data_root: Path | None, progress: Progress) -> FileChec
     fields = map_of(name, data_root, "")
     read = read_set(name, fields, data_root, SetSettings(), progress)
     faults = [
-        EntryFault(f"{rows[0][0]} ({len(rows)})", f"{reason}: {_examples(rows)}")
+        EntryFault(
+            f"{rows[0][0]} and {len(rows) - 1} more" if rows[1:] else rows[0][0], f"{reason} ({_examples(rows)})"
+        )
         for reason, rows in read.faults.items()
     ]
     notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
     files = tuple(str(path) for path in read.files[:_SHOWN])
-    hint = "eval leaves these rows out and counts them; missing images: --option images=DIR, images=none or "
+    hint = "eval leaves these rows out and counts them; for missing images: --option images=DIR, images=none or "
     return FileCheck(files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else "")
 
 

@@ -9,6 +9,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
@@ -230,8 +231,6 @@ def _with_names(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _crop_in(text: str) -> str | None:
-    from agrotools.knowledge.kb_names import kb_names
-
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
     return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)

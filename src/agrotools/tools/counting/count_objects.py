@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, weight_files
+from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import Box
@@ -149,7 +149,6 @@ def count_objects(
         round_spots,
     )
     from agrotools.tools.counting.result import count_result, objects_in_boxes
-    from agrotools.tools.learned import find_learned
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.vegetation import choose_index, segment

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import find_objects
+from scipy.spatial import KDTree
+from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
@@ -145,8 +148,6 @@ def _one_of_each_plateau(
     rows: NDArray[np.intp], columns: NDArray[np.intp], radii: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
     """Return the mask of the first of equally high pixels within each other's window."""
-    from scipy.spatial import KDTree
-
     keep = np.ones(rows.size, np.bool_)
     if rows.size < 2:
         return keep
@@ -164,8 +165,6 @@ def _one_of_each_plateau(
 def _grow_crowns(
     smooth: Heights, rows: NDArray[np.intp], columns: NDArray[np.intp], min_height_m: float
 ) -> NDArray[np.int32]:
-    from skimage.segmentation import watershed
-
     markers = np.zeros(smooth.shape, np.int32)
     markers[rows, columns] = np.arange(1, rows.size + 1)
     if not rows.size:
@@ -174,8 +173,6 @@ def _grow_crowns(
 
 
 def _boxes(labels: NDArray[np.int32], count: int) -> NDArray[np.float64]:
-    from scipy.ndimage import find_objects
-
     boxes = np.zeros((count, 4), np.float64)
     for number, slices in enumerate(find_objects(labels, max_label=count)):
         if slices is not None:

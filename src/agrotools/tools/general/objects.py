@@ -21,7 +21,7 @@ from agrotools.tools.general.images import (
 )
 from agrotools.tools.learned import find_learned, name_common, outline_learned
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import FoundObjects
+from agrotools.tools.services.vision import FoundObjects, outline_things
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 
@@ -265,8 +265,6 @@ def segment_objects(
 
 def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
     import cv2
-
-    from agrotools.tools.services.vision import outline_things
 
     outlines, scores, notes, flags = outline_things(source.pixels, source.box, text)
     height, width = source.pixels.shape[:2]
