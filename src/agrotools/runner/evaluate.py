@@ -260,7 +260,7 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
         )
     if replayed_run(config.model):
         raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
-    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0)
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
 
 
 def _composition(plan: Plan) -> str:
@@ -435,7 +435,7 @@ def describe_run(
         toolset_hash=sha256_of_json(toolset),
         tool_data={
             name: _content_hash(files)
-            for name in benchmark.toolset
+            for name in _offered(benchmark, config, plan)
             if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
         },
         tools=config.tools,
@@ -461,6 +461,14 @@ def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, A
     for sample_id, reason in degraded.left_out.items():
         left_out[reason] = (*left_out.get(reason, ()), sample_id)
     return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
+
+
+def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
+    """Return the tools that the samples of the run offer."""
+    if config.tools == "all":
+        return benchmark.toolset
+    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
+    return [tool for tool in benchmark.toolset if tool in offered]
 
 
 def _present(tool: str, backend: str | None) -> list[Path]:
