@@ -18,7 +18,7 @@ from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
+from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel
 from agrotools.runner.config import (
@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+PROBE_FILE = "probe.json"
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
 _MOST_SAMPLES = 256
@@ -133,7 +134,8 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
+        notes = [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]
+        for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
@@ -153,6 +155,20 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    """Store what ``agrotools probe`` found about the endpoint with the run; return warnings about what it lacks."""
+    if not source.base_url:
+        return []
+    from agrotools.models.probe import find_report, warnings_for
+
+    report = find_report(source.base_url, source.name)
+    if report is None:
+        return []
+    write_whole(folder / PROBE_FILE, report.model_dump_json(indent=1).encode(), synced=False)
+    native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
+    return warnings_for(report, images=settings.images, native_tools=native)
 
 
 def load_for_run(config: EvalConfig, progress: TextIO) -> Benchmark:
