@@ -10,7 +10,7 @@ import ast
 import sys
 from typing import Any
 
-from agrotools.benchmarks.embedded.pack import pack_path, read_pack, write_pack
+from agrotools.benchmarks.pack import pack_path, read_pack, write_pack
 from agrotools.build.templates.key_facts import facts_about, open_gold
 from agrotools.core import AbstainSlot, OpenTextSlot, Sample, Slot
 from agrotools.core.record import literal_value
