@@ -12,7 +12,6 @@ it again; its reference calls do not run again, the oracle does.
 
 import hashlib
 import json
-import lzma
 import sys
 import zlib
 from collections import defaultdict
@@ -26,16 +25,17 @@ from split_field import GROUP, with_reach
 
 import agrotools
 from agrotools.benchmarks.field.pack import DataSetNote, PackedFile, PackHead, pixel_hash
+from agrotools.benchmarks.pack import pack_path, write_pack
 from agrotools.build.sources.field import PARTS, build_field
 from agrotools.build.sources.part import listing_of
 from agrotools.core import Sample
-from agrotools.formats.benchmark import Benchmark, ContentDigest, load_folder
+from agrotools.formats.benchmark import Benchmark, content_hash_of, load_folder
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.statistics import estimate_mean
 from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
-OUT = Path(__file__).parents[1] / "src/agrotools/data/benchmarks/field.jsonl.xz"
+OUT = pack_path("field")
 VERSION = "5"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
@@ -117,22 +117,19 @@ def pack(data: Path, benchmark: Benchmark) -> PackHead:
     samples = sorted(benchmark.samples, key=lambda sample: sample.id)
     more = {"version": VERSION, "quick": quick_ids(samples), "metadata": metadata_of(benchmark)}
     header = benchmark.header.model_copy(update=more)
-    digest = ContentDigest(header)
     for sample in samples:
         if wrong := [file.path for file in sample.files if by_path[str(file.sha256)] != file.path]:
             raise SystemExit(f"{sample.id}: {wrong[0]} is stored under another name")
-        digest.add(sample)
     head = PackHead(
         header=header,
-        content_hash=digest.hexdigest(lambda: samples),
+        content_hash=content_hash_of(header, samples),
         data_sets=tuple(notes),
         files=tuple(files),
         head_files=tuple(masks_of(data)),
     )
-    lines = [head.model_dump_json(exclude_defaults=True)]
-    lines += [sample.model_dump_json(by_alias=True, exclude={"cluster"}) for sample in samples]
-    OUT.parent.mkdir(exist_ok=True)
-    OUT.write_bytes(lzma.compress("\n".join(lines).encode(), preset=9 | lzma.PRESET_EXTREME))
+    described = {file.path: file.model_dump(exclude={"path"}, exclude_defaults=True) for file in head.files}
+    facts = head.model_dump(mode="json", include={"content_hash", "data_sets", "head_files"}, exclude_defaults=True)
+    write_pack(OUT, header, described, samples, **facts)
     return head
 
 

@@ -493,7 +493,7 @@ def _interval_text(interval: tuple[float, float] | None) -> str:
 
 def _difference_line(each: MetricDifference) -> str:
     adjusted = f", adjusted p {each.p_adjusted:.3g}" if each.p_adjusted is not None else ""
-    detectable = f", detectable {100 * each.detectable:.1f}" if each.detectable is not None else ""
+    detectable = f", detectable {100 * each.detectable:.0f}" if each.detectable is not None else ""
     interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
     return (
         f"{each.metric} ({each.mode}): {100 * each.value:+.1f} points{interval}, n {each.n}{adjusted}{detectable};"

@@ -2,6 +2,7 @@
 
 import io
 import json
+import sys
 import threading
 from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -15,6 +16,25 @@ from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.sandbox.agents import is_available
 from support.benchmark_folders import number_sample, write_folder
 
+PROGRAM = """
+import asyncio, json, sys
+import my_agent
+import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+async def main():
+    server = json.load(open(sys.argv[1]))["mcpServers"]["agrotools"]
+    prompt = sys.stdin.read()
+    async with httpx2.AsyncClient(headers=server["headers"]) as http:
+        async with Client(streamable_http_client(server["url"], http_client=http)) as client:
+            names = [tool.name for tool in (await client.list_tools()).tools]
+            assert names == ["calculate", "plot", "submit_answer"], names
+            done = await client.call_tool("calculate", my_agent.first_call(prompt))
+            print("mean_yield:", done.structured_content["value"])
+
+asyncio.run(main())
+"""
 pytestmark = pytest.mark.process
 
 AGENT = """
@@ -28,8 +48,8 @@ def first_call(query):
     return {"expression": "(a + b) / 2", "variables": {"a": float(a), "b": float(b)}}
 
 def answer(task, value):
-    line = task.answer_form.splitlines()[-1].split(":")[0]
-    return f"{line}: {value}"
+    assert "mean_yield: <number>" in task.answer_form
+    return f"mean_yield: {value}"
 
 def solve(task):
     return answer(task, task.tools.calculate(**first_call(task.query))["value"])
@@ -84,8 +104,7 @@ class AgentHandler(BaseHTTPRequestHandler):
             reply = {"call": {"tool": "calculate", "arguments": space["first_call"](task["query"])}}
         else:
             value = steps[0]["observation"]["result"]["value"]
-            line = task["answer_form"].splitlines()[-1].split(":")[0]
-            reply = {"answer": f"{line}: {value}"}
+            reply = {"answer": f"mean_yield: {value}"}
         body = json.dumps(reply).encode()
         self.send_response(200)
         self.send_header("content-length", str(len(body)))
@@ -118,8 +137,14 @@ def test_the_same_agent_over_every_route_has_the_same_scores(
         "process": f"python:{name}:solve",
         "async process": f"python:{name}:solve_async",
         "server": agent_server,
+        "program": f"mcp:{sys.executable} program.py {{config}}",
     }
-    runs = {route: evaluated(folder, model, tmp_path / route) for route, model in routes.items()}
+    (tmp_path / "code" / "program.py").write_text(PROGRAM)
+    paths = {"program": [str(tmp_path / "code" / "my_agent.py")]}
+    runs = {
+        route: evaluated(folder, model, tmp_path / route, agent_path=paths.get(route, []))
+        for route, model in routes.items()
+    }
     first = runs["function"]
     assert first.scores["agrotools.fas"].value == 1
     assert all(record.invalid is None for record in first.samples())

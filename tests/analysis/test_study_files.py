@@ -83,12 +83,15 @@ def model_rows(*names: str) -> str:
         ('[[model]]\nname = "m"\nmode = "all"', "unknown key 'mode' in [[model]]", ""),
         ('[[model]]\nlabel = "m"', "an entry of model has no name", ""),
         ('benchmark = "embedded"', "names no model", ""),
-        ('model = ["m", "m"]', "two runs have the same benchmark", "label"),
+        ('model = ["m", "m"]', "two runs are called m on embedded", "label"),
         ('model = "m"\ntools = ["all", "most"]', "model m: tools: ", ""),
         ('model = "m"\nmode = ["end-to-end", "none"]', "model m: unknown mode 'none'", "no-tool"),
         ('model = "m"\nbudget = -1', "model m: budget: ", ""),
         ('model = "m"\nepochs = "x"', "model m: epochs: ", ""),
-        ("model = [", "cannot read the configuration", ""),
+        ('model = "baseline:guess"\nbudget = nan', "budget should be greater than 0 (got nan)", "budget = 5"),
+        ('model = "baseline:guess"\nbudget = -1', "budget should be greater than 0", ""),
+        ('model = "m"\nbenchmark = []', "names no benchmark", "./my-farm"),
+        ("model = [", "cannot read the study file", ""),
     ],
 )
 def test_a_wrong_study_file_is_refused_with_a_hint(tmp_path: Path, text: str, message: str, hint: str):

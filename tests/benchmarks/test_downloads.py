@@ -3,6 +3,7 @@
 import hashlib
 import json
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -112,6 +113,43 @@ def test_a_file_that_cannot_be_had_is_reported_and_the_others_come(served, tmp_p
     assert name in "\n".join(failure_lines(failures))
     served.always.clear()
     assert _fetch(served, tmp_path / "out") == []
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"), [("endless", "larger than the expected 5,0"), ("slow", "slower than 1 kB/s")]
+)
+def test_a_file_without_end_is_given_up(served, tmp_path, fault, message):
+    name = next(iter(CONTENT))
+    for place in ("raw.example.org/owner", "media.example.org/owner"):
+        served.always[f"{place}/repo/c0ffee/{name}"] = fault
+    (failure,) = Downloader(tmp_path / "out", served.url, replace(HURRY, timeout_s=0.3)).fetch(_items())
+    assert message in failure.detail
+    assert sum(path.stat().st_size for path in (tmp_path / "out").rglob("*.part")) < 10_000
+
+
+def test_a_mirror_of_devices_and_large_files_is_refused(tmp_path):
+    (mirror := tmp_path / "mirror" / "rows").mkdir(parents=True)
+    items = [item._replace(mirrored=(item.path,)) for item in _items()]
+    (mirror / Path(items[0].path).name).symlink_to("/dev/zero")
+    (mirror / Path(items[1].path).name).write_bytes(bytes(100_000))
+    failures = {each.path: each for each in Downloader(tmp_path / "out", str(tmp_path / "mirror"), HURRY).fetch(items)}
+    assert failures[items[0].path].detail.endswith("is not a regular file")
+    assert "is larger than expected (100,000 bytes)" in failures[items[1].path].detail
+
+
+@pytest.mark.parametrize("fault", [500, 429, "cut"])
+def test_a_server_that_gives_nothing_is_given_up_and_the_progress_says_why(served, tmp_path, fault):
+    many = [item._replace(path=f"{number}/{item.path}") for number in range(20) for item in _items()]
+    served.always["*"] = fault
+    shown: list[str] = []
+    fetch = Downloader(tmp_path / "out", served.url, HURRY).fetch
+    if fault == 429:
+        assert {each.reason for each in fetch(many, lambda what, *_: shown.append(what))} <= {"refused", "unreachable"}
+    else:
+        with pytest.raises(InfrastructureError, match="no file could be downloaded"):
+            fetch(many, lambda what, *_: shown.append(what))
+    assert len(served.requests) < len(many)
+    assert any("is given up" in what for what in shown)
 
 
 def test_without_a_server_there_is_one_error_with_a_hint(served, tmp_path):

@@ -15,7 +15,7 @@ from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.templates.wording import sentences
 from agrotools.core import FAMILY_OF_TASK_TYPE, BenchmarkError
-from agrotools.formats.benchmark import ContentDigest
+from agrotools.formats.benchmark import content_hash_of
 from agrotools.tools import get_tool
 from agrotools.tools.execution import ToolExecutor
 from support.caches import separate_cache
@@ -45,19 +45,12 @@ def drawn_before(tmp_path_factory, packed):
     return made, progress, benchmark
 
 
-def content_hash(pack):
-    digest = ContentDigest(pack.header)
-    for sample in pack.samples:
-        digest.add(sample)
-    return digest.hexdigest(lambda: sorted(pack.samples, key=lambda sample: sample.id))
-
-
 @pytest.mark.process
 def test_drawn_once_then_used_from_the_cache(folder, drawn_before, packed):
     made, progress, first = drawn_before
     assert progress == [("scenes", done, 4) for done in range(5)]
     assert validate_folder(made) == []
-    assert first.content_hash == content_hash(packed)
+    assert first.content_hash == content_hash_of(packed.header, packed.samples)
     shutil.copytree(made, folder)
     again = []
     second = load_benchmark("embedded", progress=lambda *stage: again.append(stage))
@@ -129,7 +122,7 @@ def test_pixels_that_differ_by_rounding_are_said_and_another_picture_is_refused(
     rounded = small_pack(tmp_path / "rounded.xz", _with_look(pixels="0" * 64), samples=1)
     use_pack(monkeypatch, rounded)
     with pytest.warns(UserWarning, match=r"1 of 1 files differ from the recorded ones by rounding"):
-        assert load_benchmark("embedded").content_hash == content_hash(rounded)
+        assert load_benchmark("embedded").content_hash == content_hash_of(rounded.header, rounded.samples)
     use_pack(monkeypatch, small_pack(tmp_path / "other.xz", _with_look(pixels="0" * 64, blocks="00" * 36), samples=1))
     with pytest.raises(BenchmarkError, match="draws another picture than the recorded one") as caught:
         load_benchmark("embedded")

@@ -25,7 +25,7 @@ from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
 from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
-from agrotools.formats.benchmark import BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.tools import get_tool
 from support.file_server import serving
 from support.made_runs import made_sample, picture
@@ -82,16 +82,13 @@ def made(tmp_path, monkeypatch):
         shown = plain.files[0].model_copy(update={"path": file.path, "sha256": file.sha256})
         samples.append(plain.model_copy(update={"files": (shown,)}))
     header = BenchmarkHeader(name="field", version="3", licence="as stated", toolset=("calculate",))
-    digest = ContentDigest(header)
-    for sample in samples:
-        digest.add(sample)
     notes = (
         DataSetNote(folder="leaves", source=SourceNote(name="Leaves", licence="CC BY 4.0"), questions=2),
         DataSetNote(folder="other", source=SourceNote(name="Other", licence="?"), questions=7, unused="no terms"),
     )
     head = PackHead(
         header=header,
-        content_hash=digest.hexdigest(lambda: samples),
+        content_hash=content_hash_of(header, samples),
         data_sets=notes,
         files=tuple(files),
         head_files=tuple(masks),
@@ -184,10 +181,7 @@ def test_the_pack_holds_text_only_and_every_file_has_an_origin():
     assert all(note.source.licence for note in head.data_sets)
     counted = [note.questions for note in head.data_sets if not note.unused]
     assert sum(counted) == len(samples)
-    digest = ContentDigest(head.header)
-    for sample in samples:
-        digest.add(sample)
-    assert digest.hexdigest(lambda: samples) == head.content_hash
+    assert content_hash_of(head.header, samples) == head.content_hash
 
 
 def test_each_question_is_reached_by_the_tools_or_beyond_them_and_twins_agree():

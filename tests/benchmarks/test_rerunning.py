@@ -12,7 +12,8 @@ import typer
 from typer.testing import CliRunner
 
 from agrotools.benchmarks import load_folder
-from agrotools.benchmarks.rerunning import differing, kind_of_place
+from agrotools.benchmarks.rerunning import kind_of_place
+from agrotools.benchmarks.sample_checks import differing
 from agrotools.build.references import PlannedCall, record_reference
 from agrotools.cli.validate import validate
 from agrotools.tools.execution import ToolExecutor

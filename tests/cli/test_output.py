@@ -100,3 +100,12 @@ def test_an_error_of_the_system_in_a_tool_is_the_tools_and_not_the_output_folder
     assert "calculate failed on this input (FileNotFoundError" in said
     assert "--out" not in said
     assert "--out says where made files go" in _run_calculate(monkeypatch, tmp_path, own, in_keeping=True)
+
+
+@pytest.mark.process
+def test_a_terminal_that_cannot_show_a_character_gets_a_question_mark():
+    code = "from agrotools.cli.output import make_streams_safe; make_streams_safe(); print('a \\xb7 b')"
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={"PYTHONIOENCODING": "ascii", "PATH": ""}, capture_output=True, check=True
+    )
+    assert done.stdout == b"a ? b\n"

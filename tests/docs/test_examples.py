@@ -1,5 +1,6 @@
 """The scripts of ``examples`` run as they are."""
 
+import json
 import os
 import subprocess
 import sys
@@ -25,6 +26,7 @@ def run(tmp_path: Path, *command: str) -> str:
 
 def test_every_example_is_tested():
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
+        "agent.py",
         "evaluate.py",
         "first_run.sh",
         "run_in_notebook.ipynb",
@@ -38,6 +40,14 @@ def test_tools_are_used_from_python(tmp_path: Path):
     assert "vegetation: 3" in shown
     assert "mean: 12" in shown
     assert "file_not_found" in shown
+
+
+def test_an_agent_is_evaluated(tmp_path: Path):
+    command = ("agrotools", "eval", "embedded", "--quick", "--limit", "2", "--mode", "end-to-end", "--json")
+    shown = run(tmp_path, *command, "--model", "python:agent:solve", "--agent-path", str(EXAMPLES))
+    (summary,) = json.loads(shown)
+    assert summary["modes"]["end-to-end"]["invalid"]["n"] == 0
+    assert summary["modes"]["end-to-end"]["n_records"] == 2
 
 
 def test_a_corpus_is_searched(tmp_path: Path):

@@ -277,7 +277,7 @@ def test_the_written_chart_sample_is_sound(tmp_path):
     assert validate_folder(write_folder(tmp_path, [chart_sample(tmp_path)])) == []
 
 
-def test_a_sample_is_parsed_when_it_is_asked_for_and_kept_for_a_while(folder):
+def test_samples_are_a_sequence_in_the_order_of_the_file(folder):
     samples = load_folder(folder).samples
     assert samples[0] is samples[0]
     assert samples[-1].id == "tiny-3"
@@ -288,7 +288,7 @@ def test_a_sample_is_parsed_when_it_is_asked_for_and_kept_for_a_while(folder):
         samples[3]
 
 
-def test_a_hash_that_no_line_records_is_known_whenever_the_sample_is_parsed(tmp_path):
+def test_a_hash_that_no_line_records_is_known(tmp_path):
     stored = number_sample(tmp_path)
     recorded = stored["files"][0].pop("sha256")
     benchmark = load_folder(write_folder(tmp_path, [stored]))
@@ -302,12 +302,3 @@ def test_a_benchmark_that_is_replaced_during_a_run_is_read_as_it_was(folder):
     (folder / "new").write_text(json.dumps(first | {"query": "Another?"}) + "\n")
     (folder / "new").replace(folder / "samples.jsonl")
     assert benchmark.samples[0].query == first["query"]
-
-
-@pytest.mark.parametrize("change", [lambda text: text.replace("4.5", "4.6"), lambda text: text[:40]])
-def test_a_benchmark_that_is_written_over_during_a_run_ends_it(folder, change):
-    benchmark = load_folder(folder)
-    content = (folder / "samples.jsonl").read_text()
-    (folder / "samples.jsonl").write_text(change(content))
-    with pytest.raises(BenchmarkError, match=r"tiny-1 can no longer be read.*changed while it was in use"):
-        _ = benchmark.samples[0]

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import Record, Sample
 from agrotools.report.html.runs import Outcomes, opened_runs, value_of
-from agrotools.runner.records import RecordIndex
+from agrotools.runner.records import record_index
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import outcome_scores
 from support.made_runs import call, end_to_end, made_sample, predicted, right, write_run
@@ -154,13 +154,13 @@ def test_no_second_tally_is_made_where_summaries_are_given(tmp_path: Path, monke
         opened_runs([folder], 4, data_root=None, summaries=None, allow_invalid=False)
 
 
-def test_drained_records_hold_the_last_finished_record_of_each_key_in_order(tmp_path: Path):
+def test_records_at_places_are_the_last_finished_record_of_each_key_in_order(tmp_path: Path):
     lost = Record(sample=SAMPLES[1], mode="end-to-end", invalid="timeout")
     again = end_to_end(SAMPLES[2], call("1"), answer="rows: 9")
     folder = write_run(tmp_path / "run", [right(SAMPLES[2]), lost, right(SAMPLES[0]), again, right(SAMPLES[1]), lost])
     with (folder / "records.jsonl").open("a") as file:
         file.write("no record\n")
-    shelf = RecordIndex(folder).drained()
+    shelf = record_index(folder)
     assert [record.sample.id for record in shelf] == ["s0", "s1", "s2"]
     assert list(shelf) == [right(SAMPLES[0]), right(SAMPLES[1]), again]
     assert list(shelf.at([0, 2])) == [right(SAMPLES[0]), again]

@@ -5,29 +5,53 @@
 
 import io
 import os
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
+from typing import Any
 
 import pytest
 from rich.cells import cell_len
 
 from agrotools.report.screen import LINES, Screen, print_screen, screen
-from agrotools.runner.ladder import References
-from report.test_tables import full, scored, summary
+from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
+from agrotools.runner.rescore import Rescored
+from agrotools.scoring import RunAggregator
+from report.test_tables import scored, summary
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 UPDATE = bool(os.environ.get("AGROTOOLS_UPDATE_SNAPSHOTS"))
 PAGE = Path("runs/field-rows-m1-c0ffee/report.html")
 
 
-def end_to_end(model: str, share: float, *, n: int = 40, invalid: int = 0, **options: object):
+def of_pairs(pairs: Sequence[Any], model: str, **options: object) -> Rescored:
+    tally = RunAggregator()
+    for record, rows in pairs:
+        tally.add(record, rows)
+    return Rescored(summary(pairs, model=model).model_copy(update=options), None, tally)
+
+
+def end_to_end(model: str, share: float, *, n: int = 40, invalid: int = 0, **options: object) -> Rescored:
     pairs = [scored(at, "end-to-end", float(at < share * n)) for at in range(n - invalid)]
     pairs += [scored(at, "end-to-end", 0.0, invalid="connection refused") for at in range(n - invalid, n)]
-    return summary(pairs, model=model).model_copy(update=options)
+    return of_pairs(pairs, model, **options)
 
 
-GUESS, PLANNER = end_to_end("baseline:guess", 0.1), end_to_end("baseline:planner", 0.4, privileged=True)
+def three_modes(model: str, **options: object) -> Rescored:
+    pairs = [scored(at, "no-tool", float(at < 5)) for at in range(20)]
+    pairs += [scored(at, "step-by-step", float(at < 10)) for at in range(20)]
+    pairs += [
+        scored(at, "end-to-end", float(at < 31), task="weed_crop_area" if at < 20 else "plotting") for at in range(40)
+    ]
+    return of_pairs(pairs, model, **options)
+
+
+GUESS, PLANS = end_to_end("baseline:guess", 0.1), end_to_end("baseline:planner", 0.4, privileged=True)
 ORACLE = end_to_end("baseline:oracle", 0.9, privileged=True)
-ENDS = References({each.model: each for each in (GUESS, ORACLE)}, frozenset({GUESS.model, ORACLE.model}))
+BLURRED = partial(end_to_end, share=0.9, n=20, benchmark_options={"degrade": "blur=1"})
+ENDS = References(
+    {each.summary.model: each for each in (GUESS, ORACLE)}, frozenset({GUESS.summary.model, ORACLE.summary.model})
+)
 EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
 WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
 TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1  (or yours)"
@@ -35,19 +59,22 @@ TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1  (or yours)"
 SCREENS = {
     "first-run": Screen(
         [Path("a"), Path("b"), Path("c")],
-        [each.model_copy(update={"quick": True, "synthetic": True}) for each in (PLANNER, ORACLE, GUESS)],
+        [
+            each._replace(summary=each.summary.model_copy(update={"quick": True, "synthetic": True}))
+            for each in (PLANS, ORACLE, GUESS)
+        ],
         commands=[TRY, EXPLAIN],
         page=PAGE,
     ),
     "model": Screen(
         [Path("a")],
-        [full(model="openai:gpt-4.1-mini-2025-04-14")],
+        [three_modes("openai:gpt-4.1-mini-2025-04-14")],
         ENDS,
         commands=["agrotools score runs/field-rows-m1-c0ffee --details", EXPLAIN],
         page=PAGE,
     ),
     "quick-model": Screen([Path("a")], [end_to_end("m1", 0.5, quick=True)], ENDS, commands=[WHOLE, EXPLAIN], page=PAGE),
-    "baseline": Screen([Path("a")], [ORACLE], References({GUESS.model: GUESS}), commands=[TRY, EXPLAIN], page=PAGE),
+    "baseline": Screen([Path("a")], [ORACLE], References({FLOOR: GUESS}), commands=[TRY, EXPLAIN], page=PAGE),
     "invalid": Screen(
         [Path("a")],
         [end_to_end("m1", 0.5, invalid=4)],
@@ -57,6 +84,13 @@ SCREENS = {
         PAGE,
     ),
     "guesser": Screen([Path("a")], [end_to_end("m1", 0.15)], ENDS, commands=[EXPLAIN]),
+    "worse": Screen(
+        [Path("a")],
+        [end_to_end("m1", 0.0)],
+        References({PLANNER: PLANS, FLOOR: end_to_end(FLOOR, 0.3)}),
+    ),
+    "no-tool": Screen([Path("a")], [three_modes("m1")], modes=["no-tool"]),
+    "doses": Screen([Path("a")] * 4, [end_to_end("m1", 0.5), *(BLURRED(each) for each in ("m1", CEILING)), ORACLE]),
     "crowd": Screen(
         [Path("a")] * 9,
         [end_to_end(f"provider:model-{at}-with-a-name-of-its-own", at / 10, invalid=4 * (at % 2)) for at in range(9)],
@@ -84,7 +118,9 @@ def test_the_screen_is_as_it_was_and_fits(name: str, width: int) -> None:
 
 def test_a_pipe_gets_plain_text_and_a_run_without_scores_says_so() -> None:
     written = io.StringIO()
-    print_screen(Screen([Path("a")], [full()], ENDS), file=written)
+    print_screen(Screen([Path("a")], [three_modes("m1")], ENDS), file=written)
     assert "\x1b" not in written.getvalue()
     assert written.getvalue().startswith("field-rows")
-    assert [line.plain for line in screen(Screen([Path("a")], [summary([])]), 80)][-1] == "No records to score yet."
+    assert [line.plain for line in screen(Screen([Path("a")], [of_pairs([], "m1")]), 80)][
+        -1
+    ] == "No records to score yet."

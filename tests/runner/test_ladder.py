@@ -32,15 +32,15 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
     benchmark = at.load_benchmark(folder)
     told: list[tuple[str, int, int]] = []
     found = references_of(run.path, benchmark, progress=lambda *each: told.append(each))
-    assert {*found.summaries} == {FLOOR, CEILING} == {*found.recorded}
+    assert {*found.scored} == {FLOOR, CEILING} == {*found.recorded}
     assert told[-1][1:] == (2, 2)
     assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
     oracle = at.evaluate(folder, CEILING, **options)
     planner = at.evaluate(folder, PLANNER, **options)
     beside = references_of(run.path, benchmark)
     assert {*beside.recorded} == {FLOOR}
-    assert fas(beside.summaries[CEILING]) == fas(oracle.summary) == fas(found.summaries[CEILING])
-    assert fas(beside.summaries[PLANNER]) == fas(planner.summary)
+    assert fas(beside.scored[CEILING].summary) == fas(oracle.summary) == fas(found.scored[CEILING].summary)
+    assert fas(beside.scored[PLANNER].summary) == fas(planner.summary)
     larger = at.evaluate(folder, "baseline:echo", mode="end-to-end", progress=io.StringIO())
     assert {*references_of(larger.path, benchmark).recorded} == {FLOOR, CEILING}  # the others have fewer samples
 
@@ -48,5 +48,5 @@ def test_recorded_results_give_the_ceiling_of_the_real_tools_and_a_finished_run_
 def test_without_tools_there_is_no_ceiling(folder: Path):
     run = at.evaluate(folder, "baseline:echo", mode="no-tool", progress=io.StringIO())
     found = references_of(run.path, at.load_benchmark(folder))
-    assert {*found.summaries} == {FLOOR}
-    assert fas(found.summaries[FLOOR], "no-tool")[1] == fas(run.summary, "no-tool")[1]
+    assert {*found.scored} == {FLOOR}
+    assert fas(found.scored[FLOOR].summary, "no-tool")[1] == fas(run.summary, "no-tool")[1]

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import ReferenceTrajectory, Sample
-from agrotools.formats.benchmark import SampleLines, select_samples
+from agrotools.formats.benchmark import LazySamples, facts_of, select_samples
 from agrotools.runner.config import remaining, work_items
 from support.plain_sample import plain_sample
 
@@ -67,17 +67,14 @@ def test_what_failed_before_is_tried_again_last():
     assert left == [*fresh, ("no-tool", "a", 0), ("no-tool", "d", 0), ("end-to-end", "b", 0)]
 
 
-def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path, monkeypatch):
-    parsed: list[int] = []
-    parse = SampleLines.parse
+def test_a_plan_parses_nothing_before_its_turn(small_benchmark: Path):
+    loaded, parsed = load_benchmark(small_benchmark).samples, list[int]()
 
-    def counted(self: SampleLines, position: int) -> Sample:
+    def parse(position: int) -> Sample:
         parsed.append(position)
-        return parse(self, position)
+        return loaded[position]
 
-    monkeypatch.setattr(SampleLines, "parse", counted)
-    samples = load_benchmark(small_benchmark).samples
-    parsed.clear()
+    samples = LazySamples(facts_of(loaded), parse)
     plan = work_items(select_samples(samples, [2, 0]), ["end-to-end"], 1)
     left = remaining(plan, {("end-to-end", samples[0].id, 0)})
     assert parsed == [0]

@@ -121,7 +121,7 @@ def test_a_wide_line_says_all_there_is_to_say():
             screen.pump()
         text = drawn(screen.read())[-1]
     assert text == (
-        "m on b ━━━━━━━━━╸       300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
+        "m on b ##########...... 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
         "12 waiting (7 for the rate limit), 31 retries, 40 cached"
     )
 
@@ -311,7 +311,7 @@ def test_a_note_stands_above_the_live_line():
         screen.read()
         progress.note("stopping: 2 samples in flight")
         output = screen.read()
-    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\nm on b                  0/3 done")
+    assert output.startswith("\r\x1b[2Kstopping: 2 samples in flight\nm on b ................ 0/3 done")
     stream = io.StringIO()
     Progress(stream, "m on b", 3, 0).note("stopping")
     assert stream.getvalue().endswith("\nstopping\n")

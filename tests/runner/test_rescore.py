@@ -75,7 +75,7 @@ def test_a_fault_while_scoring_leaves_the_old_scores(tmp_path: Path, monkeypatch
     rescore(run)
     before = (run / "scores.json").read_bytes()
 
-    def full(*_: object) -> bytes:
+    def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(module, "summary_of", full)

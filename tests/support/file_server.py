@@ -1,15 +1,17 @@
 """A server of a folder on this machine, with ranges, that fails as it is told to."""
 
 import threading
+import time
 from collections import defaultdict
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 Fault = int | str
-"""A status (``403``), ``"cut"`` (half of the content), ``"other"`` (other content), ``"pointer"`` (of Git LFS)."""
+"""A status (``403``), ``"cut"`` (half of the content), ``"other"`` (other content), ``"pointer"`` (of Git LFS),
+``"endless"`` (zeros without end), ``"slow"`` (a byte at a time)."""
 POINTER = b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
 
 
@@ -45,6 +47,14 @@ def serving(root: Path) -> Iterator[FileServer]:
                     self.send_header("Retry-After", "0.01")
                 self.send_header("Content-Length", "0")
                 self.end_headers()
+                return
+            if fault in ("endless", "slow"):
+                self.send_response(200)
+                self.end_headers()
+                with suppress(OSError):
+                    while True:
+                        self.wfile.write(bytes(2**16) if fault == "endless" else b"0")
+                        time.sleep(0.02 if fault == "slow" else 0)
                 return
             content = file.read_bytes()
             content = {"other": content[::-1] + b"!", "pointer": POINTER}.get(fault or "", content)

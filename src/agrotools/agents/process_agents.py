@@ -131,7 +131,7 @@ class PythonAgents:
         """
         worker = self._idle.pop() if self._idle else await self._start()
         try:
-            await worker.send({"task": {**task, "files": _lay_out(task["files"], worker.folder)}})
+            await worker.send({"task": {**task, "files": lay_out(task["files"], worker.folder)}})
             while True:
                 message = await worker.receive()
                 if "tool" in message:
@@ -199,7 +199,7 @@ class PythonAgents:
         return worker
 
 
-def _lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
+def lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:
     """Copy the files of a task into ``folder`` under their names, and return them with their new paths."""
     placed: list[dict[str, Any]] = []
     for file in files:

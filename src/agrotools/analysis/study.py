@@ -93,7 +93,7 @@ def read_study(file: Path) -> Study:
     Raises:
         UsageError: the file cannot be read, or a key or a value is not valid; the closest key is suggested.
     """
-    values = read_toml(file, hint="give the path of a study file")
+    values = read_toml(file, "study file", hint="give the path of a study file")
     check_keys(values, EvalConfig.model_fields, str(file))
     benchmarks = _rows(values.pop("benchmark", "embedded"), "benchmark", file)
     models = _rows(values.pop("model", []), "model", file)
@@ -105,8 +105,14 @@ def read_study(file: Path) -> Study:
         _study_run({**values, **benchmark, **model, "tools": selection}, benchmark, model, folder, file)
         for model, benchmark, selection in product(models, benchmarks, tools)
     ]
-    if len({run.folder for run in runs}) < len(runs):
-        raise UsageError(f"{file}: two runs have the same benchmark, model and tools", hint="give them a label")
+    if budget is not None and not (isinstance(budget, int | float) and budget > 0):
+        raise UsageError(f"{file}: budget should be greater than 0 (got {budget!r})", hint="e.g. budget = 5")
+    folders = [run.folder for run in runs]
+    if twice := next((run for run in runs if folders.count(run.folder) > 1), None):
+        raise UsageError(
+            f"{file}: two runs are called {twice.title}",
+            hint="give their models or benchmarks a label each, or list each combination once",
+        )
     return Study(folder, budget, tuple(runs))
 
 
@@ -134,6 +140,9 @@ def _folder_name(benchmark: str, label: str, values: Mapping[str, Any]) -> str:
     return "".join(letter if letter.isalnum() or letter in "._-+" else "-" for letter in text)[:120].strip("-.")
 
 
+_EXAMPLES = {"model": '["baseline:guess", "openai:gpt-4.1"]', "benchmark": '["embedded", "./my-farm"]'}
+
+
 def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
     """Return the entries of a list of names and tables as tables."""
     entries = cast("list[object]", value) if isinstance(value, list) else [value]
@@ -143,7 +152,7 @@ def _rows(value: object, key: str, file: Path) -> list[dict[str, Any]]:
         if not isinstance(row.get("name"), str) or not row["name"]:
             raise UsageError(f"{file}: an entry of {key} has no name", hint=f'e.g. [[{key}]] with name = "NAME"')
     if not rows:
-        raise UsageError(f"{file} names no {key}", hint='e.g. model = ["baseline:guess", "openai:gpt-4.1"]')
+        raise UsageError(f"{file} names no {key}", hint=f"e.g. {key} = {_EXAMPLES[key]}")
     return rows
 
 

@@ -67,7 +67,7 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
         if state.problem:
             marks.append(_note(notes, f"stopped: {state.problem}"))
         if summary is not None and summary.privileged:
-            marks.append(_note(notes, "privileged: this policy sees the reference; it is not a result"))
+            marks.append(_note(notes, "privileged: this policy is given the reference; do not report it as a result"))
         if summary is not None and summary.unsealed:
             marks.append(_note(notes, UNSEALED_NOTE))
         row = [Cell(state.run.label, marks="".join(marks))]

@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
@@ -32,6 +33,10 @@ from agrotools.models.refusals import retry_after
 CONNECTIONS = 4
 _BLOCK = 2**18
 _REPORT_EVERY_S = 1.0
+_FAILURES_IN_A_ROW = 5
+"""Files in a row that a host does not give before it is given up."""
+_LARGEST, _LARGEST_CONVERTED = 200 * 10**9, 100 * 10**6
+"""Bytes after which a file of unknown size is given up."""
 _MUCH = 20_000_000
 """Bytes of replies above which progress is shown in megabytes."""
 _LFS_POINTER = b"version https://git-lfs.github.com/spec"
@@ -68,6 +73,13 @@ class Item(NamedTuple):
     size: int | None = None
     convert: Callable[[bytes], bytes | None] | None = None
 
+    @property
+    def most_bytes(self) -> int:
+        """Bytes after which the download of the file is given up."""
+        if self.size is not None:
+            return self.size
+        return _LARGEST_CONVERTED if self.convert else _LARGEST
+
     def is_intact(self, path: Path) -> bool:
         """Return True if ``path`` holds the expected content; a file without known hash must have the known size."""
         if not path.is_file():
@@ -91,9 +103,13 @@ class Failure(NamedTuple):
 
 @dataclass(frozen=True)
 class Patience:
-    """Seconds until a silent connection is given up, attempts per address, and first and longest wait in seconds."""
+    """Seconds until a silent connection is given up, attempts per address, and first and longest wait in seconds.
+
+    ``least_bytes_s``: mean rate below which a connection is given up after ``timeout_s``.
+    """
 
     timeout_s: float = 30.0
+    least_bytes_s: float = 1000.0
     attempts: int = 4
     first_wait_s: float = 1.0
     longest_wait_s: float = 60.0
@@ -121,9 +137,13 @@ class Downloader:
     mirror: str = ""
     patience: Patience = field(default_factory=Patience)
     _dead_hosts: dict[str, str] = field(default_factory=dict[str, str])
+    _failures: Counter[str] = field(default_factory=Counter[str])
+    """Files in a row that each host did not give."""
     _forms: Counter[int] = field(default_factory=Counter[int])
-    _bytes_here: int = 0
-    _bytes_total: int = 0
+    _bytes: dict[Path, tuple[int, int]] = field(default_factory=dict[Path, tuple[int, int]])
+    """Received and expected bytes by file."""
+    _trouble: str = ""
+    """Last failure and what is done about it; empty after a success."""
     _stop: threading.Event = field(default_factory=threading.Event)
 
     def __post_init__(self) -> None:
@@ -154,15 +174,18 @@ class Downloader:
         pool = ThreadPoolExecutor(CONNECTIONS, thread_name_prefix="download")
         pending = {pool.submit(self._obtain, item) for item in wanted}
         failures: list[Failure] = []
+        shown = ("", here)
         try:
             while pending:
                 done, pending = wait(pending, timeout=_REPORT_EVERY_S, return_when=FIRST_COMPLETED)
                 failures += [failure for future in done if (failure := future.result())]
                 here += len(done)
-                if done:
-                    progress(what, here - len(failures), len(items))
-                elif self._bytes_total > _MUCH:  # a large file: show its bytes
-                    progress("MB", self._bytes_here // 10**6, self._bytes_total // 10**6)
+                received, expected = map(sum, zip(*self._bytes.copy().values(), strict=True)) if self._bytes else (0, 0)
+                if shown != (now := (self._trouble, here - len(failures))):
+                    progress(f"{what}{f' ({self._trouble})' if self._trouble else ''}", now[1], len(items))
+                    shown = now
+                elif not done and expected > _MUCH:  # a large file: show its bytes
+                    progress("MB", received // 10**6, expected // 10**6)
         except BaseException:
             self._stop.set()
             raise
@@ -244,22 +267,37 @@ class Downloader:
                 raise _Denied("unreachable", self._dead_hosts[host])
             resumed = part.is_file()
             try:
-                link = self._receive(address, part)
+                link = self._receive(address, part, item.most_bytes)
                 _check(item, part, address, resumed)
+                self._trouble, self._failures[host] = "", 0
                 return link
             except _Denied as denied:
                 if not denied.again or attempt >= self.patience.attempts or self._stop.is_set():
-                    if denied.no_host:
-                        self._dead_hosts[host] = denied.detail
+                    self._count_failure(host, denied)
                     raise
-                self._stop.wait(min(denied.wait_s or wait_s, self.patience.longest_wait_s))
+                pause_s = min(denied.wait_s or wait_s, self.patience.longest_wait_s)
+                self._trouble = f"{denied.detail}; again in {pause_s:.0f} s" if pause_s >= 1 else self._trouble
+                self._stop.wait(pause_s)
                 wait_s *= 2
 
-    def _receive(self, address: str, part: Path) -> str | None:
+    def _count_failure(self, host: str, denied: _Denied) -> None:
+        """Give up a host that cannot be reached, or that did not give several files in a row."""
+        if not host or denied.reason == "missing":
+            return
+        self._failures[host] += 1
+        if denied.no_host or self._failures[host] >= _FAILURES_IN_A_ROW:
+            self._dead_hosts[host] = self._trouble = f"{denied.detail}; {host} is given up"
+
+    def _receive(self, address: str, part: Path, most: int) -> str | None:
         """Read an address into ``part``, continuing what is there; return the address of the next page, if named."""
         if not _is_address(address):
+            source = Path(unquote(address)).expanduser()
             try:
-                shutil.copyfile(Path(unquote(address)).expanduser(), part)
+                if source.exists() and not source.is_file():
+                    raise _Denied("differs", f"{source} is not a regular file")
+                if source.stat().st_size > most:
+                    raise _Denied("differs", f"{source} is larger than expected ({source.stat().st_size:,} bytes)")
+                shutil.copyfile(source, part)
             except OSError as error:
                 raise _Denied("missing", f"{unquote(address)}: {error.strerror or error}") from error
             return None
@@ -267,30 +305,41 @@ class Downloader:
         headers = {"User-Agent": "agrotools", **({"Range": f"bytes={there}-"} if there else {})}
         try:
             with urlopen(Request(address, headers=headers), timeout=self.patience.timeout_s) as reply:
-                self._write(reply, part, append=there > 0 and reply.status == 206)
+                self._write(reply, part, most, append=there > 0 and reply.status == 206)
                 return _next_page(reply)
         except HTTPError as error:
             error.close()
             raise _denied_by_status(error, address, part) from error
         except URLError as error:
             unknown = isinstance(error.reason, socket.gaierror)
-            text = f"the host {urlsplit(address).hostname} is not known" if unknown else f"{address}: {error.reason}"
+            host = urlsplit(address).hostname
+            text = f"cannot resolve {host} (offline?)" if unknown else f"{address}: {error.reason}"
             raise _Denied("unreachable", text, again=True, no_host=True) from error
         except (HTTPException, OSError) as error:
             if isinstance(error, OSError) and (error.filename or error.errno in (errno.ENOSPC, errno.EDQUOT)):
                 raise  # of the disk
             raise _Denied("unreachable", f"{address}: the connection broke ({error})", again=True) from error
 
-    def _write(self, reply: HTTPResponse, part: Path, *, append: bool) -> None:
+    def _write(self, reply: HTTPResponse, part: Path, most: int, *, append: bool) -> None:
         length, received = reply.headers.get("Content-Length") or "", 0
-        self._bytes_total += int(length) if length.isdecimal() else 0
+        there = part.stat().st_size if append else 0
+        whole = there + int(length) if length.isdecimal() else 0
+        began = time.monotonic()
         with part.open("ab" if append else "wb") as file:
-            while block := reply.read(_BLOCK):
+            while block := reply.read1(_BLOCK):
                 file.write(block)
                 received += len(block)
-                self._bytes_here += len(block)
+                self._bytes[part] = (there + received, whole)
                 if self._stop.is_set():
                     raise OSError("interrupted")
+                if there + received > most:
+                    break
+                seconds = time.monotonic() - began
+                if seconds > self.patience.timeout_s and received < self.patience.least_bytes_s * seconds:
+                    raise OSError(f"slower than {self.patience.least_bytes_s / 1000:g} kB/s")
+        if there + received > most:
+            part.unlink()
+            raise _Denied("differs", f"{reply.url} is larger than the expected {most:,} bytes")
         if length.isdecimal() and received < int(length):
             raise OSError(f"{received} of {length} bytes received")
 

@@ -75,7 +75,7 @@ def reject_options(benchmark: str, loading: Loading) -> None:
 
 def load_benchmark(
     name_or_path: str | Path,
-    data_root: Path | None = None,
+    data_root: str | Path | None = None,
     progress: Progress = no_progress,
     options: Mapping[str, str | int | bool] = MappingProxyType({}),
     *,
@@ -95,6 +95,7 @@ def load_benchmark(
     """
     if not isinstance(name_or_path, str | Path):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise UsageError(f"a benchmark is given by its name or folder, not by {name_or_path!r}", hint='e.g. "embedded"')
+    data_root = Path(data_root) if data_root is not None else None
     text = str(name_or_path)
     plain = isinstance(name_or_path, str) and Path(text).name == text and text not in (".", "..")
     if plain and (benchmark := benchmark_id(text)) in BENCHMARKS:

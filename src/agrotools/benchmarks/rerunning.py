@@ -6,9 +6,8 @@ then not valid on that machine.
 """
 
 import asyncio
-import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -16,6 +15,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
+from agrotools.benchmarks.sample_checks import differing
 from agrotools.core import Arguments, FrozenModel, Observation, Sample, ToolCall
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.record import literal_value
@@ -72,7 +72,6 @@ async def rerun_references(
 
     Raises:
         UsageError: the benchmark names a tool or back-end that is not available.
-        BenchmarkError: its samples can no longer be read.
         InfrastructureError: no tool worker can be started.
     """
     rerun = Rerun(len(benchmark.samples))
@@ -130,36 +129,9 @@ def _comparable(observation: Observation) -> JsonValue:
     return {"result": observation.result, "error": error, "artifacts": artifacts}
 
 
-REL_TOL = 1e-4
-ABS_TOL = 1e-6
-"""Tolerances of numbers, relative to the larger one and absolute. Libraries sum in different orders."""
 _NUMBERED = re.compile(r"\[\d+\]")
-
-
-def differing(before: JsonValue, now: JsonValue, where: str = "") -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yield each place at which two values differ, with both values; a missing value is None.
-
-    Numbers are equal within :data:`REL_TOL` or :data:`ABS_TOL`; everything else must be identical. Lists of different
-    lengths differ as a whole.
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in (*before, *(key for key in now if key not in before)):
-            yield from differing(before.get(key), now.get(key), f"{where}.{key}" if where else key)
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for index, (old, new) in enumerate(zip(before, now, strict=True)):
-            yield from differing(old, new, f"{where}[{index}]")
-    elif not _same(before, now):
-        yield where, before, now
 
 
 def kind_of_place(where: str) -> str:
     """Remove list indices from a place: ``result.regions[3].area_pct`` becomes ``result.regions[].area_pct``."""
     return _NUMBERED.sub("[]", where)
-
-
-def _same(before: JsonValue, now: JsonValue) -> bool:
-    if isinstance(before, bool) or isinstance(now, bool):
-        return before is now
-    if isinstance(before, int | float) and isinstance(now, int | float):
-        return math.isclose(before, now, rel_tol=REL_TOL, abs_tol=ABS_TOL)
-    return before == now

@@ -51,7 +51,8 @@ def _json_rows(path: Path) -> Iterator[Any]:
         try:
             whole = _lines(content)
         except orjson.JSONDecodeError:
-            raise BenchmarkError(f"{path} is not JSON: {error}") from error
+            hint = "some sets are published with such faults: correct the file at this place"
+            raise BenchmarkError(f"{path} is not JSON: {error}", hint=hint) from error
     if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
         whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
     lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]

@@ -138,7 +138,7 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
             if not _in_truth(at, ref):
                 yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
             continue  # The tool returned a wrong result, which lacks a field that the truth has.
-        if not _same(value, literal):
+        if any(differing(value, literal, tolerances=(1e-9, 1e-12))):
             message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
             yield "ref_differs", where, message, "write the recorded value beside the reference"
 
@@ -185,16 +185,33 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
         yield "group_mixed_tools", f"reference.steps[{index}].group", message, "a group repeats one tool"
 
 
-def _same(value: JsonValue, literal: JsonValue) -> bool:
-    if isinstance(value, bool) or isinstance(literal, bool):
-        return value is literal
-    if isinstance(value, (int, float)) and isinstance(literal, (int, float)):
-        return math.isclose(value, literal, rel_tol=1e-9, abs_tol=1e-12)
-    if isinstance(value, list) and isinstance(literal, list):
-        return len(value) == len(literal) and all(map(_same, value, literal))
-    if isinstance(value, Mapping) and isinstance(literal, Mapping):
-        return value.keys() == literal.keys() and all(_same(value[key], literal[key]) for key in value)
-    return value == literal
+REL_TOL, ABS_TOL = 1e-4, 1e-6
+"""Tolerances of numbers that a tool returns again, relative to the larger one and absolute. Libraries sum in different
+orders."""
+
+
+def differing(
+    before: JsonValue, now: JsonValue, where: str = "", tolerances: tuple[float, float] = (REL_TOL, ABS_TOL)
+) -> Iterator[tuple[str, JsonValue, JsonValue]]:
+    """Yield each place at which two values differ, with both values; a missing value is None.
+
+    Numbers are equal within one of the ``tolerances`` (relative, absolute); everything else must be identical. Lists of
+    different lengths differ as a whole.
+    """
+    if isinstance(before, dict) and isinstance(now, dict):
+        for key in (*before, *(key for key in now if key not in before)):
+            yield from differing(before.get(key), now.get(key), f"{where}.{key}" if where else key, tolerances)
+    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
+        for index, (old, new) in enumerate(zip(before, now, strict=True)):
+            yield from differing(old, new, f"{where}[{index}]", tolerances)
+    elif isinstance(before, bool) or isinstance(now, bool):
+        if before is not now:
+            yield where, before, now
+    elif isinstance(before, int | float) and isinstance(now, int | float):
+        if not math.isclose(before, now, rel_tol=tolerances[0], abs_tol=tolerances[1]):
+            yield where, before, now
+    elif before != now:
+        yield where, before, now
 
 
 def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:

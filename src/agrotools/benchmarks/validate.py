@@ -310,6 +310,8 @@ def first_form_remarks(root: Path) -> list[str]:
     """Return remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
     remarks: list[str] = []
     of_first_form = 0
+    if not (root / SAMPLES_FILE).is_file():
+        return remarks
     with suppress(OSError), (root / SAMPLES_FILE).open("rb") as file:
         for line in file:
             with suppress(orjson.JSONDecodeError):

@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar, cast
 
 import numpy as np
+from scipy.optimize import Bounds, LinearConstraint, milp
+from scipy.sparse import block_diag, bmat
 
 from agrotools.core import AnswerType, BenchmarkError
 
@@ -115,9 +117,6 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
     Raises:
         BenchmarkError: too few questions are available, or no solution was found.
     """
-    from scipy.optimize import Bounds, LinearConstraint, milp
-    from scipy.sparse import block_diag, bmat
-
     offers = sorted(available, key=offer_order)
     marginals = _marginals(offers, wanted)
     per_template: Counter[str] = Counter()
@@ -125,10 +124,8 @@ def allocate(available: Mapping[Offer, int], wanted: Marginals, most_of_a_templa
         per_template[offer.template] += available[offer]
     most = {template: min(total, most_of_a_template[template]) for template, total in sorted(per_template.items())}
     if sum(most.values()) < wanted.queries:
-        raise BenchmarkError(
-            f"only {sum(most.values())} questions can be asked, not {wanted.queries}",
-            hint="ask for fewer, or give more scenes or pictures",
-        )
+        why = f"only {sum(most.values())} questions can be asked, not {wanted.queries}"
+        raise BenchmarkError(why, hint="ask for fewer, or give more scenes or pictures")
     # Unknowns: count per offer; deviation per marginal, up and down; uses of each template, each costlier than the
     # last.
     count, soft, units = len(offers), len(marginals), sum(most.values())

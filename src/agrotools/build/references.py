@@ -82,11 +82,9 @@ def check_observed(index: int, tool: str, error: ErrorInfo | None, *, follows: b
     if error is None or error.kind == MISSING_BACKEND or is_answer(error):
         return
     if error.kind in BREAKDOWNS:
-        raise ChainBroken(
-            f"{tool}: {error.kind}",
-            f"step {index} ({tool}) could not be run: {error.message}",
-            hint="a benchmark is built with working tools only; try again on a machine with less to do",
-        )
+        why = f"step {index} ({tool}) could not be run: {error.message}"
+        hint = "a benchmark is built with working tools only; try again on a machine with less to do"
+        raise ChainBroken(f"{tool}: {error.kind}", why, hint=hint)
     if not follows:
         raise ChainBroken(f"{tool}: {error.kind}", f"step {index} ({tool}) refuses its arguments: {error.message}")
 
@@ -126,10 +124,8 @@ class Tally:
         """Raise BenchmarkError if more than half of the chains broke, which points to a general fault."""
         broke = sum(self.dropped.values())
         if self.first is not None and 2 * broke > self.run:
-            raise BenchmarkError(
-                f"{broke} of {self.run} chains of calls broke, such as: {self.first.message}",
-                hint=self.first.hint or "see agrotools doctor",
-            ) from self.first
+            why = f"{broke} of {self.run} chains of calls broke, such as: {self.first.message}"
+            raise BenchmarkError(why, hint=self.first.hint or "see agrotools doctor") from self.first
 
     def metadata(self) -> dict[str, JsonValue]:
         """Return the counts for the header of a benchmark; empty if nothing was dropped or lacks a back-end."""

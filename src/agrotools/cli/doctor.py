@@ -1,13 +1,10 @@
 """``agrotools doctor``: checks of this machine and installation, with fixes."""
 
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json
-
-if TYPE_CHECKING:
-    from agrotools.sandbox.probe import Probe
 
 
 def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False) -> None:
@@ -16,22 +13,20 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
     Exit code 0; 1 if a plug-in cannot be loaded, or if code written by models cannot run here: no sandbox works, and
     running without one was not allowed.
     """
-    report = {
-        "sandbox": _sandbox(),
-        "installation": _installation(),
-        "plugins": _plugins(),
-        "cache": _cache(),
-        "keys": _keys(),
+    sections = {
+        "sandbox": (_sandbox, _print_sandbox),
+        "installation": (_installation, _print_installation),
+        "plugins": (_plugins, _print_plugins),
+        "cache": (_cache, _print_cache),
+        "keys": (_keys, _print_keys),
     }
+    report = {name: facts() for name, (facts, _) in sections.items()}
     with allow_closed_pipe():
         if as_json:
             print_json(report)
         else:
-            _print_sandbox(report["sandbox"])
-            _print_installation(report["installation"])
-            _print_plugins(report["plugins"])
-            _print_cache(report["cache"])
-            _print_keys(report["keys"])
+            for name, (_, show) in sections.items():
+                show(report[name])
     broken = any(each["fault"] for each in report["plugins"]["installed"])
     raise typer.Exit(0 if report["sandbox"]["active"] and not broken else 1)
 
@@ -39,6 +34,7 @@ def doctor(as_json: Annotated[bool, typer.Option("--json", help="Print the resul
 def _sandbox() -> dict[str, Any]:
     """Return the state of the sandbox. ``active``: the runner that would execute code now; None if there is none."""
     import os
+    from dataclasses import asdict
 
     from agrotools.core import AgrotoolsError
     from agrotools.sandbox import RUNNER_VARIABLE
@@ -51,23 +47,14 @@ def _sandbox() -> dict[str, Any]:
         "asked_for": os.environ.get(RUNNER_VARIABLE, "").strip() or None,
         "problem": None,
     }
-    facts["runners"] = [_as_data(probe(runner)) for runner in RUNNERS]
+    probes = [asdict(probe(runner)) for runner in RUNNERS]
+    facts["runners"] = [{**each, "seconds": round(each["seconds"], 3)} for each in probes]
     try:
         facts["workers"] = pool_size()
         facts["active"] = select_runner()
     except AgrotoolsError as error:
         facts["problem"], facts["hint"] = error.message, error.hint
     return facts
-
-
-def _as_data(probe: "Probe") -> dict[str, Any]:
-    return {
-        "runner": probe.runner,
-        "holds": probe.holds,
-        "message": probe.message,
-        "hint": probe.hint,
-        "seconds": round(probe.seconds, 3),
-    }
 
 
 def _print_sandbox(facts: dict[str, Any]) -> None:

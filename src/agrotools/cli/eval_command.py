@@ -23,7 +23,7 @@ class RunOptions:
             "--model",
             "-m",
             help="Model name on the endpoint, baseline:NAME, replay:RUN, scripted:FILE, or an agent: "
-            "python:MODULE:FUNCTION or http://SERVER (repeatable).",
+            "python:MODULE:FUNCTION, mcp:COMMAND or http://SERVER (repeatable).",
             show_default="baseline:planner and baseline:oracle",
         ),
     ] = None
@@ -98,7 +98,7 @@ class ModelOptions:
 class AgentOptions:
     """Isolation of an agent's program."""
 
-    PANEL: ClassVar = "Agents (--model python:...)"
+    PANEL: ClassVar = "Agents (--model python:... or mcp:...)"
     agent_env: Annotated[
         list[str] | None,
         typer.Option(

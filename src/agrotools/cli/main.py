@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import code_of, redirect_unread_streams
+from agrotools.cli.output import code_of, make_streams_safe, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -141,6 +141,7 @@ def main() -> None:
     # The default threshold of 700 objects costs an eighth of the time of a long run and finds almost no cycles.
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
+    make_streams_safe()
     try:
         app()
     except SystemExit as end:

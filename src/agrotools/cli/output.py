@@ -1,5 +1,6 @@
 """Exit codes of all commands (also described in ``docs/running.md``), and JSON output."""
 
+import io
 import select
 import sys
 from collections.abc import Generator
@@ -54,6 +55,13 @@ def allow_closed_pipe() -> Generator[None]:
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
         redirect_unread_streams()
+
+
+def make_streams_safe() -> None:
+    """Let stdout and stderr show a question mark for a character that their encoding lacks."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
 
 
 def redirect_unread_streams() -> bool:

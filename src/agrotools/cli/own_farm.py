@@ -1,6 +1,5 @@
 """``agrotools build --images DIR --answers TABLE``: the wizard that turns photos and a spreadsheet into a benchmark."""
 
-import os
 import sys
 import tempfile
 from collections.abc import Mapping
@@ -211,9 +210,7 @@ def _check_target(out: Path) -> None:
     check_replaceable(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{out.name}-", dir=out.parent)
-        os.close(handle)
-        Path(name).unlink()
+        tempfile.TemporaryFile(dir=out.parent).close()
     except OSError as error:
         raise BenchmarkError(
             f"{out.parent} cannot be written: {error.strerror}", hint="choose another --out"

@@ -205,7 +205,7 @@ def show_runs(
             typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
         else:
             _print_screen(runs, rescored, evaluated, page, has_paper=bool(papers.filled()))
-        for reason in evaluated.stops:
+        for reason in evaluated.stops if as_json else ():
             typer.echo(f"stopped: {reason}", err=True)
         code = code or int(bool(evaluated.stops))
     return code
@@ -214,20 +214,23 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
-    from agrotools.report.screen import Screen, print_screen
+    from agrotools.report.screen import Screen, headline, print_screen
     from agrotools.runner.ladder import references_of
 
     summaries = [each.summary for each in rescored]
     at = next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
     progress = terminal_progress()
-    references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress)
+    modes = () if evaluated.config.mode == "all" else evaluated.config.modes
+    measure = headline([summaries[at]], modes)
+    mode = measure[0].mode if measure else None
+    references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress, mode)
     commands = _next_commands(summaries[at].model, runs, evaluated.config)
     if sample := rescored[at].telling_sample:
         commands.append(f"agrotools explain {runs[at]} {sample}")
     if has_paper:
         commands.append(f"agrotools score {runs[at]} --paper")
     with allow_closed_pipe():
-        print_screen(Screen(runs, summaries, references, evaluated.stops, commands, page))
+        print_screen(Screen(runs, rescored, references, evaluated.stops, commands, page, modes))
 
 
 def _next_commands(model: str, runs: Sequence[Path], config: "EvalConfig") -> list[str]:

@@ -70,3 +70,5 @@ def _print_plan(plan: "Study") -> None:
         spent = sum(spent_usd(plan).values())
         note = "; it may end before the study is complete" if spent + high > plan.budget else ""
         typer.echo(f"budget {plan.budget:g} USD, of which {spent:.2f} are spent{note}")
+    if any(state.problem for state in states):
+        raise typer.Exit(1)

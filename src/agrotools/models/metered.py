@@ -75,7 +75,10 @@ class Budget:
             usd = most_usd()
             spent_usd = self.ledger.total_usd
             if spent_usd + usd > self.usd:
-                raise _budget_reached(spent_usd, self.usd, usd)
+                raise BudgetReached(
+                    f"{spent_usd:.4f} of {self.usd:g} USD are spent, and the next request might cost {usd:.4f} USD",
+                    hint="finished samples are kept; run the same command with a larger --budget to resume",
+                )
             if spent_usd + self._reserved_usd + usd <= self.usd:
                 self._reserved_usd += usd
                 self._in_flight += 1
@@ -194,11 +197,4 @@ def charged(completion: Completion, bound: Usage) -> Usage:
     return Usage(
         input_tokens=used.input_tokens or bound.input_tokens,
         output_tokens=used.output_tokens or (0 if nothing_to_count else bound.output_tokens),
-    )
-
-
-def _budget_reached(spent_usd: float, budget_usd: float, next_usd: float) -> BudgetReached:
-    return BudgetReached(
-        f"{spent_usd:.4f} of {budget_usd:g} USD are spent, and the next request might cost {next_usd:.4f} USD",
-        hint="finished samples are kept; run the same command with a larger --budget to resume",
     )

@@ -16,6 +16,7 @@ from agrotools.plugin import ErrorSource
 from agrotools.report.layout import (
     DASH,
     adjusted_line,
+    detectable_points,
     difference_cell,
     harmless,
     line,
@@ -27,7 +28,7 @@ from agrotools.report.layout import (
     stacked,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring import METRICS, Comparison, Estimate, Metric, Summary
+from agrotools.scoring import METRICS, Comparison, Metric, Summary
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.statistics import MIN_CLUSTERS
@@ -59,7 +60,7 @@ def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
             yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
     yield line(
         "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
-        "detectable: the minimum difference that this many samples would show with 80 % power.",
+        "detectable: the minimum difference (points) that this pair of runs would show with 80 % power.",
         "dim",
     )
     if remark := adjusted_line(compared_differences(comparison), where="these tables"):
@@ -100,12 +101,9 @@ def _table(title: str, metrics: Mapping[str, Metric]) -> Table:
         rows += [(f"  {part.replace('_', ' ')}", each) for part, each in compared_task_types(name, metric).items()]
         for label, estimate in rows:
             cell = difference_cell(estimate, lower_is_better=info.lower_is_better)
-            table.add_row(label, cell, size(estimate), stacked([_least(estimate)], value_style="dim"))
+            detectable = detectable_points([estimate]) or DASH
+            table.add_row(label, cell, size(estimate), stacked([detectable], value_style="dim"))
     return table
-
-
-def _least(estimate: Estimate) -> str:
-    return percent(estimate.detectable) if estimate.detectable is not None else DASH
 
 
 _VARIANTS = ("_strict", "_truth")

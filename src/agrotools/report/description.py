@@ -9,7 +9,7 @@ from typing import IO, TYPE_CHECKING, NamedTuple
 from rich.table import Table
 
 from agrotools.benchmarks.describing import Description
-from agrotools.report.layout import console_for, harmless, print_part
+from agrotools.report.layout import console_for, harmless, print_part, whole_points
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -52,8 +52,8 @@ def _facts(described: Description) -> Table:
         "words of a question, least / median / most": " / ".join(f"{number:g}" for number in words.values()),
     }
     if described.detectable:
-        points = " / ".join(f"{100 * difference:.1f}" for difference in described.detectable.values())
-        facts[f"detectable difference in points, {' / '.join(described.detectable)}"] = points
+        points = " / ".join(map(whole_points, described.detectable.values()))
+        facts[f"detectable difference near a score of 50, points, {' / '.join(described.detectable)}"] = points
     for mode, count in described.modes.items():
         facts[f"run {mode}"] = f"{count:,}"
     for name, value in facts.items():

@@ -249,6 +249,19 @@ def on_scale(value: float, out_of: int = 100) -> str:
     return percent(value) if out_of == 100 else f"{out_of * value:.2f}"
 
 
+def whole_points(value: float, out_of: int = 100) -> str:
+    """Format a detectable difference in whole points; with one decimal on a scale to 10 or less."""
+    return f"{out_of * value:.{0 if out_of == 100 else 1}f}"
+
+
+def detectable_points(estimates: Iterable[Estimate], out_of: int = 100) -> str:
+    """Return the difference that two runs like these must have to be detectable: the largest of them, in points.
+
+    Empty if none of them has an interval."""
+    known = [each.detectable for each in estimates if each.detectable is not None]
+    return whole_points(max(known), out_of) if known else ""
+
+
 def points(value: float) -> str:
     """Format the difference of two fractions in percentage points with its sign: ``+4.2``."""
     return f"{100 * value:+.1f}"
@@ -324,7 +337,10 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
-        options = ", ".join(f"{name}={harmless(str(value))}" for name, value in summary.benchmark_options.items())
+        options = ", ".join(
+            harmless(str(value) if name == "degrade" else f"{name}={value}")
+            for name, value in summary.benchmark_options.items()
+        )
         beside = options if differing else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
     return [

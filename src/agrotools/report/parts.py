@@ -1,5 +1,6 @@
 """Tables by family, task type and answer type (metrics, seconds), and event counts of runs."""
 
+import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -54,11 +55,9 @@ def part_rows(figures: Sequence[Metric | SecondsByPart]) -> Iterator[tuple[str, 
 def _ordered(known: Iterable[str], parts: Sequence[Iterable[str]]) -> list[str]:
     """Return the present names: known ones in their order, then numbers, then the others by name."""
     there = set[str]().union(*parts)
-    return [name for name in known if name in there] + sorted(there.difference(known), key=_by_number)
-
-
-def _by_number(name: str) -> tuple[bool, int, str]:
-    return (not name.isdecimal(), int(name) if name.isdecimal() else 0, name)
+    others = sorted(there.difference(known))
+    others.sort(key=lambda name: int(name) if name.isdecimal() else math.inf)
+    return [*(name for name in known if name in there), *others]
 
 
 def _words(identifier: str) -> str:

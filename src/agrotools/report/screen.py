@@ -11,29 +11,34 @@ from typing import IO, NamedTuple
 
 from rich.text import Text
 
+from agrotools.core import Mode
 from agrotools.core.base import count_text
 from agrotools.report.layout import (
     UNSEALED_NOTE,
     console_for,
+    detectable_points,
     harmless,
     on_scale,
-    percent,
     points,
     run_names,
     shortened,
+    whole_points,
 )
-from agrotools.report.settings import PROCESS, SETTINGS, Setting, has_table, settings_for
+from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
 from agrotools.report.tables import caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
-from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.runner.rescore import Rescored
+from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
+from agrotools.scoring.aggregate import common_samples, mean_on, paired_difference
+from agrotools.scoring.event_counts import RESUME
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
-from agrotools.scoring.statistics import Interval
+from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval
 
 LINES, WIDTH = 25, 100
 """Most lines of the screen, and its width on a wide terminal."""
 _MOST_RUNS, _MOST_PLACES, _MOST_FAULT_LINES = 6, 2, 10
-BESIDE = (FALSE_CONFIDENCE, FALSE_REFUSAL)
-"""Metrics beside the headline, in its mode."""
+_REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
+_RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
 _ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 _ORDER = (FLOOR, PLANNER, "", CEILING)
 _ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS = 9, 22, 13
@@ -43,14 +48,23 @@ _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "S
 
 @dataclass(frozen=True)
 class Screen:
-    """Everything that the screen shows: runs with their summaries, references, further faults, and next commands."""
+    """Everything that the screen shows: runs with their scores, references, further faults, and next commands.
+
+    ``modes``: modes that the user asked for, of which the headline is one; empty for all.
+    """
 
     runs: Sequence[Path]
-    summaries: Sequence[Summary]
+    scored: Sequence[Rescored]
     references: References = field(default_factory=References)
     faults: Sequence[str] = ()
     commands: Sequence[str] = ()
     page: Path | None = None
+    modes: Sequence[Mode] = ()
+
+    @property
+    def summaries(self) -> list[Summary]:
+        """Summaries of the runs."""
+        return [each.summary for each in self.scored]
 
 
 class Rung(NamedTuple):
@@ -60,17 +74,22 @@ class Rung(NamedTuple):
     name: str
     estimate: Estimate | None
     bounds: Interval | None = None
+    tally: RunAggregator | None = None
+    dose: str = ""
+    """``at blur=1``"""
 
 
-def headline(summaries: Sequence[Summary]) -> tuple[Setting, str] | None:
+def headline(summaries: Sequence[Summary], modes: Sequence[Mode] = ()) -> tuple[Setting, str] | None:
     """Return the setting and metric that runs are judged by; None if they have no score.
 
     The first metric of the end-to-end mode, else of no-tool, else of a benchmark plug-in, else of step-by-step.
+    Settings of ``modes`` precede all others.
     """
     ours = [setting for setting in SETTINGS if setting.whole_mode]
     ours.sort(key=lambda setting: ("end-to-end", "no-tool", "step-by-step").index(setting.mode))
     of_plugins = [setting for setting in settings_for(summaries) if setting not in SETTINGS]
-    for setting in [*ours[:2], *of_plugins, *ours[2:]]:
+    settings = [*ours[:2], *of_plugins, *ours[2:]]
+    for setting in sorted(settings, key=lambda each: bool(modes) and each.mode not in modes):
         for metric in setting.metrics if has_table(setting, summaries) else ():
             if any(metric in (setting.of(summary) or {}) for summary in summaries):
                 return setting, metric
@@ -86,11 +105,13 @@ def print_screen(shown: Screen, *, file: IO[str] | None = None) -> None:
 
 def screen(shown: Screen, width: int = WIDTH) -> list[Text]:
     """Return the lines of the screen, at most :data:`LINES`."""
-    measure = headline(shown.summaries)
-    ladder = _ladder(shown, measure, width) if measure else [Text("No records to score yet.")]
-    meaning = _wrapped(_meaning(shown, measure), width) if measure else []
+    measure = headline(shown.summaries, shown.modes)
+    steps = rungs(shown, measure) if measure else []
+    ladder = _ladder(steps, measure, width) if measure else [Text("No records to score yet.")]
+    meaning = _wrapped(_meaning(shown, steps, measure), width) if measure else []
     modes = [line for text in _other_modes(shown, measure) for line in _wrapped(text, width)]
-    faults = [*dict.fromkeys((*warning_lines(shown.summaries), *shown.faults, *caveat_lines(shown.summaries)))]
+    warned = [line.removesuffix(RESUME) if shown.faults else line for line in warning_lines(shown.summaries)]
+    faults = [*dict.fromkeys((*shown.faults, *warned, *caveat_lines(shown.summaries)))]
     next_steps = [Text(f"{'next' if not at else '':8}{line}") for at, line in enumerate(shown.commands)]
     if shown.page is not None:
         next_steps.append(Text(f"page    {shown.page}"))
@@ -119,39 +140,52 @@ def _wrapped(text: str, width: int, style: str = "", *, most: int | None = None)
 
 def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     """Return two lines: benchmark with its size, and a warning if its files are synthetic."""
-    summary = shown.summaries[0]
+    summary, common = shown.summaries[0], _common(shown, measure)
     title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
-    estimate = _estimate(summary, measure)
     title.append(", quick part" if summary.quick else "", style="bold")
-    if estimate:
-        title.append(
-            f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}", "not bold"
-        )
+    if estimate := _estimate(shown.scored[0], measure, common):
+        size = f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
+        title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
     remark = "synthetic: generated images, scores say nothing about real fields" if summary.synthetic else ""
     return [title, Text(remark, style="yellow")]
 
 
-def _estimate(summary: Summary, measure: tuple[Setting, str] | None) -> Estimate | None:
-    """Return the headline of a run; None if it has none or may not show it."""
-    if measure is None or not (part := summary.modes.get(measure[0].mode)) or not part.headline:
+def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:
+    """Return the samples that runs at different doses of a degradation share; empty if all have the same dose."""
+    if measure is None or len({each.benchmark_options.get("degrade") for each in shown.summaries}) < 2:
+        return frozenset()
+    return common_samples([each.tally for each in shown.scored if each.tally], measure[0].mode, measure[1])
+
+
+def _estimate(
+    scored: Rescored, measure: tuple[Setting, str] | None, common: frozenset[str] = frozenset()
+) -> Estimate | None:
+    """Return the headline of a run (on ``common`` samples, if any); None if it has none or may not show it."""
+    if measure is None or not (part := scored.summary.modes.get(measure[0].mode)) or not part.headline:
         return None
-    metric = (measure[0].of(summary) or {}).get(measure[1])
+    if common and scored.tally:
+        return mean_on(common, scored.tally, measure[0].mode, measure[1])
+    metric = (measure[0].of(scored.summary) or {}).get(measure[1])
     return metric.overall if metric else None
 
 
 def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
     """Return the lines of the ladder: floor, planner, models (or other baselines), and ceiling."""
-    runs = list(zip(run_names(shown.summaries), shown.summaries, strict=True))
-    known = {summary.model for summary in shown.summaries}
-    runs += [(name, summary) for name, summary in shown.references.summaries.items() if name not in known]
-    runs.sort(key=lambda each: _ORDER.index(each[1].model if each[1].model in _ROLES else ""))
+    runs = list(zip(run_names(shown.summaries), shown.scored, strict=True))
+    known, common = {summary.model for summary in shown.summaries}, _common(shown, measure)
+    runs += [(name, scored) for name, scored in shown.references.scored.items() if name not in known]
+    runs.sort(key=lambda each: _ORDER.index(each[1].summary.model if each[1].summary.model in _ROLES else ""))
+    estimates = [_estimate(scored, measure, common) for _, scored in runs]
+    most = max((estimate.n for estimate in estimates if estimate), default=0)
     ladder: list[Rung] = []
-    for name, summary in runs:
-        metric = (measure[0].of(summary) or {}).get(measure[1])
-        role = _ROLES.get(summary.model, "baseline" if _is_baseline(summary) else "model")
-        estimate = _estimate(summary, measure)
+    for (name, scored), estimate in zip(runs, estimates, strict=True):
+        metric = (measure[0].of(scored.summary) or {}).get(measure[1])
+        role = _ROLES.get(scored.summary.model, "baseline" if _is_baseline(scored.summary) else "model")
         bounds = metric.bounds if metric and not estimate else None
-        ladder.append(Rung(role, name.removeprefix("baseline:"), estimate, bounds))
+        degrade = scored.summary.benchmark_options.get("degrade")
+        dose = f"at {degrade}" if degrade else "on the original pictures"
+        fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
+        ladder.append(Rung(role, f"{name.removeprefix('baseline:')}{fewer}", estimate, bounds, scored.tally, dose))
     return ladder
 
 
@@ -163,14 +197,13 @@ def _is_baseline(summary: Summary) -> bool:
     return summary.model.startswith("baseline:")
 
 
-def _ladder(shown: Screen, measure: tuple[Setting, str], width: int) -> list[Text]:
+def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
     cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
     axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
     lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
-    ladder = rungs(shown, measure)
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
     for rung in (rung for rung in ladder if rung not in hidden):
@@ -218,72 +251,102 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
     return f"{'':{_cell(low, cells)}}{mark * max(_cell(high, cells) - _cell(low, cells), 1)}"
 
 
-def _meaning(shown: Screen, measure: tuple[Setting, str]) -> str:
+def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
-    ladder = rungs(shown, measure)
-    value = _values(ladder)
-    floor, ceiling = value.get("floor"), value.get("ceiling")
     out_of = METRICS[measure[1]].out_of
+    floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
+    ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]
     sentences: list[str] = []
-    if ceiling is not None:
-        share, rest = (on_scale(ceiling, out_of), "the rest") if ceiling < 1 else ("everything", "nothing")
-        sentences.append(f"A model that makes every reference call gets {share}: the tools lose {rest}.")
-    if floor is not None:
-        sentences.append(f"Guessing from the question alone gets {on_scale(floor, out_of)}.")
+    if ceilings:
+        several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
+        values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
+        rest = ": the tools lose the rest" if loses else f" on these {count_text(ceilings[0][1].n, 'sample')}"
+        sentences.append(f"A model that makes every reference call gets {', '.join(values)}{rest}.")
+    if floor and floor.estimate:
+        sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
     models = [rung for rung in ladder if rung.role == "model"]
     for rung in models if len(models) <= _MOST_PLACES else ():
-        if rung.estimate is not None:
-            sentences.append(_place(rung.name, rung.estimate, floor, ceiling))
+        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure)
     if shown.summaries[0].quick:
-        estimates = [rung.estimate for rung in ladder if rung.estimate]
+        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, _common(shown, measure)))]
+        least = detectable_points(estimates, out_of)
+        apart = f": only gaps over about {least} points are detectable" if least else ""
         n = max((each.n for each in estimates), default=0)
-        detectable = max((each.detectable or 0 for each in estimates), default=0)
-        apart = f" (only differences of about {on_scale(detectable, out_of)} show)" if detectable else ""
-        sentences.append(f"{count_text(n, 'sample')} are a first look and rank no models{apart}.")
-    privileged = [rung.name for rung in ladder if rung.role in ("planner", "ceiling")]
+        sentences.append(f"{count_text(n, 'sample')} are too few to rank models{apart}.")
+    models_shown = {*(summary.model for summary in shown.summaries), *shown.references.scored}
+    privileged = [model.removeprefix("baseline:") for model in (PLANNER, CEILING) if model in models_shown]
     if privileged:
-        verb = "sees the reference and is no result" if len(privileged) == 1 else "see the reference and are no results"
-        recorded = "; ceiling from recorded tool results" if CEILING in shown.references.recorded else ""
-        sentences.append(f"({' and '.join(privileged)} {verb}{recorded}.)")
+        them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
+        sentences.append(f"({' and '.join(privileged)} {are} given the reference: do not report {them}.)")
+    if CEILING in shown.references.recorded:
+        sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):
         sentences.append(UNSEALED_NOTE)
     return " ".join(sentences)
 
 
-def _place(name: str, estimate: Estimate, floor: float | None, ceiling: float | None) -> str:
-    """Return a sentence on a model's place between floor and ceiling."""
-    short = shortened_name(name, 40)
-    interval = estimate.interval
-    if floor is not None and interval is not None and interval.lower <= floor <= interval.upper:
-        return f"{short} cannot be told from guessing."
-    if floor is not None and estimate.value < floor:
-        return f"{short} is below guessing."
-    if floor is None or ceiling is None or ceiling <= floor:
-        return ""
-    if estimate.value > ceiling:
-        return f"{short} is above the reference calls."
-    share = (estimate.value - floor) / (ceiling - floor)
-    return f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
+def _place(rung: Rung, floor: Rung | None, ceiling: float | None, measure: tuple[Setting, str]) -> Iterator[str]:
+    """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
+    if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
+        return
+    short, guessed = shortened_name(rung.name, 40), floor.estimate.value
+    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1])
+    if difference is None:
+        return
+    if difference.p is None or difference.p >= 1 - LEVEL:
+        yield f"{short} cannot be told from guessing on {count_text(difference.n, 'sample')}."
+    elif difference.value < 0:
+        yield f"{short} is below guessing by {whole_points(-difference.value, METRICS[measure[1]].out_of)} points."
+    elif ceiling is not None and rung.estimate.value > ceiling:
+        yield f"{short} is above the reference calls."
+    elif ceiling is not None and ceiling > guessed:
+        share = (rung.estimate.value - guessed) / (ceiling - guessed)
+        yield f"{short} makes {100 * share:.0f} % of the way from guessing to the ceiling."
 
 
 def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator[str]:
-    """Yield a line on what stands beside the headline of each model, and one for each of its other modes."""
+    """Yield a line on the refusals of each model, and one on its score in each other mode that is scored alike."""
     names = run_names(shown.summaries)
     for name, summary in zip(names, shown.summaries, strict=True):
-        of_whom = f"{shortened_name(name, 30)}, " if len(names) > 1 else ""
-        for mode, part in summary.modes.items():
-            is_beside = measure is not None and mode == measure[0].mode
-            if measure is None or not part.headline or (is_beside and len(names) > 1 and _is_baseline(summary)):
+        of_whom = f"{shortened_name(name, 30)}: " if len(names) > 1 else ""
+        for mode, part in summary.modes.items() if measure else ():
+            if not part.headline or measure is None:
                 continue
-            metrics = BESIDE if is_beside else PROCESS if mode == "step-by-step" else (measure[1],)
-            present = [(METRICS[each], part.metrics[each].overall.value) for each in metrics if each in part.metrics]
-            values = [f"{info.label}{' ↓' * info.lower_is_better} {percent(mean)}" for info, mean in present]
-            gain = summary.no_tool_part.gain.get(measure[1]) if mode == "no-tool" and summary.no_tool_part else None
-            added = f"; tools add {points(gain.overall.value)} points{_interval(gain.overall)}" if gain else ""
-            if values:
-                yield f"{of_whom}{_TITLES[mode].lower()}: {', '.join(values)}{added}"
+            if mode != measure[0].mode:
+                text = _other_score(mode, part, summary, measure[1])
+            else:
+                text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
+            if text:
+                yield f"{of_whom}{text}"
 
 
-def _interval(difference: Estimate) -> str:
-    each = difference.interval
-    return f" ({points(each.lower)} to {points(each.upper)})" if each else ""
+def _refusals(part: ModeSummary) -> str:
+    """Return how many unanswerable questions were answered, and how many answerable ones were refused."""
+    answered, refused = (part.metrics[name].overall if name in part.metrics else None for name in _REFUSALS)
+    texts = [f"Answered {_share_text(answered, part)} unanswerable questions"] if answered else []
+    texts += (
+        [f"{'refused' if texts else 'Refused'} {_share_text(refused, part)} answerable questions"] if refused else []
+    )
+    return f"{'; '.join(texts)}." if texts else ""
+
+
+def _share_text(estimate: Estimate, part: ModeSummary) -> str:
+    share = f"{100 * estimate.value:.0f} %" if part.epochs > 1 else f"{estimate.value * estimate.n:.0f}"
+    return f"{share} of {estimate.n}"
+
+
+def _other_score(mode: Mode, part: ModeSummary, summary: Summary, metric: str) -> str:
+    """Return a sentence on the headline metric in another mode, with the gain by tools; empty if it has none."""
+    out_of, of_mode = METRICS[metric].out_of, part.metrics.get(metric)
+    if of_mode is None:
+        return ""
+    value = on_scale(of_mode.overall.value, out_of)
+    paired = summary.no_tool_part if mode == "no-tool" else None
+    if paired is None or metric not in paired.gain:
+        return f"{_TITLES[mode]}: {METRICS[metric].label} {value}."
+    gain, with_tools = paired.gain[metric].overall, on_scale(paired.metrics[metric].overall.value, out_of)
+    p = "not significant" if gain.p_adjusted is not None else f"fewer than {MIN_CLUSTERS} clusters, not tested"
+    if gain.differs():
+        p = f"p {gain.p_adjusted:.3f}" if gain.p_adjusted and gain.p_adjusted >= 0.001 else "p <0.001"
+    questions = f"{count_text(gain.n, 'question')} that can be asked without tools"
+    return f"On the {questions}: {value} without, {with_tools} with tools ({points(gain.value)}, {p})."

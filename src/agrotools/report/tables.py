@@ -12,10 +12,12 @@ from rich.text import Text
 from agrotools.core import Mode
 from agrotools.report.comparison import MOST_PAIRS, across_runs_tables, between_runs_table, error_tables
 from agrotools.report.layout import (
+    DASH,
     PLAIN_WIDTH,
     UNSEALED_NOTE,
     Notes,
     adjusted_line,
+    detectable_points,
     difference_cell,
     harmless,
     name_cell,
@@ -51,7 +53,7 @@ from agrotools.report.settings import (
     used_plugins,
     variants_of,
 )
-from agrotools.scoring import METRICS, CallRatio, Estimate, ModeSummary, Summary
+from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
 from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
@@ -138,8 +140,8 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
 
 
 _QUICK = (
-    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models; "
-    "its runs are not compared with others"
+    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models; no "
+    "differences are tested between runs of a quick part: run the whole benchmark"
 )
 
 
@@ -169,16 +171,12 @@ def setting_table(setting: Setting, summaries: Sequence[Summary], notes: Notes) 
 def shown_metrics(setting: Setting, summaries: Sequence[Summary]) -> list[str]:
     """Return the metrics of a setting that have a column in the table of these runs."""
     has = set[str]().union(*(setting.of(summary) or {} for summary in summaries))
-    if any(_call_ratio(setting, summary) for summary in summaries):
+    if any(setting.mode in summary.modes and summary.modes[setting.mode].call_ratio for summary in summaries):
         has.add(CALL_RATIO)
     absent = _absent(summaries) | {CALL_RATIO}
     if setting.plots_left_out:  # plots need a tool, so their samples are excluded from no-tool
         has, absent = has - {"agrotools.plot"}, absent | {"agrotools.plot"}
     return [metric for metric in setting.metrics if metric in has or metric not in absent]
-
-
-def _call_ratio(setting: Setting, summary: Summary) -> CallRatio | None:
-    return summary.modes[setting.mode].call_ratio if setting.mode in summary.modes else None
 
 
 def _absent(summaries: Sequence[Summary]) -> frozenset[str]:
@@ -319,15 +317,14 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
     """Return a line with the minimum detectable difference of each metric, the largest over the runs."""
     parts: list[str] = []
     for metric in setting.metrics:
-        detectable = [
-            metrics[metric].overall.detectable
+        estimates = [
+            metrics[metric].overall
             for summary in summaries
             if (metrics := setting.of(summary)) and metric in metrics and summary.modes[setting.mode].headline
         ]
-        known = [value for value in detectable if value is not None]
-        if known:
-            parts.append(f"{METRICS[metric].label} {on_scale(max(known), METRICS[metric].out_of)}")
-    return f"Minimum detectable difference between two runs (points): {', '.join(parts)}" if parts else ""
+        if least := detectable_points(estimates, METRICS[metric].out_of):
+            parts.append(f"{METRICS[metric].label} {least}")
+    return f"Minimum detectable difference between two runs like these (points): {', '.join(parts)}" if parts else ""
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:
@@ -351,8 +348,8 @@ def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableTyp
             else notes.dash(f"no scored sample has an answer of the kind {METRICS[metric].label} scores")
             for metric in metrics
         ]
-        least = gain["agrotools.fas"].overall.detectable
-        table.add_row(name_cell(name, summary), *cells, stacked([percent(least) if least else "—"], value_style="dim"))
+        least = detectable_points([gain["agrotools.fas"].overall]) or DASH
+        table.add_row(name_cell(name, summary), *cells, stacked([least], value_style="dim"))
     gains = [metric.overall for summary in summaries for metric in shown_gains(summary).values()]
     remark = adjusted_line(gains)
     return [table, Text(remark, style="dim")] if remark else [table]
@@ -364,13 +361,15 @@ def general_notes(summaries: Sequence[Summary]) -> list[str]:
         "Values in percent with 95 % intervals below, over clusters of samples that share a file or a question "
         f"(no interval under {MIN_CLUSTERS} clusters); n: samples or steps (clusters)."
     ]
-    excluded = (s.no_tool_part.n_excluded for s in summaries if s.no_tool_part and not judge_alone_scores(s))
+    without_tools = (s for s in summaries if "no-tool" in s.modes and not judge_alone_scores(s))
+    excluded = (s.no_tool_part.n_excluded for s in without_tools if s.no_tool_part)
     left_out = max(excluded, default=0)
     if left_out:
         lines.append(f"No-tool excludes samples that need a raster processed or a plot drawn: {left_out}.")
     if any(summary.privileged for summary in summaries):
         lines.append(
-            "privileged: this policy sees the reference. It shows what the tools can achieve and is not a result."
+            "privileged: this policy is given the reference, to show what the tools can achieve; do not report it as a "
+            "result."
         )
     if any(summary.unsealed for summary in summaries):
         lines.append(UNSEALED_NOTE)

@@ -77,7 +77,8 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
     try:
         tool = get_tool(call.tool)
     except UsageError:
-        return _plain_agreements(call.arguments, reference.arguments)
+        names = dict.fromkeys([*reference.arguments, *call.arguments])
+        return [_plain_agreement(name, call.arguments, reference.arguments) for name in names]
     from agrotools.scoring.steps import compare_calls
 
     compared = compare_calls(sample, tool, call, reference)
@@ -99,17 +100,11 @@ def _shown_agreements(
     ]
 
 
-def _plain_agreements(arguments: Arguments, reference: Arguments) -> list[Agreement]:
-    """Compare arguments for plain equality, for tools that are not installed."""
-    return [
-        Agreement(
-            name=harmless(name),
-            predicted=_argument_text(name, arguments, {}),
-            reference=_argument_text(name, reference, {}),
-            mark=RIGHT if name in arguments and arguments[name] == literal_value(reference.get(name)) else WRONG,
-        )
-        for name in dict.fromkeys([*reference, *arguments])
-    ]
+def _plain_agreement(name: str, arguments: Arguments, reference: Arguments) -> Agreement:
+    """Compare an argument for plain equality, for tools that are not installed."""
+    is_right = name in arguments and arguments[name] == literal_value(reference.get(name))
+    texts = (_argument_text(name, each, {}) for each in (arguments, reference))
+    return Agreement(harmless(name), *texts, mark=RIGHT if is_right else WRONG)
 
 
 def _argument_text(name: str, arguments: Arguments, defaults: Arguments) -> str:

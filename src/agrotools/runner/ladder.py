@@ -20,9 +20,8 @@ from agrotools.runner.config import EVERY_TOOL, RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import record_index
-from agrotools.runner.rescore import score_runs
+from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import Summary
 
 FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
 MOST_SAMPLES = 5000
@@ -33,9 +32,9 @@ _SAME = ("scoring", "benchmark_hash", "degrade", "backends", "tool_data", "tools
 
 @dataclass(frozen=True)
 class References:
-    """Summaries of baselines on the samples of a run, by name; ``recorded``: names computed from recorded results."""
+    """Scores of baselines on the samples of a run, by name; ``recorded``: names computed from recorded results."""
 
-    summaries: Mapping[str, Summary] = field(default_factory=dict[str, Summary])
+    scored: Mapping[str, Rescored] = field(default_factory=dict[str, Rescored])
     recorded: frozenset[str] = frozenset()
 
 
@@ -45,9 +44,13 @@ def headline_mode(modes: tuple[Mode, ...]) -> Mode:
 
 
 def references_of(
-    run: Path, benchmark: Benchmark, data_root: Path | None = None, progress: Progress = no_progress
+    run: Path,
+    benchmark: Benchmark,
+    data_root: Path | None = None,
+    progress: Progress = no_progress,
+    mode: Mode | None = None,
 ) -> References:
-    """Return floor, planner and ceiling of the samples that ``run`` has finished in its headline mode.
+    """Return floor, planner and ceiling of the samples that ``run`` has finished in ``mode`` (its headline mode).
 
     A baseline without a run of its own is left out on degraded files, on more than :data:`MOST_SAMPLES` samples, on
     samples without reference calls, and as ceiling where no tools are called.
@@ -56,12 +59,10 @@ def references_of(
         RunStoreError: the run cannot be read.
     """
     manifest = read_manifest(run)
-    mode = headline_mode(manifest.modes)
+    mode = mode or headline_mode(manifest.modes)
     ids = frozenset(sample_id for of_mode, sample_id, _ in record_index(run).finished if of_mode == mode)
-    summaries = {
-        name: summary for name in (FLOOR, PLANNER, CEILING) if (summary := _beside(run, manifest, name, mode, ids))
-    }
-    names = [name for name in (FLOOR, CEILING) if name not in summaries and (mode != "no-tool" or name == FLOOR)]
+    scored = {name: beside for name in (FLOOR, PLANNER, CEILING) if (beside := _beside(run, manifest, name, mode, ids))}
+    names = [name for name in (FLOOR, CEILING) if name not in scored and (mode != "no-tool" or name == FLOOR)]
     if manifest.degrade or not 0 < len(ids) <= MOST_SAMPLES:
         names = []
     all_ids = facts_of(benchmark.samples).ids
@@ -81,14 +82,14 @@ def references_of(
                 out=Path(folder) / "run",
             )
             evaluate(config, io.StringIO(), benchmark=part)
-            summaries[name] = score_runs([Path(folder) / "run"])[0].summary
+            scored[name] = score_runs([Path(folder) / "run"])[0]
     if names:
         progress("floor and ceiling", len(names), len(names))
-    return References(summaries, frozenset(names))
+    return References(scored, frozenset(names))
 
 
-def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, ids: frozenset[str]) -> Summary | None:
-    """Return the summary of a complete run of baseline ``name`` on these samples in the folder of ``run``, if any."""
+def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, ids: frozenset[str]) -> Rescored | None:
+    """Return the scores of a complete run of baseline ``name`` on these samples in the folder of ``run``, if any."""
     for folder in sorted(run.absolute().parent.glob(f"*{name.removeprefix('baseline:')}*")):
         with suppress(AgrotoolsError):
             other = read_manifest(folder)
@@ -97,5 +98,5 @@ def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, ids: frozenset
             ):  # fmt: skip
                 finished = record_index(folder).finished
                 if {sample_id for of_mode, sample_id, _ in finished if of_mode == mode} == {*ids}:
-                    return score_runs([folder])[0].summary
+                    return score_runs([folder])[0]
     return None

@@ -219,12 +219,12 @@ def policy_source(
 
 _AGENT_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 """Modes of an agent with a loop of its own, which cannot be shown calls that it did not make."""
-_PYTHON, _HTTP = "python:", ("http://", "https://")
+_PYTHON, _MCP, _HTTP = "python:", "mcp:", ("http://", "https://")
 
 
 def is_agent(name: str) -> bool:
-    """True if ``--model NAME`` is an agent: a Python function or a server."""
-    return name.startswith((_PYTHON, *_HTTP))
+    """True if ``--model NAME`` is an agent: a Python function, a program that speaks MCP, or a server."""
+    return name.startswith((_PYTHON, _MCP, *_HTTP))
 
 
 def _agent_policy(solve: "Solve", agents: AgentOptions, _sample: Sample, _mode: Mode, _epoch: int) -> "AgentPolicy":
@@ -251,8 +251,15 @@ def _agent(name: str, agents: AgentOptions) -> PolicySource:
             sealed=True,
             close=server.close,
         )
-    agent, sealed = PythonAgent.find(name.removeprefix(_PYTHON), options.paths), is_available()
+    sealed = is_available()
     agent_variables(options.variables)
+    if name.startswith(_MCP):
+        from agrotools.agents.command_agents import CommandAgents
+
+        commands = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths)
+        solve = partial(_agent_policy, commands.solve, agents)
+        return PolicySource(name, False, _AGENT_MODES, solve, sealed=sealed, close=commands.close)
+    agent = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
     processes = PythonAgents(agent, sealed, options.variables)
     make = partial(_agent_policy, processes.solve, agents)
     return PolicySource(

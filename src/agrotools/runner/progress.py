@@ -7,18 +7,15 @@ from collections import deque
 from collections.abc import Callable
 from html import escape
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, cast
+from typing import Any, NamedTuple, TextIO
 
 from agrotools.core import Record
 from agrotools.core.base import count_text
 from agrotools.models import WireStats
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.live import Live
-
 _LIVE_EVERY_S = 0.25
-"""Rendering a frame with rich takes 2.5 ms, so four per second cost one percent of the time."""
+_CLEAR = "\r\x1b[2K"
+"""Back to the beginning of the line, which is then empty."""
 _PLAIN_FIRST_S = 2.0
 _PLAIN_EVERY_S = 10.0
 _QUIET_S = 15.0
@@ -55,8 +52,7 @@ class ProgressLine:
         self._stream = _SafeStream(stream)
         self._notebook: Any = notebook_display() if stream in (sys.stderr, sys.stdout) else None
         self.live = self._notebook is not None or _is_terminal(stream)
-        self._console: Console | None = None
-        self._drawing: Live | None = None
+        self._drawn = ""
         self._cell: Any = None  # the display handle of IPython
 
     @property
@@ -68,36 +64,27 @@ class ProgressLine:
         """Replace the drawn line by title, bar (filled to ``share``) and text; in a pipe, print them as a line."""
         if not self.live:
             self.print(f"{title}: {text}")
-            return
-        if self._notebook is not None:
+        elif self._notebook is not None:
             self._draw_in_cell(title, text, share)
-            return
-        from rich.live import Live
-
-        console = self._opened()
-        frame = self._frame(title, text, share)
-        if self._drawing is None:
-            # No refresh thread: the caller decides when to draw.
-            self._drawing = Live(
-                frame, console=console, auto_refresh=False, redirect_stdout=False, redirect_stderr=False
-            )
-            self._drawing.start()
-        self._drawing.update(frame, refresh=True)
+        else:
+            filled = round(share * _BAR_CELLS)
+            bar = f"{'#' * filled}{'.' * (_BAR_CELLS - filled)} " if self.bar_cells else ""
+            self._drawn = cut(printable(f"{title} {bar}{text}"), self.cells)
+            self._write(f"{_CLEAR}{self._drawn}")
 
     def print(self, text: str) -> None:
         """Write a permanent line above the drawn one."""
-        if self._drawing is None:
-            self._stream.write(f"{printable(text)}\n")
-            self._stream.flush()
-        else:
-            self._opened().print(printable(text), markup=False, highlight=False, emoji=False, soft_wrap=True)
+        self._write(f"{_CLEAR if self._drawn else ''}{printable(text)}\n{self._drawn}")
 
     def end(self) -> None:
         """Keep the drawn line and continue below it."""
-        if self._drawing is not None:
-            self._drawing.stop()
-            self._drawing = None
-        self._cell = None
+        if self._drawn:
+            self._write("\n")
+        self._drawn, self._cell = "", None
+
+    def _write(self, text: str) -> None:
+        self._stream.write(text)
+        self._stream.flush()
 
     def _draw_in_cell(self, title: str, text: str, share: float) -> None:
         """Update a single output of the notebook's cell (rich would need ipywidgets for this)."""
@@ -106,40 +93,6 @@ class ProgressLine:
             self._cell = self._notebook.display(line, display_id=True)
         else:
             self._cell.update(line)
-
-    def _opened(self) -> "Console":
-        if self._console is None:
-            from rich.console import Console
-
-            class SteadyConsole(Console):
-                """Console that never hides the cursor, because a killed run could not restore it."""
-
-                def show_cursor(self, show: bool = True) -> bool:
-                    del show
-                    return False
-
-            self._console = SteadyConsole(
-                file=cast("TextIO", self._stream),
-                force_terminal=True,
-                force_jupyter=False,
-                color_system=None,
-                highlight=False,
-            )
-        self._console.width = self.cells
-        return self._console
-
-    def _frame(self, title: str, text: str, share: float) -> "RenderableType":
-        from rich.progress_bar import ProgressBar
-        from rich.table import Table
-        from rich.text import Text
-
-        grid = Table.grid(padding=(0, 1), pad_edge=False)
-        bar = [ProgressBar(total=1.0, completed=share, width=_BAR_CELLS)] if self.bar_cells else []
-        cells = [Text(printable(title)), *bar, Text(printable(text))]
-        for _ in cells:
-            grid.add_column(no_wrap=True, overflow="ellipsis")
-        grid.add_row(*cells)
-        return grid
 
     @property
     def bar_cells(self) -> int:
@@ -153,7 +106,6 @@ class _SafeStream:
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
         self._gone = False
-        self.encoding = getattr(stream, "encoding", None) or "utf-8"
 
     @property
     def columns(self) -> int:
@@ -163,15 +115,8 @@ class _SafeStream:
         except (OSError, ValueError):
             return 0
 
-    def fileno(self) -> int:
-        return self._stream.fileno()
-
-    def isatty(self) -> bool:
-        return not self._gone and self._stream.isatty()
-
-    def write(self, text: str) -> int:
+    def write(self, text: str) -> None:
         self._try(lambda: self._write(text))
-        return len(text)
 
     def flush(self) -> None:
         self._try(self._stream.flush)

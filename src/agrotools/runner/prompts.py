@@ -15,7 +15,8 @@ Prompts are written just before the record that they belong to, so that every re
 import base64
 import os
 from binascii import Error as Base64Error
-from collections.abc import Callable, Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from hashlib import sha256
 from itertools import takewhile
@@ -77,44 +78,35 @@ class PromptLog:
         self._run = run
         self._path = run / PROMPTS_FILE
         self._journal: Journal | None = None
-        self._known: set[int] = set()
-        """Leading 64 bits of the stored hashes, to save memory in large runs."""
-        self._tools: dict[tuple[int, ...], tuple[str, Sequence[ToolSpec]]] = {}
-        """Hashes by object identity; the specifications are kept alive, so that their identities stay valid."""
+        self._known: set[bytes] = set()
+        """Hashes of the stored contents."""
         if self._path.exists():
             self._recover()
 
-    def lines_of(self, key: Key, requests: Sequence[Request]) -> bytes:
-        """Return the lines that store ``requests``, for :meth:`write`; images are written immediately.
+    def append(self, key: Key, requests: Sequence[Request]) -> None:
+        """Pass ``requests`` to the operating system; they are synced within a second.
 
         Raises:
-            OSError: an image cannot be written.
+            OSError: they, or an image in them, cannot be written.
         """
         lines: list[bytes] = []
         entries: list[list[Any]] = []
         known: dict[int, str] = {}
+        """Hashes by object identity; the objects live as long as the requests."""
         before: list[str] = []
         for messages, tools in requests:
-            digests: list[str] = []
             for message in messages:
-                if (digest := known.get(id(message))) is None:
-                    digest = known[id(message)] = self._message(message, lines)
-                digests.append(digest)
+                if id(message) not in known:
+                    known[id(message)] = self._message(message, lines)
+            if tools and id(tools) not in known:
+                known[id(tools)] = self._stored(b"tools", json_bytes(function_list(tools)), lines)
+            digests = [known[id(message)] for message in messages]
             shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
-            entries.append([shared, digests[shared:], self._tool_list(tools, lines) if tools else None])
+            entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
-        return b"".join(lines)
-
-    def write(self, lines: bytes) -> None:
-        """Pass lines to the operating system; they are synced within a second.
-
-        Raises:
-            OSError: they cannot be written.
-        """
-        if self._journal is None:
-            self._journal = Journal(self._path)
-        self._journal.append(lines)
+        self._journal = self._journal or Journal(self._path)
+        self._journal.append(b"".join(lines))
 
     def close(self) -> None:
         """Sync and close.
@@ -130,19 +122,12 @@ class PromptLog:
             message = with_images(message, self._image)
         return self._stored(b"message", message_json(message), lines)
 
-    def _tool_list(self, tools: Sequence[ToolSpec], lines: list[bytes]) -> str:
-        key = tuple(map(id, tools))
-        if key not in self._tools:
-            self._tools[key] = self._stored(b"tools", json_bytes(function_list(tools)), lines), tuple(tools)
-        return self._tools[key][0]
-
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
-        digest = sha256(content).hexdigest()[:_HASH_DIGITS]
-        short = int(digest[:16], 16)
-        if short not in self._known:
-            self._known.add(short)
-            lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.encode(), kind, content))
-        return digest
+        digest = sha256(content).hexdigest()[:_HASH_DIGITS].encode()
+        if digest not in self._known:
+            self._known.add(digest)
+            lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest, kind, content))
+        return digest.decode()
 
     def _image(self, url: str) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
@@ -164,7 +149,7 @@ class PromptLog:
             file.seek(0)
             for line in file:
                 if line.startswith(_CONTENT):
-                    self._known.add(int(line[len(_CONTENT) : len(_CONTENT) + 16], 16))
+                    self._known.add(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS])
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
@@ -197,28 +182,18 @@ def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
     """
     path = run / PROMPTS_FILE
     prefix = orjson.dumps({"key": key})[:-1] + b","
-    stored_line: bytes | None = None
-
-    def look_up(line: bytes) -> None:
-        nonlocal stored_line
-        if line.startswith(prefix):
-            stored_line = line
-
-    contents: dict[str, Any] = {}
     try:
-        _each_line(path, look_up)
+        stored_line = next(iter(deque((line for line in _lines(path) if line.startswith(prefix)), maxlen=1)), None)
         if stored_line is None:
             return None
         entries = orjson.loads(stored_line)["requests"]
-        needed = {digest for _, added, tools in entries for digest in (*added, tools) if digest}
-
-        def collect(line: bytes) -> None:
-            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS].decode(errors="replace")
+        needed = {digest.encode() for _, added, tools in entries for digest in (*added, tools) if digest}
+        contents: dict[str, Any] = {}
+        for line in _lines(path):
+            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
             if line.startswith(_CONTENT) and digest in needed:
                 entry = orjson.loads(line)
-                contents[digest] = entry["message"] if "message" in entry else entry["tools"]
-
-        _each_line(path, collect)
+                contents[digest.decode()] = entry["message"] if "message" in entry else entry["tools"]
         requests: list[StoredRequest] = []
         for shared, added, tools in entries:
             shared_messages = requests[-1].messages[:shared] if shared else []
@@ -245,8 +220,7 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
 
 
-def _each_line(path: Path, read: Callable[[bytes], None]) -> None:
+def _lines(path: Path) -> Iterator[bytes]:
+    """Yield the complete lines of a file."""
     with path.open("rb") as file:
-        for line in file:
-            if line.endswith(b"\n"):
-                read(line)
+        yield from (line for line in file if line.endswith(b"\n"))

@@ -7,7 +7,6 @@ not records (after a disk fault) are always reported.
 
 import errno
 import os
-from array import array
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -133,61 +132,26 @@ class RecordIndex:
         """Return all records of a sample, over all modes and epochs."""
         return list(self._records([key for key in self.keys if key[1] == sample_id]))
 
-    def drained(self) -> "OrderedRecords":
-        """Return the records in order, by position, and clear this index; eight bytes per record remain in memory."""
-        offsets = array("q", (at if at >= 0 else ~at for at in map(self._at.__getitem__, self.keys)))
-        self._at.clear()
-        return OrderedRecords(self.path, offsets, self.notes)
-
-    def _records(self, keys: list[Key]) -> Iterator[Record]:
-        offsets = (at if at >= 0 else ~at for at in map(self._at.__getitem__, keys))
-        for key, record in zip(keys, _ascending(self.path, offsets), strict=True):
-            if record.key != key:
-                raise _changed(self.path)
-            yield record
-
-
-class OrderedRecords:
-    """Records of a run by their position in the order of mode, sample id and epoch, starting at 0.
-
-    They can be iterated any number of times. ``notes``: those of the original index.
-
-    Raises:
-        RunStoreError: on iteration, if a line is not a record of this version, or the file has changed meanwhile.
-    """
-
-    def __init__(self, path: Path, offsets: "array[int]", notes: list[str]) -> None:
-        self.path = path
-        self.notes = notes
-        self._offsets = offsets
-
-    def __len__(self) -> int:
-        return len(self._offsets)
-
-    def __iter__(self) -> Iterator[Record]:
-        return _ascending(self.path, self._offsets)
-
     def at(self, places: Iterable[int]) -> Iterator[Record]:
-        """Yield the records at these ascending positions, one at a time."""
-        return _ascending(self.path, (self._offsets[place] for place in places))
+        """Yield the records at these places in the order of iteration, one at a time."""
+        keys = self.keys
+        return self._records([keys[place] for place in places])
 
-
-def _ascending(path: Path, offsets: Iterable[int]) -> Iterator[Record]:
-    """Yield the records at ``offsets``, whose keys must ascend."""
-    last: Key = ("", "", 0)
-    with _opened(path) as file:
-        for offset in offsets:
-            if file is None:
-                raise _changed(path)
-            file.seek(offset)
-            try:
-                record = parsed(file.readline())
-            except ValueError as error:
-                raise _unreadable(path, file, offset, error) from error
-            if record.key <= last:
-                raise _changed(path)
-            last = record.key
-            yield record
+    def _records(self, keys: Iterable[Key]) -> Iterator[Record]:
+        with _opened(self.path) as file:
+            for key in keys:
+                if file is None:
+                    raise _changed(self.path)
+                offset = self._at[key]
+                offset = offset if offset >= 0 else ~offset
+                file.seek(offset)
+                try:
+                    record = parsed(file.readline())
+                except ValueError as error:
+                    raise _unreadable(self.path, file, offset, error) from error
+                if record.key != key:
+                    raise _changed(self.path)
+                yield record
 
 
 def _changed(path: Path) -> RunStoreError:
@@ -227,7 +191,7 @@ def iter_records(run: Path) -> Iterator[Record]:
     index = record_index(run)
     if index.bad:
         raise RunStoreError(index.notes[0], hint="or remove those lines to continue without them")
-    return iter(index.drained())
+    return iter(index)
 
 
 def parsed(line: bytes) -> Record:

@@ -88,7 +88,7 @@ class RunStore:
         """
         if requests:
             with self._writing():
-                self._prompts.write(self._prompts.lines_of(record.key, requests))
+                self._prompts.append(record.key, requests)
         stored_record, line = _stored(record)
         with self._writing():
             self._records.append(line)

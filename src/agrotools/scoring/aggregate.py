@@ -25,7 +25,7 @@ from agrotools.scoring.metrics import (
     is_invalid,
 )
 from agrotools.scoring.slots import score_record
-from agrotools.scoring.statistics import adjusted
+from agrotools.scoring.statistics import Estimate, adjusted, estimate_mean
 from agrotools.scoring.summary import (
     Comparison,
     Correlation,
@@ -424,13 +424,38 @@ def _between(
     for first, second in pairs:
         if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
             continue
-        shared = [key for key in units[first] if key in units[second]]
-        mine, other = aggregators[first].table, aggregators[second].table
-        for mode, metric in shared:
-            theirs = _renumbered(units[second][mode, metric], other, mine)
-            estimate = overall_difference(units[first][mode, metric], theirs, mine)
-            if estimate is not None:
+        for mode, metric in units[first]:
+            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
+            if estimate is not None and (mode, metric) in units[second]:
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
+
+
+def paired_difference(first: RunAggregator, second: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
+    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample."""
+    units = [each.modes[mode].headline_units(metric) for each in (first, second) if mode in each.modes]
+    if len(units) < 2 or units[0] is None or units[1] is None:
+        return None
+    return overall_difference(units[0], _renumbered(units[1], second.table, first.table), first.table)
+
+
+def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
+    """Return the ids of the samples that every run has a score of."""
+    units = [(each.table, each.modes[mode].headline_units(metric)) for each in aggregators if mode in each.modes]
+    ids = [frozenset(table.ids(each.where(each.valued).samples.tolist())) for table, each in units if each is not None]
+    return frozenset[str].intersection(*ids) if ids else frozenset()
+
+
+def mean_on(samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
+    """Return the mean of a run over these samples; None if it has no score of any of them."""
+    import numpy as np
+
+    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
+    if units is None:
+        return None
+    units = units.where(units.valued)
+    units = units.where(np.isin(aggregator.table.ids(units.samples.tolist()), [*samples]))
+    clusters = clusters_of(units.samples, aggregator.table)
+    return estimate_mean(units.values, clusters) if len(units.values) else None
 
 
 def _headline(summary: Summary, tally: RunAggregator) -> _Headline:

@@ -87,10 +87,8 @@ def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embe
 def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":
     """Return a function from a text to its unit vector, the normalised mean of the model's output over word pieces."""
     if not (folder / "tokenizer.json").is_file():
-        raise UsageError(
-            f"{folder} contains no tokenizer.json",
-            hint="give the folder of a sentence-transformers model, with all files",
-        )
+        why = f"{folder} contains no tokenizer.json"
+        raise UsageError(why, hint="give the folder of a sentence-transformers model, with all files")
     pooling = _read(folder / "1_Pooling" / "config.json")
     modes = {name for name, chosen in pooling.items() if name.startswith("pooling_mode_") and chosen is True}
     if pooling.get("pooling_mode", "mean") != "mean" or modes - {"pooling_mode_mean_tokens"}:
@@ -163,10 +161,8 @@ def _torch(folder: Path) -> "Callable[[NDArray[np.int64]], NDArray[np.float32]]"
             str(folder), local_files_only=True, use_safetensors=True, trust_remote_code=False
         ).eval()
     except (OSError, ValueError, KeyError) as error:
-        raise UsageError(
-            f"{folder} contains no model that can be loaded: {str(error)[:200]}",
-            hint="it needs config.json and model.safetensors",
-        ) from error
+        why = f"{folder} contains no model that can be loaded: {str(error)[:200]}"
+        raise UsageError(why, hint="it needs config.json and model.safetensors") from error
 
     def run(pieces: "NDArray[np.int64]") -> "NDArray[np.float32]":
         with torch.inference_mode():

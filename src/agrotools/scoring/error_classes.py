@@ -57,59 +57,32 @@ class ErrorClass:
     meaning: str
 
 
+_MEANINGS = {
+    "format_error": "output that is neither a call nor an answer",
+    "invalid_json": "a call whose arguments are not a JSON object",
+    "invalid_arguments": "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
+    IN_HEAD: "a calculation of the reference's value without the observations that it comes from",
+    "wrong_tool_name": "call to a tool that does not exist",
+    "tool_error": "any other error of a well-formed call, mostly an error inside the tool",
+    "call_without_output": "a step that names a tool but no output, in formats where the model writes both",
+    "repeated_tool": "the same tool in two consecutive steps (in a run: unless the reference does so with that tool)",
+    "redundant_call": "repeats an earlier successful call",
+    "several_calls": "more than one call in one message or step",
+    "single_step_answer": "an answer without any call where the reference has calls; "
+    "step by step: an answer where a call is due",
+    "no_response": "neither steps nor an answer",
+    "only_thought": "an answer without steps, or text alone that is neither a call nor an answer",
+    "invalid_format": "a prediction that lacks a field, or has a step that does",
+    "answer_in_invalid_format": "as invalid_format, but the prediction contains an answer",
+    "no_answer_keyword": "an answer with no keyword of the gold answer (keywords extracted by agrotools, not by spaCy)",
+    "no_step_keyword": "steps with no keyword of the gold steps (keywords extracted by agrotools, not by spaCy)",
+}
+_OF_SAMPLES = frozenset(
+    "repeated_tool single_step_answer no_response only_thought invalid_format answer_in_invalid_format "
+    "no_answer_keyword no_step_keyword".split()
+)
 CLASSES: Mapping[str, ErrorClass] = {
-    each.id: each
-    for each in (
-        ErrorClass("format_error", "step", "output that is neither a call nor an answer"),
-        ErrorClass("invalid_json", "step", "a call whose arguments are not a JSON object"),
-        ErrorClass(
-            "invalid_arguments",
-            "step",
-            "a call whose arguments the tool does not take: unknown, missing, or of a wrong type or value",
-        ),
-        ErrorClass(
-            IN_HEAD, "step", "a calculation of the reference's value without the observations that it comes from"
-        ),
-        ErrorClass("wrong_tool_name", "step", "call to a tool that does not exist"),
-        ErrorClass(
-            "tool_error",
-            "step",
-            "any other error of a well-formed call, mostly an error inside the tool",
-        ),
-        ErrorClass(
-            "call_without_output",
-            "step",
-            "a step that names a tool but no output, in formats where the model writes both",
-        ),
-        ErrorClass(
-            "repeated_tool",
-            "sample",
-            "the same tool in two consecutive steps (in a run: unless the reference does so with that tool)",
-        ),
-        ErrorClass("redundant_call", "step", "repeats an earlier successful call"),
-        ErrorClass("several_calls", "step", "more than one call in one message or step"),
-        ErrorClass(
-            "single_step_answer",
-            "sample",
-            "an answer without any call where the reference has calls; step by step: an answer where a call is due",
-        ),
-        ErrorClass("no_response", "sample", "neither steps nor an answer"),
-        ErrorClass(
-            "only_thought", "sample", "an answer without steps, or text alone that is neither a call nor an answer"
-        ),
-        ErrorClass("invalid_format", "sample", "a prediction that lacks a field, or has a step that does"),
-        ErrorClass("answer_in_invalid_format", "sample", "as invalid_format, but the prediction contains an answer"),
-        ErrorClass(
-            "no_answer_keyword",
-            "sample",
-            "an answer with no keyword of the gold answer (keywords extracted by agrotools, not by spaCy)",
-        ),
-        ErrorClass(
-            "no_step_keyword",
-            "sample",
-            "steps with no keyword of the gold steps (keywords extracted by agrotools, not by spaCy)",
-        ),
-    )
+    name: ErrorClass(name, "sample" if name in _OF_SAMPLES else "step", meaning) for name, meaning in _MEANINGS.items()
 }
 
 

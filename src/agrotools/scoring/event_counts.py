@@ -213,6 +213,7 @@ def _mean(amounts: list[tuple[float, int]]) -> Seconds:
 INVALID = "infrastructure"
 REPORTED_SHARE = 0.05
 """Share of the records of a mode above which a cause of termination is reported."""
+RESUME = " Run the same agrotools eval command again to resume."
 UNRELATED_CAUSES = ("timeout", INVALID, "length", "context", "filtered")
 """Causes of termination that say nothing about the answer the model would have given."""
 
@@ -281,8 +282,8 @@ def warnings_of(
     for mode, n_missing in missing.items():
         n = modes[mode].n_records if mode in modes else 0
         lines.append(
-            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the scores cover the other {n}. "
-            "Run the same agrotools eval command again to complete the run."
+            f"{mode}: {n_missing} of {n + n_missing} planned records are missing; the scores cover the other {n}."
+            + RESUME
         )
     for mode, part in modes.items():
         reasons = part.invalid.reasons

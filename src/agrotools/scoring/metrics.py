@@ -22,7 +22,7 @@ _MODES_OF_OUTCOMES: tuple[Mode, ...] = ("no-tool", "end-to-end")
 _ENGINE_METRICS = {
     FAS: MetricInfo(
         "FAS",
-        "Final Answer Score: mean over the slots of a sample",
+        "Final Answer Score: mean score of the parts (slots) of an answer",
         slots=lambda slot: not slot.scored_apart and counts_in_headline(slot),
         scores_sample=True,
         compared_in=_MODES_OF_OUTCOMES,

@@ -46,6 +46,9 @@ from agrotools.scoring.metrics import (
     metrics_about,
 )
 from agrotools.text import format_answer
+from agrotools.text.answer_form import guessed_values
+from agrotools.text.labels import find_labels
+from agrotools.text.normalise import normalise
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
 
 if TYPE_CHECKING:
@@ -88,10 +91,8 @@ def outcome_scores(record: Record, comparisons: TextComparisons = NO_COMPARISONS
         BenchmarkError: a plot slot of the sample holds no plot specification.
     """
     if record.trajectory is None:
-        raise RunStoreError(
-            f"the {record.mode} record of sample {record.sample.id} holds no trajectory",
-            hint="the run was made by another version, or the file was altered",
-        )
+        why = f"the {record.mode} record of sample {record.sample.id} holds no trajectory"
+        raise RunStoreError(why, hint="the run was made by another version, or the file was altered")
     slots = [slot for slot in record.sample.answer if not slot.judged]
     for plugin in plugins_of_slots(slots):
         if plugin.scoring.score_record is not None:
@@ -185,8 +186,6 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    from agrotools.text.answer_form import guessed_values
-
     answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
@@ -360,8 +359,6 @@ def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText)
 
 def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
     from agrotools.scoring.label_reading import LabelReading, last_word_label, read_labels
-    from agrotools.text.labels import find_labels
-    from agrotools.text.normalise import normalise
 
     labels = _label_names(slot)
     several = isinstance(slot, ChoiceSetSlot)

@@ -86,10 +86,8 @@ def step_scores(record: Record) -> list[Score]:
     steps = record.sample.reference.steps
     actions = record.actions or ()
     if len(actions) != len(steps) + 1:
-        raise RunStoreError(
-            f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}",
-            hint="the run was made with another version of the benchmark, or the file was altered",
-        )
+        why = f"the step-by-step record of sample {record.sample.id} holds {len(actions)} actions, not {len(steps) + 1}"
+        raise RunStoreError(why, hint="the run was made with another version of the benchmark, or the file was altered")
     rows: list[Score] = []
     for index, action in enumerate(actions):
         rows.append(_type_row(record, index, action, is_call=index < len(steps)))

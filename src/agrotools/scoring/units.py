@@ -79,6 +79,11 @@ class SampleTable:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
         return [other._numbers.get(name, -1) for name in self._numbers]
 
+    def ids(self, numbers: Iterable[int]) -> list[str]:
+        """Return the ids of the samples with these numbers."""
+        names = [*self._numbers]
+        return [names[number] for number in numbers]
+
     def _number(self, name: str) -> int:
         number = self._numbers.setdefault(name, len(self.clusters))
         if number == len(self.clusters):

@@ -32,10 +32,8 @@ def _positive(value: JsonValue, what: str) -> Number:
 def _share_in_percent(part: JsonValue, whole: JsonValue, of: str, part_name: str, whole_name: str) -> float:
     inside, everything = number(part, f"{of}: {part_name}"), _positive(whole, f"{of}: {whole_name}")
     if not 0 <= inside <= everything:
-        raise ExpressionError(
-            f"{of}: {part_name} must be from 0 to {whole_name}, not {excerpt(inside)} of {excerpt(everything)}",
-            hint=f"write {of}({part_name}, {whole_name}), both in the same unit",
-        )
+        why = f"{of}: {part_name} must be from 0 to {whole_name}, not {excerpt(inside)} of {excerpt(everything)}"
+        raise ExpressionError(why, hint=f"write {of}({part_name}, {whole_name}), both in the same unit")
     return 100 * inside / everything
 
 
@@ -101,10 +99,8 @@ def lai_beer(gap_fraction: JsonValue, k: JsonValue = 0.5) -> JsonValue:
     """
     gap, extinction = number(gap_fraction, "lai_beer: gap_fraction"), _positive(k, "lai_beer: k")
     if not 0 < gap <= 1:
-        raise ExpressionError(
-            f"lai_beer: gap_fraction must be above 0 and at most 1, not {excerpt(gap)}",
-            hint="give light below / light above the canopy, or 1 - cover_pct/100",
-        )
+        why = f"lai_beer: gap_fraction must be above 0 and at most 1, not {excerpt(gap)}"
+        raise ExpressionError(why, hint="give light below / light above the canopy, or 1 - cover_pct/100")
     return -math.log(gap) / extinction + 0.0
 
 
@@ -162,10 +158,8 @@ def seeding_rate(plants_per_m2: JsonValue, tkw_g: JsonValue, establishment_pct: 
     """
     share = _positive(establishment_pct, "seeding_rate: establishment_pct")
     if share > 100:
-        raise ExpressionError(
-            f"seeding_rate: establishment_pct is at most 100, not {excerpt(share)}",
-            hint="write seeding_rate(plants_per_m2, tkw_g, establishment_pct)",
-        )
+        why = f"seeding_rate: establishment_pct is at most 100, not {excerpt(share)}"
+        raise ExpressionError(why, hint="write seeding_rate(plants_per_m2, tkw_g, establishment_pct)")
     density = _positive(plants_per_m2, "seeding_rate: plants_per_m2")
     return density * _positive(tkw_g, "seeding_rate: tkw_g") / share
 
@@ -197,10 +191,8 @@ def convert_unit(value: JsonValue, unit: JsonValue, to: JsonValue) -> JsonValue:
         units.append(canonical)
     first, second = units
     if not compatible(first, second):
-        raise ExpressionError(
-            f"convert: {first} and {second} do not measure the same thing",
-            hint=f"{first} is a unit of {UNITS[first].dimension}, {second} of {UNITS[second].dimension}",
-        )
+        hint = f"{first} is a unit of {UNITS[first].dimension}, {second} of {UNITS[second].dimension}"
+        raise ExpressionError(f"convert: {first} and {second} do not measure the same thing", hint=hint)
     return convert(number(value, "convert"), first, second)
 
 
@@ -241,10 +233,8 @@ def _class_of(mean: JsonValue, covariance: JsonValue, which: str) -> "tuple[NDAr
         raise ExpressionError(f"jm takes at most {MAX_BANDS} bands, not {len(centre)}", hint="use fewer bands")
     matrix = [numbers(row, f"jm: covariance of the {which} class") for row in rows]
     if len(matrix) != len(centre) or any(len(row) != len(centre) for row in matrix):
-        raise ExpressionError(
-            f"jm: the covariance of the {which} class must have {len(centre)} rows of {len(centre)} numbers",
-            hint="write it as [[a, b], [b, c]]",
-        )
+        why = f"jm: the covariance of the {which} class must have {len(centre)} rows of {len(centre)} numbers"
+        raise ExpressionError(why, hint="write it as [[a, b], [b, c]]")
     values = np.array(matrix, dtype=np.float64)
     if not np.allclose(values, values.T, rtol=1e-6, atol=0):
         raise ExpressionError(
@@ -259,10 +249,8 @@ def _log_determinant(covariance: "NDArray[np.float64]") -> float:
     try:
         factor = np.linalg.cholesky(covariance)
     except np.linalg.LinAlgError:
-        raise ExpressionError(
-            "jm: a covariance is not positive definite",
-            hint="use fewer bands or more pixels per class, and variances above 0 on the diagonal",
-        ) from None
+        hint = "use fewer bands or more pixels per class, and variances above 0 on the diagonal"
+        raise ExpressionError("jm: a covariance is not positive definite", hint=hint) from None
     return 2 * float(np.log(np.diagonal(factor)).sum())
 
 
@@ -274,15 +262,11 @@ def optimum_index_factor(sd: JsonValue, corr: JsonValue) -> JsonValue:
     deviations = numbers(sd, "oif: sd", least=3)
     pairs = _pair_correlations(corr)
     if len(deviations) != 3 or len(pairs) != 3:
-        raise ExpressionError(
-            "oif takes three standard deviations and the correlations of the three pairs of bands",
-            hint="write oif([sd1, sd2, sd3], [r12, r13, r23])",
-        )
+        why = "oif takes three standard deviations and the correlations of the three pairs of bands"
+        raise ExpressionError(why, hint="write oif([sd1, sd2, sd3], [r12, r13, r23])")
     if min(deviations) < 0 or max(abs(value) for value in pairs) > 1 + 1e-9:
-        raise ExpressionError(
-            "oif: a standard deviation is negative or a correlation not from -1 to 1",
-            hint="write oif([sd1, sd2, sd3], [r12, r13, r23])",
-        )
+        why = "oif: a standard deviation is negative or a correlation not from -1 to 1"
+        raise ExpressionError(why, hint="write oif([sd1, sd2, sd3], [r12, r13, r23])")
     return _ratio(math.fsum(deviations), math.fsum(abs(value) for value in pairs), "oif")
 
 
@@ -295,22 +279,12 @@ def _pair_correlations(corr: JsonValue) -> Sequence[Number]:
     return numbers(corr, "oif: corr", least=3)
 
 
+_BY_THEIR_NAME: tuple[Function, ...] = (
+    ndvi, gndvi, ndre, ndwi, savi, evi, exg, lai_beer, severity, incidence, disease_index, audpc, efficacy_abbott,
+    plants_per_ha, seeding_rate,
+)  # fmt: skip
 AGRONOMIC_FUNCTIONS: dict[str, Function] = {
-    "ndvi": ndvi,
-    "gndvi": gndvi,
-    "ndre": ndre,
-    "ndwi": ndwi,
-    "savi": savi,
-    "evi": evi,
-    "exg": exg,
-    "lai_beer": lai_beer,
-    "severity": severity,
-    "incidence": incidence,
-    "disease_index": disease_index,
-    "audpc": audpc,
-    "efficacy_abbott": efficacy_abbott,
-    "plants_per_ha": plants_per_ha,
-    "seeding_rate": seeding_rate,
+    **{function.__name__: function for function in _BY_THEIR_NAME},
     "gdd": growing_degree_days,
     "rgr": relative_growth_rate,
     "convert": convert_unit,

@@ -69,10 +69,8 @@ def numbers(value: object, of: str, least: int = 1) -> list[Number]:
         raise ExpressionError(f"{of} needs at least {need}, not {len(items)}", hint="give a longer list")
     for position, item in enumerate(items):
         if not isinstance(item, (int, float)):
-            raise ExpressionError(
-                f"{of} needs a list of numbers, but element [{position}] is {kind_of(item)}",
-                hint="leave out what is not a number",
-            )
+            why = f"{of} needs a list of numbers, but element [{position}] is {kind_of(item)}"
+            raise ExpressionError(why, hint="leave out what is not a number")
     return [int(item) if isinstance(item, bool) else item for item in cast("list[Number]", items)]
 
 
@@ -80,10 +78,8 @@ def paired(first: object, second: object, of: str, least: int = 1) -> tuple[list
     """Return two lists of numbers of the same length, at least ``least``."""
     left, right = numbers(first, of), numbers(second, of)
     if len(left) != len(right):
-        raise ExpressionError(
-            f"{of} needs two lists of the same length, not {len(left)} and {len(right)}",
-            hint="pair each value of the first list with one of the second",
-        )
+        why = f"{of} needs two lists of the same length, not {len(left)} and {len(right)}"
+        raise ExpressionError(why, hint="pair each value of the first list with one of the second")
     numbers(first, of, least)
     return left, right
 

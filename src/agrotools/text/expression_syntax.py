@@ -87,10 +87,8 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     if not text:
         raise ExpressionError("the expression is empty", hint="write one, such as (a - b) / a * 100")
     if len(text) > MAX_CHARACTERS:
-        raise ExpressionError(
-            f"the expression has {len(text)} characters, more than {MAX_CHARACTERS}",
-            hint="pass long lists as variables, or calculate in several calls",
-        )
+        why = f"the expression has {len(text)} characters, more than {MAX_CHARACTERS}"
+        raise ExpressionError(why, hint="pass long lists as variables, or calculate in several calls")
     _check_signs(text)
     if _bracket_depth(text) > MAX_DEPTH:
         raise _too_deep()
@@ -99,10 +97,8 @@ def parse_expression(text: str, names: Collection[str], functions: Collection[st
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         raise ExpressionError(f"{excerpt(text)} is not an expression", hint=_syntax_hint(text, error)) from None
     if isinstance(tree.body, ast.Tuple):
-        raise ExpressionError(
-            "a comma separates values: this is a list, not a number",
-            hint="write 1204 without thousands separator, or [1, 204] for a list",
-        )
+        why = "a comma separates values: this is a list, not a number"
+        raise ExpressionError(why, hint="write 1204 without thousands separator, or [1, 204] for a list")
     called: set[int] = set()
     for node, depth in _nodes(tree):
         if depth > MAX_DEPTH:
@@ -169,10 +165,8 @@ def _check_call(node: ast.Call, names: Collection[str], functions: Collection[st
     if name in names:
         raise ExpressionError(f"{name} is a variable, not a function", hint=f"write * to multiply: {name}*(...)")
     close = get_close_matches(name.lower(), functions, n=3, cutoff=0.5)
-    raise ExpressionError(
-        f"there is no function {name}",
-        hint=f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}",
-    )
+    hint = f"did you mean {', '.join(close)}?" if close else f"known functions: {', '.join(functions)}"
+    raise ExpressionError(f"there is no function {name}", hint=hint)
 
 
 def _name_hint(name: str, names: Collection[str], functions: Collection[str]) -> str:

@@ -59,10 +59,8 @@ def checked_variables(variables: Mapping[str, Any]) -> dict[str, Value]:
     for written, value in variables.items():
         name = unicodedata.normalize("NFKC", written)
         if not name.isidentifier() or keyword.iskeyword(name) or name.startswith("_"):
-            raise ExpressionError(
-                f"{excerpt(written)} cannot name a variable",
-                hint="use letters, digits and _, and begin with a letter",
-            )
+            why = f"{excerpt(written)} cannot name a variable"
+            raise ExpressionError(why, hint="use letters, digits and _, and begin with a letter")
         if name in values:
             raise ExpressionError(f"variable {name} is given twice", hint="use different names")
         budget -= element_count(value)
@@ -169,10 +167,8 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, Callable[[Number, Number], obje
 def apply(op: ast.operator, left: Value, right: Value) -> object:
     sign, function = _ARITHMETIC[type(op)]
     if isinstance(left, list) or isinstance(right, list):
-        raise ExpressionError(
-            f"{sign} works on numbers, not on lists",
-            hint="use scale(values, factor), diff(values), sum(values)..., or write [a*2, b*2]",
-        )
+        why = f"{sign} works on numbers, not on lists"
+        raise ExpressionError(why, hint="use scale(values, factor), diff(values), sum(values)..., or write [a*2, b*2]")
     return function(number(left, sign), number(right, sign))
 
 
@@ -206,10 +202,8 @@ def element(container: Value, key: object) -> Value:
             return container[key]
         raise ExpressionError(f"there is no field {excerpt(key)}", hint=f"fields: {excerpt(', '.join(container))}")
     if not isinstance(container, (list, str)):
-        raise ExpressionError(
-            f"[{excerpt(key)}] works on lists, not on {kind_of(container)}",
-            hint="write values[0] for the first",
-        )
+        why = f"[{excerpt(key)}] works on lists, not on {kind_of(container)}"
+        raise ExpressionError(why, hint="write values[0] for the first")
     if isinstance(key, slice):
         start, stop, step = cast("tuple[object, object, object]", (key.start, key.stop, key.step))
         if not all(bound is None or type(bound) is int for bound in (start, stop, step)) or step == 0:
@@ -448,10 +442,8 @@ class _Evaluation(SimpleEval):
         count = sum(element_count(value) for value in values)
         self._elements_left -= count
         if self._elements_left < 0:
-            raise ExpressionError(
-                f"the expression reads more than {MAX_ELEMENTS_READ} list elements",
-                hint="use shorter lists, or calculate in several calls",
-            )
+            why = f"the expression reads more than {MAX_ELEMENTS_READ} list elements"
+            raise ExpressionError(why, hint="use shorter lists, or calculate in several calls")
         return count
 
     def _guarded(

@@ -136,12 +136,8 @@ def estimate_canopy_height(
 
     _refuse_without_heights(image, chm, dsm, dtm)
     if any(not 0 < limit < 1e6 for limit in height_bins_m) or sorted(set(height_bins_m)) != list(height_bins_m):
-        raise ToolError(
-            "invalid_argument",
-            "height_bins_m must rise and be above 0",
-            argument="height_bins_m",
-            hint="e.g. [2, 5, 10, 15, 20]",
-        )
+        why = "height_bins_m must rise and be above 0"
+        raise ToolError("invalid_argument", why, argument="height_bins_m", hint="e.g. [2, 5, 10, 15, 20]")
     statistics = RunningStatistics(height_bins_m, mean_from=veg_min_height_m)
     with ExitStack() as files:
         source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
@@ -206,32 +202,23 @@ def _refuse_without_heights(image: Path | None, chm: Path | None, dsm: Path | No
         )
     if chm is not None or (dsm is not None and dtm is not None):
         return
+    lacking, hint = "chm", "pass chm (heights above ground), or dsm and dtm"
+    why = (
+        "a colour picture alone does not show how tall things are: that needs the learned back-end "
+        "'open-canopy-pvtv2', which is backend_unavailable here"
+    )
     if dsm is not None or dtm is not None:
         present, lacking = ("dsm", "dtm") if dsm is not None else ("dtm", "dsm")
-        raise ToolError(
-            "missing_metadata",
-            f"{present} alone gives elevations, not heights above ground",
-            argument=lacking,
-            hint=f"pass {lacking} too, or a canopy height model as chm",
-        )
-    if image is None:
-        raise ToolError("missing_metadata", "no heights are given", argument="chm", hint="pass chm, or dsm and dtm")
-    if file_format(image, shown_as=shown_name(image)) in ("tiff", "envi"):
+        why = f"{present} alone gives elevations, not heights above ground"
+        hint = f"pass {lacking} too, or a canopy height model as chm"
+    elif image is None:
+        why, hint = "no heights are given", "pass chm, or dsm and dtm"
+    elif file_format(image, shown_as=shown_name(image)) in ("tiff", "envi"):
         with open_raster(image, shown_as=shown_name(image)) as source:
             if source.count == 1:
-                raise ToolError(
-                    "missing_metadata",
-                    f"{source.name} has one band, and nobody says that its values are heights above ground",
-                    argument="chm",
-                    hint="if they are, pass it as chm (or as dsm with a dtm)",
-                )
-    raise ToolError(
-        "missing_metadata",
-        "a colour picture alone does not show how tall things are: that needs the learned back-end "
-        "'open-canopy-pvtv2', which is backend_unavailable here",
-        argument="chm",
-        hint="pass chm (heights above ground), or dsm and dtm",
-    )
+                why = f"{source.name} has one band, and nobody says that its values are heights above ground"
+                hint = "if they are, pass it as chm (or as dsm with a dtm)"
+    raise ToolError("missing_metadata", why, argument=lacking, hint=hint)
 
 
 def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[RasterSource]":
@@ -278,12 +265,9 @@ def _measure(
     region_px = (box[2] - box[0]) * (box[3] - box[1])
     if not statistics.count:
         where = source.name if terrain is None else f"{source.name} and {terrain.name}"
-        raise ToolError(
-            "nothing_found",
-            f"{where} hold no data {'in the region' if region else 'anywhere'}",
-            argument="region" if region else source.argument,
-            hint="check the nodata value of the file, and the part that was asked for",
-        )
+        why = f"{where} hold no data {'in the region' if region else 'anywhere'}"
+        hint = "check the nodata value of the file, and the part that was asked for"
+        raise ToolError("nothing_found", why, argument="region" if region else source.argument, hint=hint)
     if negative:
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
@@ -381,12 +365,9 @@ def refuse_many_bands(source: "RasterSource") -> None:
     """
     bands = source.count - (source.alpha_band is not None)
     if bands != 1:
-        raise ToolError(
-            "invalid_argument",
-            f"{source.name} has {bands} bands; a raster of heights has one",
-            argument=source.argument,
-            hint="pass the raster whose values are heights; a colour picture holds none",
-        )
+        why = f"{source.name} has {bands} bands; a raster of heights has one"
+        hint = "pass the raster whose values are heights; a colour picture holds none"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
 
 
 def height_blocks(

@@ -211,12 +211,8 @@ class ToolExecutor:
     def _checked(self, call: ToolCall, workspace: Workspace, toolset: Sequence[str]) -> _CheckedCall:
         if call.tool not in toolset:
             close = get_close_matches(call.tool, toolset, n=3, cutoff=0.5)
-            raise ToolError(
-                "unknown_tool",
-                f"there is no tool {call.tool!r}",
-                hint=f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(toolset)}",
-                candidates=tuple(close),
-            )
+            hint = f"did you mean {' or '.join(close)}?" if close else f"tools: {', '.join(toolset)}"
+            raise ToolError("unknown_tool", f"there is no tool {call.tool!r}", hint=hint, candidates=tuple(close))
         tool = self._find_tool(call.tool)
         arguments = tool.validate(call.arguments)
         paths: dict[str, Path] = {}
@@ -366,10 +362,8 @@ async def _load(worker: Worker, target: str) -> Reply | None:
 
 def _importable_target(tool: Tool[..., Any]) -> str:
     if tool.target.startswith("__main__:"):
-        raise UsageError(
-            f"the tool {tool.name} is defined in the script that runs it, where a worker cannot find it",
-            hint="move it into a module and import it",
-        )
+        why = f"the tool {tool.name} is defined in the script that runs it, where a worker cannot find it"
+        raise UsageError(why, hint="move it into a module and import it")
     return tool.target
 
 

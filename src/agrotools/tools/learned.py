@@ -115,11 +115,9 @@ def outline_learned(
 
     models = models_of(backend)
     if len(models) != 2:
-        raise ToolError(
-            "backend_unavailable",
-            "outlines need two models: one that finds things by their name and one that outlines what is in a box",
-            hint=f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}",
-        )
+        why = "outlines need two models: one that finds things by their name and one that outlines what is in a box"
+        hint = f"write learned:{KINDS['grounding-dino'].example}+{KINDS['sam2'].example}"
+        raise ToolError("backend_unavailable", why, hint=hint)
     outliner = find_weights(models[1])
     height, width = pixels.shape[:2]
     found = find_learned(LEARNED + models[0], pixels, (0, 0, width, height), text, score_min)

@@ -73,12 +73,8 @@ def refuse_other_size(
         ToolError: ``shape_mismatch``.
     """
     if of_image != of_mask:
-        raise ToolError(
-            "shape_mismatch",
-            f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}",
-            argument=argument,
-            hint=f"{called} has the size of its image",
-        )
+        why = f"{names[0]} is {of_image[1]} x {of_image[0]} pixels and {names[1]} {of_mask[1]} x {of_mask[0]}"
+        raise ToolError("shape_mismatch", why, argument=argument, hint=f"{called} has the size of its image")
 
 
 _CHANNELS = ("red", "green", "blue")

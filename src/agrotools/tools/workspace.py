@@ -208,11 +208,8 @@ def _path_inside(name: str) -> str:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
-        raise ToolError(
-            "path_outside_workspace",
-            f"{name[:100]!r} leads out of the workspace",
-            hint="use the name of a file exactly as it is listed, without folders",
-        )
+        hint = "use the name of a file exactly as it is listed, without folders"
+        raise ToolError("path_outside_workspace", f"{name[:100]!r} leads out of the workspace", hint=hint)
     return str(path)
 
 

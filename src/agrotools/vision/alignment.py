@@ -80,6 +80,9 @@ class AlignedRaster(RasterSource):
         return (x0, y0, x1, y1) if x1 > x0 and y1 > y0 else None
 
 
+_GEOREFERENCE = "georeference both, or give both as plain pictures of the same size"
+
+
 def align(first: RasterSource, second: RasterSource, *, labels: bool = False) -> RasterSource:
     """Return the second raster on the grid of the first: itself if it is on that grid, else an :class:`AlignedRaster`.
 
@@ -94,24 +97,16 @@ def align(first: RasterSource, second: RasterSource, *, labels: bool = False) ->
     located = [_is_georeferenced(source.dataset) for source in (first, second)]
     if located[0] != located[1]:
         missing, other = (second, first) if located[0] else (first, second)
-        raise ToolError(
-            "crs_mismatch",
-            f"{missing.name} has no coordinate reference system and {other.name} has one",
-            argument=missing.argument,
-            hint="georeference both, or give both as plain pictures of the same size",
-        )
+        why = f"{missing.name} has no coordinate reference system and {other.name} has one"
+        raise ToolError("crs_mismatch", why, argument=missing.argument, hint=_GEOREFERENCE)
     if not located[0]:
         check_sizes((first.height, first.width), (second.height, second.width), (first.name, second.name),
                     second.argument)  # fmt: skip
     if _are_one_grid(first.dataset, second.dataset):
         return second
     if not located[0]:
-        raise ToolError(
-            "crs_mismatch",
-            f"{first.name} and {second.name} lie at different places, and neither has a coordinate reference system",
-            argument=second.argument,
-            hint="georeference both, or give both as plain pictures of the same size",
-        )
+        why = f"{first.name} and {second.name} lie at different places, and neither has a coordinate reference system"
+        raise ToolError("crs_mismatch", why, argument=second.argument, hint=_GEOREFERENCE)
     try:
         columns, rows = _places(first.dataset, second.dataset, (0, 0, first.width, first.height))
     except Exception as error:  # various exceptions of GDAL
@@ -140,12 +135,9 @@ def check_sizes(first: tuple[int, int], second: tuple[int, int], names: tuple[st
         ToolError: ``shape_mismatch``.
     """
     if first != second:
-        raise ToolError(
-            "shape_mismatch",
-            f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}",
-            argument=argument,
-            hint="without a coordinate reference system the two must show the same place pixel by pixel",
-        )
+        why = f"{names[0]} is {first[1]} x {first[0]} pixels and {names[1]} {second[1]} x {second[0]}"
+        hint = "without a coordinate reference system the two must show the same place pixel by pixel"
+        raise ToolError("shape_mismatch", why, argument=argument, hint=hint)
 
 
 def _is_georeferenced(dataset: Any) -> bool:

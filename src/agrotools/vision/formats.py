@@ -97,12 +97,9 @@ def refuse_outside(region: Box, width: int, height: int, name: str) -> None:
     """
     x0, y0, x1, y1 = region
     if not (0 <= x0 < x1 <= width and 0 <= y0 < y1 <= height):
-        raise ToolError(
-            "region_empty",
-            f"the region {list(region)} is not inside {name}, which is {width} x {height} pixels",
-            argument="region",
-            hint="give [x0, y0, x1, y1] in pixels, x to the right and y down from the top left corner",
-        )
+        why = f"the region {list(region)} is not inside {name}, which is {width} x {height} pixels"
+        hint = "give [x0, y0, x1, y1] in pixels, x to the right and y down from the top left corner"
+        raise ToolError("region_empty", why, argument="region", hint=hint)
 
 
 def clipped_region(region: Box | None, width: int, height: int, name: str) -> tuple[Box, tuple[str, ...]]:

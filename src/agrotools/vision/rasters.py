@@ -111,12 +111,9 @@ def chosen_roles(bands: Mapping[str, int | str], names: Sequence[str | None], *,
     for key, selector in bands.items():
         role = role_of(key)
         if role is None:
-            raise ToolError(
-                "invalid_argument",
-                f"bands: {key!r} is not a band that is used here",
-                argument="bands",
-                hint=f"use {', '.join(ROLES)}, e.g. {{'R': 3, 'NIR': 4}}",
-            )
+            why = f"bands: {key!r} is not a band that is used here"
+            hint = f"use {', '.join(ROLES)}, e.g. {{'R': 3, 'NIR': 4}}"
+            raise ToolError("invalid_argument", why, argument="bands", hint=hint)
         if role in roles:
             raise ToolError("invalid_argument", f"bands: {role} is given twice", argument="bands")
         roles[role] = _number_of(selector, names, file)
@@ -432,12 +429,9 @@ def _check(dataset: Any, path: Path, kind: Format, name: str, argument: str) -> 
         needed = dataset.width * dataset.height * sum(np.dtype(dtype).itemsize for dtype in dataset.dtypes)
         if path.stat().st_size < needed:
             header = envi_header(path)
-            raise ToolError(
-                "unreadable_file",
-                f"{name} is shorter than its header {header.name if header else ''} says",
-                argument=argument,
-                hint="it was cut short, or belongs to another header",
-            )
+            why = f"{name} is shorter than its header {header.name if header else ''} says"
+            hint = "it was cut short, or belongs to another header"
+            raise ToolError("unreadable_file", why, argument=argument, hint=hint)
 
 
 def _colour_name(colour: Any) -> str | None:

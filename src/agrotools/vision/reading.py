@@ -123,12 +123,8 @@ def read_labels(
     name = shown_as or path.name
     kind = file_format(path, argument=argument, shown_as=shown_as)
     if kind == "jpeg":
-        raise ToolError(
-            "unreadable_file",
-            f"{name} is a JPEG: its compression changes values, so they are no class numbers",
-            argument=argument,
-            hint="save masks as PNG or GeoTIFF",
-        )
+        why = f"{name} is a JPEG: its compression changes values, so they are no class numbers"
+        raise ToolError("unreadable_file", why, argument=argument, hint="save masks as PNG or GeoTIFF")
     if kind in ("tiff", "envi"):
         from agrotools.vision.rasters import open_raster
 
@@ -146,12 +142,9 @@ def read_labels(
     has_alpha = mode in ("LA", "PA", "RGBA")
     colours = values[..., :-1] if has_alpha else values
     if not (colours == colours[..., :1]).all():
-        raise ToolError(
-            "unreadable_file",
-            f"{name} codes its classes as colours ({mode}); class numbers are needed",
-            argument=argument,
-            hint="save it as a palette or grey PNG whose values are the class numbers",
-        )
+        why = f"{name} codes its classes as colours ({mode}); class numbers are needed"
+        hint = "save it as a palette or grey PNG whose values are the class numbers"
+        raise ToolError("unreadable_file", why, argument=argument, hint=hint)
     return LabelImage(colours[..., 0].astype(np.int32), values[..., -1] > 0 if has_alpha else None, tuple(notes))
 
 
@@ -169,12 +162,8 @@ def _open_image(path: Path, pillow_format: str, name: str, argument: str) -> "It
                 image.load()
                 yield image
     except Image.DecompressionBombError as error:
-        raise ToolError(
-            "limit",
-            f"{name} has more than the {MAX_PIXELS // 1_000_000} million pixels that are read at once",
-            argument=argument,
-            hint="cut or shrink the picture",
-        ) from error
+        why = f"{name} has more than the {MAX_PIXELS // 1_000_000} million pixels that are read at once"
+        raise ToolError("limit", why, argument=argument, hint="cut or shrink the picture") from error
     except (ToolError, MemoryError):
         raise
     except Exception as error:  # Decoders may raise any exception for a damaged file.
@@ -208,11 +197,8 @@ def _on_white(image: "Image") -> tuple[NDArray[np.uint8], NDArray[np.bool_] | No
 
 def _labels_of_raster(bands: NDArray[np.float32], count: int, name: str, argument: str) -> LabelImage:
     if count != 1:
-        raise ToolError(
-            "unreadable_file",
-            f"{name} has {count} bands; a label raster has one, whose values are class numbers",
-            argument=argument,
-        )
+        why = f"{name} has {count} bands; a label raster has one, whose values are class numbers"
+        raise ToolError("unreadable_file", why, argument=argument)
     values = bands[0]
     valid = np.isfinite(values)
     refuse_without_data(valid, name, argument)
@@ -308,12 +294,8 @@ def refuse_without_data(valid: NDArray[np.bool_], name: str, argument: str = "im
         ToolError: ``nothing_found``.
     """
     if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"{name} holds no data: all pixels are no-data",
-            argument=argument,
-            hint="check the file's nodata value, or choose another region",
-        )
+        hint = "check the file's nodata value, or choose another region"
+        raise ToolError("nothing_found", f"{name} holds no data: all pixels are no-data", argument=argument, hint=hint)
 
 
 def _or_none(valid: NDArray[np.bool_]) -> NDArray[np.bool_] | None:

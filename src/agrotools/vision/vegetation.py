@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,8 +18,6 @@ _GROWTH_ROUNDS = 3
 
 def small_parts(mask: NDArray[np.bool_], least_px: int) -> NDArray[np.bool_] | None:
     """Return the mask of parts (8-connected) of fewer than ``least_px`` pixels; None if there are none."""
-    import cv2
-
     area = np.ascontiguousarray(mask).view(np.uint8)
     # A part that contains a rectangle of so many pixels is large, so few pixels remain to be counted. The sides are
     # odd, because OpenCV shifts the result of opening by even ones.
@@ -117,21 +116,14 @@ def choose_index(index: Index | Literal["auto"], available: Mapping[Role, object
         for name in _AUTO:
             if name in possible:
                 return name
-        raise ToolError(
-            "band_not_found",
-            f"plants cannot be told from soil by the bands known here ({', '.join(available) or 'none'})",
-            argument="bands",
-            hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}",
-        )
+        why = f"plants cannot be told from soil by the bands known here ({', '.join(available) or 'none'})"
+        hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4} or {'R': 1, 'G': 2, 'B': 3}"
+        raise ToolError("band_not_found", why, argument="bands", hint=hint)
     if index not in possible:
         missing = [band for band in INDICES[index].bands if band not in available]
-        raise ToolError(
-            "band_not_found",
-            f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown",
-            argument="index",
-            hint=f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands",
-            candidates=tuple(possible),
-        )
+        why = f"index {index} needs the bands {', '.join(INDICES[index].bands)}; {', '.join(missing)} unknown"
+        hint = f"possible here: {', '.join(possible)}" if possible else "say which bands are which with bands"
+        raise ToolError("band_not_found", why, argument="index", hint=hint, candidates=tuple(possible))
     return index
 
 
@@ -296,8 +288,6 @@ def without_specks(mask: NDArray[np.bool_], valid: NDArray[np.bool_]) -> NDArray
 
 def smooth_index(values: NDArray[np.float32], valid: NDArray[np.bool_]) -> NDArray[np.float32]:
     """Smooth an index with a Gaussian of one pixel; invalid pixels are NaN and do not affect others."""
-    import cv2
-
     if valid.all():
         return np.asarray(cv2.GaussianBlur(values, (0, 0), SMOOTHING_PX), np.float32)
     weight = valid.astype(np.float32)

@@ -29,6 +29,8 @@ def returned(text):
             "invalid_arguments",
         ),
         ("Solver.apply() got an unexpected keyword argument 'text'", "invalid_arguments"),
+        ("Input validation error: 'image' is a required property", "invalid_arguments"),
+        ("Guess is not a valid tool, try one of [OCR, Calculator].", "wrong_tool_name"),
         ("This tool is not available now. consider other tools.", "tool_error"),
         ("Tool OCR execution error: list index out of range", "tool_error"),
         ("ZeroDivisionError: division by zero", "tool_error"),
@@ -71,13 +73,14 @@ def test_trajectories_have_answers_and_get_gold_calls_from_the_data_set(tmp_path
         "0": trace([call("OCR", {"image": "a"}), returned("12")], "12", 1.0, twelve),
         "7": trace([call("guess", {"question": "?"}), returned(UNKNOWN)], None, 0.0, twelve),
         "9": trace([], "", 1.0, twelve),
+        "11": trace([], "a dozen", 0.7, ["twelve cups"]),
     }
     (tmp_path / "run.json").write_text(json.dumps(entries))
     scored = compare_file("gta", tmp_path / "run.json")
     assert scored.published is not None
-    assert {name: (figure.n, round(figure.value or 0)) for name, figure in scored.published.metrics.items()} == {
-        "gta.ans_acc": (3, 33)
-    }
+    assert scored.published.metrics == {}
+    assert "1 subjective answers need an embedder" in scored.published.left_out["gta.ans_acc"]
+    assert scored.corrected.metrics["gta.ans_acc_objective_corrected"].value == pytest.approx(100 / 3)
     assert "gold dialogues" in scored.corrected.left_out["gta.p_f1_corrected"]
     assert scored.extra == {"answer_match_score_gta of the file beside the published rule": {"same": 2, "different": 1}}
     assert scored.errors is not None
@@ -85,7 +88,7 @@ def test_trajectories_have_answers_and_get_gold_calls_from_the_data_set(tmp_path
     data = {key: {"dialogs": [USER, call("OCR", {"image": "a"}), answer("12")], "gt_answer": twelve} for key in entries}
     (tmp_path / "data.json").write_text(json.dumps(data))
     whole = compare_file("gta", tmp_path / "run.json", data=tmp_path / "data.json")
-    assert whole.corrected.metrics["gta.p_f1_corrected"].value == pytest.approx(50.0)
+    assert whole.corrected.metrics["gta.p_f1_corrected"].value == pytest.approx(40.0)
     del data["7"]
     (tmp_path / "data.json").write_text(json.dumps(data))
     with pytest.raises(BenchmarkError, match="no entry 7"):

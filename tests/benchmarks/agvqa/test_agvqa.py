@@ -70,7 +70,7 @@ def test_a_row_becomes_a_question_with_letters_and_an_image_of_neutral_name(root
     assert [one.answer[0].right_text, two.answer[0].right_text] == ["A", "B"]
     assert one.groups == {"category": "weeds"}
     assert one.cluster == two.cluster == one.id  # they share a picture
-    assert load(root).content_hash == load(root).content_hash
+    assert load_benchmark("agvqa", str(root)).content_hash == load(root).content_hash
 
 
 def test_what_cannot_be_used_is_counted_by_reason_and_unknown_fields_are_named(root):
@@ -152,11 +152,20 @@ def test_parquet_with_images_inside(root):
         (["1", "2", "3"], "3", "C"),
         (["Rust", "Rot", "Scab"], "A, C", "AC"),
         ({"first": "Rust", "second": "Rot"}, "Rot", "B"),
+        (["E. coli", "B. subtilis"], "B. subtilis", "B"),
+        (["No", "Yes"], True, None),
+        (["x", "y"], "5", None),
+        (["x", "y"], 0.5, None),
+        (["x", "x"], "x", None),
     ],
 )
 def test_forms_of_options_and_answers(choices, right, letters):
-    found = question({"ask": "?", "choices": choices, "right": right}, kinds={"*": "several"}, kind_by="ask")
-    assert found.slots[0].right_text == letters
+    data = {"ask": "?", "choices": choices, "right": right}
+    if letters is None:
+        with pytest.raises(RowFault):
+            question(data)
+    else:
+        assert question(data, kinds={"*": "several"}, kind_by="ask").slots[0].right_text == letters
 
 
 def test_options_in_the_question_and_in_single_fields():
@@ -164,6 +173,11 @@ def test_options_in_the_question_and_in_single_fields():
     assert (found.text, found.slots[0].right_text) == ("Which crop?\nA. Rice\nB. Maize", "B")
     found = question({"ask": "?", "o1": "Rice", "o2": "Maize", "right": 2}, options=("o1", "o2"), index_base=1)
     assert found.slots[0].right_text == "B"
+    assert question({"ask": "Is it (a) rice?", "right": "yes"}, options="in question").text == "Is it (a) rice?"
+    found = question({"ask": "?", "o1": None, "o2": "Maize", "o3": "Rye", "right": "B"}, options=("o1", "o2", "o3"))
+    assert found.options == {"B": "Maize", "C": "Rye"}
+    with pytest.raises(RowFault, match="no options"):
+        question({"ask": "?", "choices": "rice or maize", "right": "A"}, kind_by="ask", kinds={"*": "single"})
     with pytest.raises(RowFault, match="name different options"):
         question({"ask": "?", "choices": ["x", "y"], "right": 0, "text": "y"}, answer_text="text")
 

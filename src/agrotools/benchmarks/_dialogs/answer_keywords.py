@@ -96,17 +96,14 @@ def matches_keywords(answer: str, reference: Any) -> bool:
             return False
         if not any(states_alias(alias, text, numbers, keyword_lists) for alias in group):
             return False
-    return not any(_states_any(group, text, numbers) for group in _groups(reference, "blacklist"))
+    unwanted = (alias for group in _groups(reference, "blacklist") for alias in group)
+    return not any(True for alias in unwanted for _ in _find_alias(alias, text, numbers))
 
 
 def _groups(reference: Any, name: str) -> list[list[str]]:
     groups: list[list[str]] = reference.get(name) or []
     named_groups = [[alias for alias in group if alias.strip()] for group in groups]
     return [group for group in named_groups if group]
-
-
-def _states_any(aliases: list[str], text: str, numbers: list[StatedNumber]) -> bool:
-    return any(True for alias in aliases for _ in _find_alias(alias, text, numbers))
 
 
 def states_alias(alias: str, text: str, numbers: list[StatedNumber], keyword_lists: KeywordLists) -> bool:

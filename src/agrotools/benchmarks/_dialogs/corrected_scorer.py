@@ -139,7 +139,8 @@ def score_steps(
     for sample in samples:
         where = f"sample {sample.key}"
         gold = gold_messages(sample.gold, where, returns=False)
-        steps = _pad_steps(read_messages(sample.prediction), len(gold))
+        steps = read_messages(sample.prediction)[: len(gold)]
+        steps += [Message("other")] * (len(gold) - len(steps))
         parts = _step_parts(steps, gold)
         counts["steps"] += len(gold)
         counts["gold_calls"] += sum(step.kind == "call" for step in gold)
@@ -154,10 +155,6 @@ def score_steps(
     left_out = {ids["summ_acc"]: f"{missing} subjective answers need an embedder"} if missing else {}
     metrics = summed(sample_parts, ids.values(), left_out)
     return Scores("step-by-step", metrics, counts, left_out, tuple(sample_parts), embedder)
-
-
-def _pad_steps(steps: list[Message], length: int) -> list[Message]:
-    return steps[:length] + [Message("other")] * (length - len(steps))
 
 
 def _step_parts(steps: Sequence[Message], gold: Sequence[Message]) -> dict[str, Part]:
@@ -365,10 +362,7 @@ def _matched(gold: list[str], predicted: list[str], similarity: Similarity | Non
         return 1.0
     if similarity is None:
         raise NeedsEmbedder
-    likeness = [
-        [1.0 if one == other else min(1.0, max(0.0, float(similarity(one, other)))) for other in predicted]
-        for one in gold
-    ]
+    likeness = [[_cosine(one, other, similarity) for other in predicted] for one in gold]
     if len(gold) == 1:
         return likeness[0][0]
     from scipy.optimize import linear_sum_assignment  # pyright: ignore[reportUnknownVariableType]

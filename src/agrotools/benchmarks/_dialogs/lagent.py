@@ -8,6 +8,7 @@ and the last request tells the model to answer. Messages equal those of the publ
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, observation_data, render, reply_of
@@ -55,6 +56,7 @@ MAX_TURNS = 10
 _LONGEST_NAME = 200
 
 
+@dataclass(eq=False)
 class LagentAgent:
     """Agent that prompts a model like the agent of GTA and ThinkGeo, in step-by-step and end-to-end mode.
 
@@ -71,24 +73,14 @@ class LagentAgent:
         specs: function that returns the specifications of tools without a published description.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        mode: Mode,
-        settings: ModelSettings | None = None,
-        images: bool = False,
-        max_turns: int = MAX_TURNS,
-        declared: Declared | None = None,
-        specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
-    ) -> None:
-        self.model = model
-        self.mode: Mode = mode
-        self.settings = settings or ModelSettings()
-        self.images = images
-        self.max_turns = max_turns
-        self._declared = declared_by("gta") if declared is None else declared
-        self._specs = specs
-        self._tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = {}
+    model: Model
+    mode: Mode
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    images: bool = False
+    max_turns: int = MAX_TURNS
+    declared: Declared = field(default_factory=lambda: declared_by("gta"))
+    specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
+    _tools: dict[tuple[str, ...], tuple[DeclaredTool, ...]] = field(default_factory=dict, init=False, repr=False)
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         messages, _ = await self.request_for(view, history)
@@ -124,7 +116,7 @@ class LagentAgent:
 
     def _offered(self, toolset: tuple[str, ...]) -> tuple[DeclaredTool, ...]:
         if toolset not in self._tools:
-            self._tools[toolset] = declared_tools(self._specs(toolset), self._declared)
+            self._tools[toolset] = declared_tools(self.specs(toolset), self.declared)
         return self._tools[toolset]
 
     def _action(self, view: SampleView, history: Sequence[Step], completion: Completion, reply: Reply) -> Action:
@@ -148,7 +140,7 @@ class LagentAgent:
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> LagentAgent:
     """Create the agent of a run with ``options``, with the tools as its benchmark declares them."""
     benchmark = options.benchmark
-    declared = declared_by(benchmark.name, benchmark.root) if benchmark else None
+    declared = declared_by(benchmark.name, benchmark.root) if benchmark else declared_by("gta")
     return LagentAgent(model, mode, options.settings, options.images, options.max_steps, declared, options.specs)
 
 

@@ -15,7 +15,7 @@ from agrotools.benchmarks.loading import Loading, settings_of
 from agrotools.core import MODES, BenchmarkError, FrozenModel, Mode, Sample, UsageError, first_error
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
 from agrotools.plugin import ExpectedCount
 from agrotools.text.loose_json import is_list, is_object
@@ -311,10 +311,7 @@ class PublishedBenchmark:
             metadata=metadata,
         )
         samples = with_clusters(read.samples)
-        digest = ContentDigest(header)
-        for sample in samples:
-            digest.add(sample)
-        content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+        content_hash = content_hash_of(header, samples)
         return Benchmark(header, read.root, samples, content_hash, read.external_folders)
 
 

@@ -171,12 +171,14 @@ def _agreement(
 ) -> dict[str, dict[str, int | None]]:
     """Compare the published rule, sample by sample, with the scores that the file has."""
     score = published_scorer.score_steps if trajectories.mode == "step-by-step" else published_scorer.score_end
-    metric, same = f"{rules.name}.{trajectories.metrics[0]}", 0
+    metric = f"{rules.name}.{trajectories.metrics[0]}"
+    counts: dict[str, int | None] = {"same": 0, "different": 0}
     for sample in samples:
-        if (theirs := trajectories.scores.get(sample.key)) is not None:
-            scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
-            same += abs((scored.metrics[metric].value or 0.0) - 100 * theirs) < 1e-6
-    counts: dict[str, int | None] = {"same": same, "different": len(trajectories.scores) - same}
+        scored = score([sample if sample.answer else replace(sample, answer=_NO_KEYWORDS)], rules)
+        theirs, ours = trajectories.scores.get(sample.key), scored.metrics.get(metric)
+        if theirs is not None and ours is not None:  # subjective answers have no figure without an embedder
+            key = "same" if abs((ours.value or 0.0) - 100 * theirs) < 1e-6 else "different"
+            counts[key] = (counts[key] or 0) + 1
     return {f"{trajectories.score_name} of the file beside the published rule": counts}
 
 

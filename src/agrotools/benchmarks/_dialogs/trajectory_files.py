@@ -71,7 +71,8 @@ _LISTED = re.compile(r"failed to load tool (\S+) because it's not in \[(.*?)\]",
 _ARGUMENTS = re.compile(
     r"missing \d+ required (?:positional|keyword-only) argument|got an unexpected keyword argument|"
     r"got multiple values for (?:keyword )?argument|takes (?:from )?\d+ .{0,20}positional arguments? but|"
-    r"^\W*(?:unknown|missing required) arguments?\b",
+    r"^\W*(?:(?:unknown|invalid|missing required) (?:tool )?arguments?\b|(?:input )?validation error|"
+    r"\d+ validation errors? for)",
     re.IGNORECASE,
 )
 _FAILURE = re.compile(

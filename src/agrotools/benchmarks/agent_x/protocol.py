@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 
 from agrotools.agents.images import file_parts
 from agrotools.agents.llm import halt_of, render, reply_of
@@ -23,6 +24,7 @@ from agrotools.text.loose_json import dumps
 from agrotools.tools import tool_specs
 
 
+@dataclass(eq=False)
 class AgentXAgent:
     """Agent that requests everything in one reply. No tool runs; the reply with its invented steps is kept in the
     record.
@@ -37,20 +39,12 @@ class AgentXAgent:
         specs: function that returns the specifications of tools for the prompt.
     """
 
-    def __init__(
-        self,
-        model: Model,
-        mode: Mode = "no-tool",
-        settings: ModelSettings | None = None,
-        images: bool = True,
-        specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs,
-    ) -> None:
-        self.model = model
-        self.mode: Mode = mode
-        self.settings = settings or ModelSettings()
-        self.images = images
-        self._specs = specs
-        self._systems: dict[tuple[str, ...], Message] = {}
+    model: Model
+    mode: Mode = "no-tool"
+    settings: ModelSettings = field(default_factory=ModelSettings)
+    images: bool = True
+    specs: Callable[[Sequence[str]], Sequence[ToolSpec]] = tool_specs
+    _systems: dict[tuple[str, ...], Message] = field(default_factory=dict, init=False, repr=False)
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         messages, _ = await self.request_for(view, history)
@@ -74,17 +68,16 @@ class AgentXAgent:
     ) -> tuple[list[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends, independent of the history; no tool is offered."""
         if view.toolset not in self._systems:
-            tools = dumps({spec.name: _tool_description(spec) for spec in self._specs(view.toolset)})
-            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=tools))
+            tools = {
+                spec.name: {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
+                for spec in self.specs(view.toolset)
+            }
+            self._systems[view.toolset] = Message.of("system", render("agent_x/system", tools=dumps(tools)))
         names = ", ".join(file.name for file in view.files)
         question = TextPart(text=render("agent_x/question", names=names, query=view.query))
         image_parts = await asyncio.to_thread(file_parts, view.files) if self.images and view.files else ()
         pictures: list[ContentPart] = [part for part in image_parts if isinstance(part, ImagePart)]
         return [self._systems[view.toolset], Message(role="user", content=(*pictures, question))], ()
-
-
-def _tool_description(spec: ToolSpec) -> dict[str, object]:
-    return {"description": spec.description, "arguments": spec.parameters.get("properties", {})}
 
 
 def make_agent(model: Model, mode: Mode, options: AgentOptions) -> AgentXAgent:

@@ -201,7 +201,10 @@ def agent_x_figures(run: PublishedRun) -> PublishedFigures | None:
     table = _table(valid, keys, judges)
     data = {key: gold_of(record.sample) for key, record in zip(keys, valid, strict=True)}
     ours = score(table, predictions, data)
-    estimates = {metric: ours.estimate(metric) or _without_interval(*figure) for metric, figure in ours.metrics.items()}
+    estimates = {
+        metric: ours.estimate(metric) or (None if value is None else Estimate(value=value / 100, n=n, n_clusters=n))
+        for metric, (value, n) in ours.metrics.items()
+    }
     stops, reference = "", {}
     if table is not None:
         generative = [
@@ -277,10 +280,6 @@ def _judging_differs(judges: JudgedRows) -> list[str]:
     """Return the differences in judging from the paper: the judges and the rubrics."""
     names = ", ".join(judges.criteria_judges)
     return [f"judged by {names} (the paper: {', '.join(PUBLISHED_JUDGES)})", judges.rubrics_label]
-
-
-def _without_interval(value: float | None, n: int) -> Estimate | None:
-    return None if value is None else Estimate(value=value / 100, n=n, n_clusters=n)
 
 
 SCORING = Scoring(call_scorers={"image_calls": score_image_calls}, published=agent_x_figures)

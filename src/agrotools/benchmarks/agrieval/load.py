@@ -158,11 +158,7 @@ def question_benchmark(
     items = [item for file in files for item in file.items if _is_selected(item, settings)]
     pool = read_items(settings.examples.expanduser()).items if settings.examples else items
     examples = Examples(pool, settings.seed) if settings.shots else None
-    index = settings.retrieval
-    find: Callable[[Item], Sequence[Passage]] = _no_passages
-    note = ""
-    if index:
-        find, note = _passages_for(items, index.expanduser(), settings.passages, progress)
+    find, note = _passages_for(items, settings.retrieval, settings.passages, progress)
     ids, places = _place_items(items, settings)
 
     def make(position: int) -> Sample:
@@ -185,7 +181,7 @@ def question_benchmark(
             metadata=_metadata(item, ordered, passages, shots),
         )
 
-    facts = Facts(ids, bytes([1]) * len(ids), bytes(len(ids)))
+    facts = Facts(ids, [True] * len(ids), [False] * len(ids))
     header = _header(name, source, files, settings, examples, note)
     if examples:
         examples.check((place.item for place in places), settings.shots)
@@ -198,28 +194,25 @@ def question_benchmark(
     return Benchmark(header, root, LazySamples(facts, make), digest.hexdigest())
 
 
-def _no_passages(_: Item) -> "Sequence[Passage]":
-    """Return the passages of a run without retrieval."""
-    return ()
-
-
 def _passages_for(
-    items: Sequence[Item], index: Path, count: int, progress: Progress
+    items: Sequence[Item], index: Path | None, count: int, progress: Progress
 ) -> "tuple[Callable[[Item], Sequence[Passage]], str]":
     """Search the index for the ``count`` best passages for the question and options of each item.
 
-    Returns a function that looks up the passages of an item, and a note on the index, which may be empty. Results are
-    cached in the user's cache for later runs on the same items.
+    Returns a function that looks up the passages of an item (none without an index), and a note on the index, which may
+    be empty. Results are cached in the user's cache for later runs on the same items.
 
     Raises:
         CorpusError: the folder holds no complete index.
     """
+    if index is None:
+        return lambda _item: (), ""
     from agrotools.knowledge.corpus import CorpusIndex, Passage
 
     def query_of(item: Item) -> str:
         return "\n".join([item.question, *sorted(item.options.values())])
 
-    corpus = CorpusIndex.open(index)
+    corpus = CorpusIndex.open(index.expanduser())
     queries = list(dict.fromkeys(map(query_of, items)))
     key = orjson.dumps([corpus.identity(), count, queries], option=orjson.OPT_SORT_KEYS)
     cached = cache_dir("passages", f"{hashlib.sha256(key).hexdigest()}.json")
@@ -255,7 +248,8 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
     places: list[_Place] = []
     used_ids = set[str]()
     for item in items:
-        sample_id = f"{'choice' if item.kind else 'question'}-{_pad_number(item.number)}"
+        number = item.number.zfill(5) if item.number.isdigit() else item.number
+        sample_id = f"{'choice' if item.kind else 'question'}-{number}"
         while sample_id in used_ids:
             # Two files may use the same numbers.
             sample_id += "x"
@@ -271,10 +265,6 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
             places.append(_Place(item, ordered, cluster))
     order = sorted(range(len(ids)), key=ids.__getitem__)
     return [ids[at] for at in order], [places[at] for at in order]
-
-
-def _pad_number(number: str) -> str:
-    return number.zfill(5) if number.isdigit() else number
 
 
 def _slot(item: Item, ordered: Ordered) -> Slot:

@@ -2,6 +2,7 @@
 
 import ast
 import json
+import math
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -161,11 +162,9 @@ class Row(NamedTuple):
     def get(self, path: str) -> Any:
         """Return the value at ``path``; None if there is none. A ``*`` in a path gives the first match."""
         for alternative in path.split("|"):
-            found = (
-                self._filled(alternative) if "{" in alternative else next(iter(self.all(alternative).values()), None)
-            )
-            if found is not None and found != "":
-                return found
+            values = [self._filled(alternative)] if "{" in alternative else [*self.all(alternative).values()]
+            if values and values[0] is not None and values[0] != "":
+                return values[0]
         return None
 
     def all(self, path: str) -> dict[str, Any]:
@@ -195,19 +194,18 @@ class Row(NamedTuple):
 
     def unread(self, fields: FieldMap) -> Iterator[str]:
         """Yield the names of the fields that the map neither reads nor ignores."""
-        known = fields.known_fields
         for name, value in self.data.items():
-            if any(fnmatchcase(str(name), path) for path in known):
-                continue
-            nested = [path.partition(".")[2] for path in known if fnmatchcase(str(name), path.partition(".")[0])]
-            if not nested or not isinstance(value, Mapping):
+            rest = [tail for path in fields.known_fields if (tail := _rest(path, str(name))) is not None]
+            if not rest or (all(rest) and not isinstance(value, Mapping)):
                 yield str(name)
-                continue
-            yield from (
-                f"{name}.{key}"
-                for key in value
-                if not any(fnmatchcase(str(key), path.partition(".")[0]) for path in nested)
-            )
+            elif all(rest):
+                yield from (f"{name}.{key}" for key in value if all(_rest(path, str(key)) is None for path in rest))
+
+
+def _rest(path: str, name: str) -> str | None:
+    """Return what remains of a path after ``name``, empty for the whole path; None if it does not begin with it."""
+    first, _, tail = path.partition(".")
+    return "" if fnmatchcase(name, path) else tail if fnmatchcase(name, first) else None
 
 
 class Question(NamedTuple):
@@ -230,8 +228,8 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
         raise RowFault("no question")
     asked = str(asked)
     options = {**read_options(row, fields, asked), **option_images}
-    if options and fields.options == "in question":
-        asked = asked[: _option_marks(asked)[0].start()]
+    if fields.options == "in question" and (marks := _option_marks(asked)):
+        asked = asked[: marks[0].start()]
     context = str(row.get(fields.context) or "") if fields.context else ""
     texts = {"context": context.strip(), "question": asked.strip()}
     prompt = _IN_BRACES.sub(lambda match: texts.get(match[1], match[0]), fields.prompt).strip()
@@ -247,7 +245,7 @@ def read_options(row: Row, fields: FieldMap, question: str) -> dict[str, str]:
     if fields.options == "in question":
         value: Any = question
     elif isinstance(fields.options, tuple):
-        value = [each for path in fields.options if (each := row.get(path)) is not None]
+        value = {letter: row.get(path) for letter, path in zip(ascii_uppercase, fields.options, strict=False)}
     else:
         value = row.get(fields.options) if fields.options else None
     return _lettered(value)
@@ -259,14 +257,16 @@ def _lettered(value: Any) -> dict[str, str]:
     if isinstance(value, str):
         marks = _option_marks(value)
         ends = [*(mark.start() for mark in marks[1:]), len(value)]
-        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=True)}
+        return {mark[1].upper(): value[mark.end() : end].strip(" \n;,") for mark, end in zip(marks, ends, strict=False)}
     if isinstance(value, Mapping):
         items = {str(key).strip().upper(): str(text) for key, text in value.items() if text is not None}
         if all(len(key) == 1 and key in ascii_uppercase for key in items):
             return items
         value = list(items.values())
     if isinstance(value, list):
-        return dict(zip(ascii_uppercase, (_without_letter(str(text)) for text in value), strict=False))
+        texts = {letter: str(text) for letter, text in zip(ascii_uppercase, value, strict=False) if text is not None}
+        marked = all((mark := _LETTER.match(text)) and mark[1] == letter for letter, text in texts.items())
+        return {letter: _without_letter(text) if marked else text for letter, text in texts.items()}
     return {}
 
 
@@ -317,9 +317,10 @@ def _kind(row: Row, fields: FieldMap, options: Mapping[str, str]) -> Kind:
 
 def _number(value: Any) -> float | None:
     try:
-        return None if isinstance(value, bool) else float(str(value).replace(",", ""))
+        number = float(str(value).replace(",", ""))
     except ValueError:
         return None
+    return number if math.isfinite(number) else None
 
 
 def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -> tuple[Slot, ...]:
@@ -385,7 +386,7 @@ def right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) -> 
     """
     if not options:
         raise RowFault("no options")
-    if len(options) < 2 or len(set(options.values())) < len(options):
+    if len(set(options.values())) < 2:
         raise RowFault("fewer than two different options", list(options.values()))
     answers = answer if isinstance(answer, list) else [answer]
     letters = {letter for each in answers for letter in _right_letters(each, options, fields)}
@@ -400,8 +401,9 @@ def _right_letters(answer: Any, options: Mapping[str, str], fields: FieldMap) ->
     bare = re.sub(r"[\s,;().:、．]", "", text)
     if bare and len(text) <= 3 * len(options) and bare == bare.upper() and set(bare) <= set(letters):
         return list(bare)
-    if isinstance(answer, int | float) or text.isdigit():
-        place = int(answer) - fields.index_base
+    number = None if isinstance(answer, bool) else _number(answer)
+    if number is not None and number.is_integer():
+        place = int(number) - fields.index_base
         if 0 <= place < len(letters):
             return [letters[place]]
         raise RowFault("the answer is a number beyond the options", answer)

@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Any, NamedTuple
@@ -25,12 +26,12 @@ from agrotools.core import BenchmarkError, FrozenModel, Sample, SampleFile, Usag
 from agrotools.core.base import NoFileError, Progress, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole
 from agrotools.core.taxonomy import AnswerType
-from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, ContentDigest, SourceNote
+from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.formats.clusters import with_clusters
 
 OWN_MAP = "agvqa-map.toml"
 NO_IMAGES = "none"
-_EMBEDDED, _ELSEWHERE = "embedded", "images"
+_EMBEDDED, _ELSEWHERE = "agvqa-embedded", "agvqa-images"
 _MISSING = "an image is not there"
 _SHOWN = 12
 _ANSWER_TYPES: Mapping[Kind, AnswerType] = {"number": "tolerance", "text": "open_text"}
@@ -76,7 +77,7 @@ def find_set(name: str, data_root: Path | None) -> str:
 
 def image_roots(name: str, data_root: Path | None) -> list[Path]:
     """Return the folders that the paths of images are relative to."""
-    return [_files(name, map_of(name, data_root, ""), data_root, "")[0]]
+    return [_files(name, map_of(name, data_root, ""), data_root, "")[0], _cache().parent]
 
 
 def map_of(name: str, data_root: Path | None, given: str) -> FieldMap:
@@ -119,6 +120,7 @@ def read_set(
     faults: dict[str, list[tuple[str, str]]] = defaultdict(list)
     unread, samples, ids = Counter[str](), list[Sample](), Counter[str]()
     clusters: dict[str, str] = {}
+    shapes: dict[tuple[Any, ...], tuple[str, ...]] = {}
     rows = 0
     for done, path in enumerate(files):
         progress(f"{fields.title}: files", done, len(files))
@@ -128,7 +130,10 @@ def read_set(
                 faults["it is no object of fields"].append((f"{path.name} {number}", ""))
                 continue
             row = Row(data, path, number)
-            unread.update(row.unread(fields))
+            shape = tuple((name, tuple(value) if isinstance(value, Mapping) else None) for name, value in data.items())
+            if shape not in shapes:
+                shapes[shape] = tuple(row.unread(fields))
+            unread.update(shapes[shape])
             sample_id = _sample_id(str(row.get(fields.id) or f"{path.stem}-{number}"), ids)
             try:
                 sample = _sample(sample_id, row, fields, images)
@@ -151,8 +156,8 @@ def _sample_id(text: str, used: Counter[str]) -> str:
 
 def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sample:
     option_files, names = images.option_files(row)
-    files = (*images.files(row), *option_files)
     question = read_question(row, fields, names)
+    files = (*images.files(row), *option_files)
     groups = {"category": fields.category, **fields.groups}
     try:
         return Sample(
@@ -173,6 +178,11 @@ def _sample(sample_id: str, row: Row, fields: FieldMap, images: "_Images") -> Sa
         raise RowFault(f"it makes no sample: {first_error(error)}") from error
 
 
+def _cache() -> Path:
+    """Return the folder of images that rows hold themselves."""
+    return cache_dir("agvqa").resolve() / _EMBEDDED
+
+
 class _Images:
     """Images of a set: paths relative to a folder, bytes in parquet, and base64."""
 
@@ -187,16 +197,12 @@ class _Images:
 
     def files(self, row: Row) -> list[SampleFile]:
         """Return the images of a row, named ``image_1``..."""
-        values = [value for path in self._fields.images for value in _flat(row.get(path))]
-        if self._none:
-            return []
+        values = [value for path in self._fields.images if not self._none for value in _flat(row.get(path))]
         return [self._file(value, row, f"image_{number}") for number, value in enumerate(values, 1)]
 
     def option_files(self, row: Row) -> tuple[list[SampleFile], dict[str, str]]:
         """Return the images that are options, and their names by letter; none if the options are texts."""
-        value = (
-            row.get(self._fields.options) if isinstance(self._fields.options, str) and self._fields.options else None
-        )
+        value = row.get(self._fields.options) if isinstance(self._fields.options, str) else None
         if isinstance(value, list):
             value = dict(zip(ascii_uppercase, value, strict=False))
         values = {letter: image for letter, image in value.items() if image} if isinstance(value, Mapping) else {}
@@ -210,21 +216,21 @@ class _Images:
     def _file(self, value: Any, row: Row, name: str) -> SampleFile:
         path = self._stored(value) or self._path(value, row)
         digest, width, height = self._known.get(path) or self._known.setdefault(path, _facts(path))
-        for folder, first in ((self._root, ""), (cache_dir("agvqa"), _EMBEDDED), (self.elsewhere, _ELSEWHERE)):
-            if folder and path.is_relative_to(folder):
-                relative = "/".join(filter(None, (first, path.relative_to(folder).as_posix())))
-                break
-        else:
-            raise RowFault("an image is outside the folder of the set", value)
-        kind = path.suffix.lower() or ".png"
+        folders = {"": self._root, _EMBEDDED: _cache(), _ELSEWHERE: self.elsewhere}
+        first, folder = next(each for each in folders.items() if each[1] and path.is_relative_to(each[1]))
         return SampleFile(
-            name=f"{name}{kind}", path=relative, kind="image", sha256=digest, width_px=width, height_px=height
+            name=f"{name}{path.suffix.lower() or '.png'}",
+            path="/".join(filter(None, (first, path.relative_to(folder or path).as_posix()))),
+            kind="image",
+            sha256=digest,
+            width_px=width,
+            height_px=height,
         )
 
     def _stored(self, value: Any) -> Path | None:
         """Return the path in the cache of an image that the row holds itself; None if the value is a path."""
         content = value["bytes"] if isinstance(value, Mapping) and value.get("bytes") else value
-        if isinstance(content, str) and (content.startswith("data:") or len(content) > 1000):
+        if isinstance(content, str) and (content.startswith(_BASE64) or len(content) > _LONGEST_PATH):
             try:
                 content = base64.b64decode(content.partition("base64,")[2] or content, validate=True)
             except binascii.Error as error:
@@ -232,7 +238,7 @@ class _Images:
         if not isinstance(content, bytes):
             return None
         suffix = next((end for start, end in _STARTS.items() if content.startswith(start)), ".png")
-        path = cache_dir("agvqa").resolve() / f"{hashlib.sha256(content).hexdigest()[:40]}{suffix}"
+        path = _cache() / f"{hashlib.sha256(content).hexdigest()[:40]}{suffix}"
         if not path.is_file():
             path.parent.mkdir(parents=True, exist_ok=True)
             write_whole(path, content)
@@ -244,15 +250,17 @@ class _Images:
             raise RowFault("an image is neither a path nor bytes", text)
         if re.match(r"https?://", text):
             raise RowFault("an image is only an address, and nothing is downloaded", text)
-        bases = [*([self.elsewhere] if self.elsewhere else []), row.file.parent, self._root, *self._bases]
+        tops = [top for top in (self.elsewhere, self._root) if top]
         for relative in (text, Path(text).name):
-            for base in bases:
-                path = (base / relative).resolve()
-                if path.is_file() and any(path.is_relative_to(top) for top in (self._root, self.elsewhere) if top):
-                    return path
+            for base in (*tops, row.file.parent, *self._bases):
+                with suppress(OSError, ValueError):  # too long, or with a null character
+                    path = (base / relative).resolve()
+                    if path.is_file() and any(map(path.is_relative_to, tops)):
+                        return path
         raise RowFault(_MISSING, text)
 
 
+_BASE64, _LONGEST_PATH = ("data:", "iVBORw0KGgo", "/9j/"), 1000
 _STARTS = {b"\xff\xd8": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"II*\0": ".tif", b"MM\0*": ".tif", b"BM": ".bmp"}
 _IMAGE_NAMES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 
@@ -310,11 +318,15 @@ def check_set(name: str, data_root: Path | None, progress: Progress) -> FileChec
     """Check the files of the set: rows that cannot be used, by reason, and fields that are not read."""
     fields = map_of(name, data_root, "")
     read = read_set(name, fields, data_root, SetSettings(), progress)
-    faults = [EntryFault(f"{rows[0][0]} ({len(rows)})", f"{reason}: {_examples(rows)}")
-              for reason, rows in read.faults.items()]  # fmt: skip
+    faults = [
+        EntryFault(
+            f"{rows[0][0]} and {len(rows) - 1} more" if rows[1:] else rows[0][0], f"{reason} ({_examples(rows)})"
+        )
+        for reason, rows in read.faults.items()
+    ]
     notes = [note for note in notes_of(read, fields) if not note.startswith("left out")]
     files = tuple(str(path) for path in read.files[:_SHOWN])
-    hint = "eval leaves these rows out and counts them; missing images: --option images=DIR, images=none or "
+    hint = "eval leaves these rows out and counts them; for missing images: --option images=DIR, images=none or "
     return FileCheck(files, read.rows, read.samples, faults, notes, f"{hint}allow_missing=true" if faults else "")
 
 
@@ -358,11 +370,8 @@ def load_set(name: str, loading: Loading) -> Benchmark:
         metadata=metadata,
     )
     samples = tuple(read.samples) if fields.cluster else with_clusters(read.samples)
-    digest = ContentDigest(header)
-    for sample in samples:
-        digest.add(sample)
-    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
-    folders = {_EMBEDDED: cache_dir("agvqa").resolve()}
+    content_hash = content_hash_of(header, samples)
+    folders = {_EMBEDDED: _cache()}
     if settings.images not in ("", NO_IMAGES):
         folders[_ELSEWHERE] = Path(settings.images).expanduser().resolve()
     return Benchmark(header, read.root, samples, content_hash, folders)

@@ -3,7 +3,7 @@
 import tomllib
 from functools import partial
 from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -67,30 +67,33 @@ class NumberListSlot(Slot):
 
 OWN = "agvqa"
 """Name of the plug-in that reads a user's own files with a map of their own."""
-_LOAD = "agrotools.benchmarks.agvqa.load"
+_ROOM = "agrotools.benchmarks.agvqa"
+
+
+def _files_of(name: str) -> dict[str, Any]:
+    """Return the arguments of a plug-in that find, check and load its files."""
+    functions = {"load": "load_set", "find": "find_set", "check": "check_set", "file_roots": "image_roots"}
+    return {part: partial(deferred(f"{_ROOM}.load:{function}"), name) for part, function in functions.items()}
 
 
 def _plugin(name: str) -> BenchmarkPlugin:
-    # The file is read as plain TOML, so that a list of benchmarks does not import the reader.
+    # The map is read as plain TOML, so that a list of benchmarks does not import its reader.
     fields = tomllib.loads(Path(__file__).with_name("maps").joinpath(f"{name}.toml").read_text("utf-8"))
+    download = (
+        Download(fields["download"], fields["licence"], fields["download_into"]) if "download" in fields else None
+    )
+    predictions = {name: f"{_ROOM}.predictions:{name.upper().replace('-', '_')}"} if "predictions" in fields else {}
     questions = fields.get("questions")
     return BenchmarkPlugin(
         name=name,
         title=fields["title"],
         about=f"{fields['about']} ({fields['checked']})",
         needs=f"DIR/{fields['folders'][0]}/{fields['files'][0]}, {fields['url'].removeprefix('https://')}",
-        load=partial(deferred(f"{_LOAD}:load_set"), name),
         takes_options=True,
-        find=partial(deferred(f"{_LOAD}:find_set"), name),
-        check=partial(deferred(f"{_LOAD}:check_set"), name),
-        file_roots=partial(deferred(f"{_LOAD}:image_roots"), name),
-        download=Download(fields["download"], fields["licence"], fields["download_into"])
-        if "download" in fields
-        else None,
+        download=download,
         expected=(ExpectedCount("questions", questions, True, len),) if questions else (),
-        predictions={name: f"agrotools.benchmarks.agvqa.predictions:{name.upper().replace('-', '_')}"}
-        if "predictions" in fields
-        else {},
+        predictions=predictions,
+        **_files_of(name),
     )
 
 
@@ -102,15 +105,9 @@ OWN_FILE = BenchmarkPlugin(
     title="AG-VQA",
     about="your own questions on pictures, read from parquet, JSON, JSON Lines or CSV with a field map",
     needs="DIR with the files and agvqa-map.toml (or --option map=FILE)",
-    load=partial(deferred(f"{_LOAD}:load_set"), OWN),
     takes_options=True,
-    find=partial(deferred(f"{_LOAD}:find_set"), OWN),
-    check=partial(deferred(f"{_LOAD}:check_set"), OWN),
-    file_roots=partial(deferred(f"{_LOAD}:image_roots"), OWN),
     slots=(LetteredSlot, NumberListSlot),
-    predictions={
-        OWN: "agrotools.benchmarks.agvqa.predictions:OWN_FILE",
-        "ageval": "agrotools.benchmarks.agvqa.predictions:AGEVAL",
-    },
-    scoring_target="agrotools.benchmarks.agvqa.score:SCORING",
+    predictions={OWN: f"{_ROOM}.predictions:OWN_FILE", "ageval": f"{_ROOM}.predictions:AGEVAL"},
+    scoring_target=f"{_ROOM}.score:SCORING",
+    **_files_of(OWN),
 )

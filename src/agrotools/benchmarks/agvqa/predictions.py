@@ -29,71 +29,64 @@ def compare_replies(name: str, inputs: PredictionInput) -> ScoredFile:
     fields = read_map(inputs.file.parent / OWN_MAP if name == OWN else MAPS / f"{name}.toml")
     if (places := fields.predictions) is None:
         raise BenchmarkError(f"the map {OWN_MAP} beside {inputs.file.name} has no table [predictions]")
-    mine: dict[str, dict[str, Part]] = defaultdict(dict)
+    rows = [
+        Row(each if isinstance(each, Mapping) else {}, inputs.file, at)
+        for at, each in enumerate(read_rows(inputs.file), 1)
+    ]
+    samples: list[SampleParts] = []
     theirs: dict[str, list[float]] = defaultdict(list)
     pairs: dict[str, list[tuple[str, str]]] = defaultdict(list)
-    agreement, left_out, different = Counter[str](), Counter[str](), list[str]()
-    rows = 0
-    for rows, data in enumerate(read_rows(inputs.file), 1):
-        row = Row(data if isinstance(data, Mapping) else {}, inputs.file, rows)
-        replies, scores = _all(row, places.reply), _all(row, places.published)
+    same, left_out, different = 0, Counter[str](), list[str]()
+    for row in rows:
         for metric, judged in places.judged.items():
-            for key, score in _all(row, judged.path).items():
+            for model, score in _all(row, judged.path).items():
                 if isinstance(score, int | float):
-                    theirs[_id(name, metric, key)].append(score / judged.out_of)
-        if not replies:
-            left_out["no reply"] += 1
-            continue
+                    theirs[_id(name, metric, model)].append(score / judged.out_of)
+        replies, scores = _all(row, places.reply), _all(row, places.published)
         try:
-            slots = read_question(row, fields, {}).slots
+            slots = read_question(row, fields, {}).slots if replies else ()
         except RowFault as fault:
             left_out[fault.reason] += 1
             continue
-        for key, reply in replies.items():
-            metric = _id(name, "accuracy", key)
-            score = _score(slots, reply, fields)
-            mine[metric][f"{rows}"] = Part(score, 1)
-            pairs[key].append((str(row.get(fields.answer)), str(reply)))
-            if isinstance(published := scores.get(key), int | float):
+        left_out["no reply"] += not replies
+        parts: dict[str, Part] = {}
+        for model, reply in replies.items():
+            metric = _id(name, "accuracy", model)
+            parts[metric] = Part(_score(slots, reply, fields), 1)
+            pairs[model].append((str(row.get(fields.answer)), str(reply)))
+            if isinstance(published := scores.get(model), int | float):
                 theirs[metric].append(float(published))
-                same = abs(published - score) < 1e-9
-                agreement["same" if same else "different"] += 1
-                different += [] if same else [f"row {rows}: {reply!r:.40} is {published:g} in the file"]
-    if places.statistic:
-        for key, replies_of in pairs.items():
-            metric, value, n = _statistic(replies_of)
-            theirs[_id(name, metric, key)] = [value] * n
-    if not mine and not theirs:
+                if abs(published - parts[metric].total) < 1e-9:
+                    same += 1
+                else:
+                    different.append(f"row {row.number}: {reply!r:.40} has {published:g} in the file")
+        if parts:
+            samples.append(SampleParts(str(row.number), parts))
+    for model, replies_of in pairs.items() if places.statistic else ():
+        metric, value, n = _statistic(replies_of)
+        theirs[_id(name, metric, model)] = [value] * n
+    if not samples and not theirs:
         raise BenchmarkError(f"{inputs.file.name} has no reply or score at {places.reply}", hint="is this its format?")
-    return _scored_file(name, rows, mine, theirs, agreement, left_out, different)
-
-
-def _scored_file(
-    name: str,
-    rows: int,
-    mine: Mapping[str, Mapping[str, Part]],
-    theirs: Mapping[str, Sequence[float]],
-    agreement: Counter[str],
-    left_out: Counter[str],
-    different: Sequence[str],
-) -> ScoredFile:
-    keys = dict.fromkeys(key for parts in mine.values() for key in parts)
-    samples = tuple(
-        SampleParts(key, {metric: parts[key] for metric, parts in mine.items() if key in parts}) for key in keys
-    )
+    extra: dict[str, Mapping[str, int | None]] = {}
+    if same or different:
+        extra["scores of replies beside those in the file"] = {"same": same, "different": len(different)}
+    if different:
+        extra[f"different: {'; '.join(different[:5])}"] = {"in all": len(different)}
+    if reasons := +left_out:
+        extra["rows that are not scored"] = dict(reasons)
     published = {
         f"{metric}_published": Figure(100 * sum(values) / len(values), len(values)) for metric, values in theirs.items()
     }
-    extra: dict[str, Mapping[str, int | None]] = {}
-    if agreement:
-        extra["scores of replies beside those in the file"] = {"same": 0, "different": 0, **agreement}
-    if different:
-        extra[f"different: {'; '.join(different[:5])}"] = {"in all": len(different)}
-    if left_out:
-        extra["rows that are not scored"] = dict(left_out)
-    ours = Scores("", summed(samples, mine), {"rows": rows, "replies": sum(map(len, mine.values()))}, {}, samples)
+    metrics = summed(samples, dict.fromkeys(metric for sample in samples for metric in sample.parts))
+    counts = {"rows": len(rows), "replies": sum(len(sample.parts) for sample in samples)}
     return ScoredFile(
-        name, "replies to questions", rows, Scores("", published, {}) if published else None, ours, None, extra=extra
+        name,
+        "replies to questions",
+        len(rows),
+        Scores("", published, {}) if published else None,
+        Scores("", metrics, counts, {}, tuple(samples)),
+        None,
+        extra=extra,
     )
 
 

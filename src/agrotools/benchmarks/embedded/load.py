@@ -19,8 +19,8 @@ from typing import cast
 import orjson
 from filelock import FileLock
 
-from agrotools.benchmarks.embedded.pack import Pack, read_pack
 from agrotools.benchmarks.loading import Loading
+from agrotools.benchmarks.pack import Pack, read_pack
 from agrotools.core import BenchmarkError
 from agrotools.core.base import Progress
 from agrotools.core.files import cache_dir, sha256_of_file, write_whole

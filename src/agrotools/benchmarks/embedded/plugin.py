@@ -8,7 +8,7 @@ from agrotools.plugin import BenchmarkPlugin, deferred
 
 def _folder(name: str) -> Path:
     from agrotools.benchmarks.embedded.load import folder_of
-    from agrotools.benchmarks.embedded.pack import read_pack
+    from agrotools.benchmarks.pack import read_pack
 
     return folder_of(read_pack(name))
 

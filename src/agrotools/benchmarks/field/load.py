@@ -9,7 +9,7 @@ from agrotools.benchmarks.loading import Loading, data_folder, settings_of
 from agrotools.core import FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.benchmark import Benchmark, ContentDigest
+from agrotools.formats.benchmark import Benchmark, content_hash_of
 from agrotools.formats.clusters import with_clusters
 
 _GET_IT = "agrotools data get field"
@@ -67,10 +67,7 @@ def load_field(loading: Loading) -> Benchmark:
     ids = {sample.id for sample in samples}
     quick = tuple(each for each in header.quick if each in ids)
     header = header.model_copy(update={"quick": quick, "metadata": {**header.metadata, "notes": [*notes]}})
-    digest = ContentDigest(header)
-    for sample in samples:
-        digest.add(sample)
-    content_hash = digest.hexdigest(lambda: sorted(samples, key=lambda sample: sample.id))
+    content_hash = content_hash_of(header, samples)
     return Benchmark(header, root, with_clusters(samples), content_hash)
 
 
@@ -89,4 +86,4 @@ def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
         done = train_missing_heads(root, show)
         if lacks_heads(head):
             return f"{done}: tools do not tell crop from weeds"
-    return "heads for crop and weeds are on this machine; none learnt from the photograph that it measures"
+    return "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"

@@ -1,13 +1,11 @@
 """Packed form of the benchmark: questions, reference calls and answers, and the origin of each photograph.
 
-``field.jsonl.xz`` has one JSON object per line: a :class:`PackHead`, then the samples. ``training/pack_field.py``
-writes it. It contains no photograph.
+The form is that of all packs (:mod:`agrotools.benchmarks.pack`); a :class:`PackHead` is its first line.
+``training/pack_field.py`` writes it. It contains no photograph.
 """
 
 import hashlib
-import lzma
 from functools import cache
-from importlib.resources import files
 from io import BytesIO
 from typing import Literal
 from urllib.parse import quote
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.benchmarks.downloads import Item, repository_urls
+from agrotools.benchmarks.pack import read_pack
 from agrotools.core import FrozenModel, Sample
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 
@@ -84,20 +83,17 @@ class PackHead(FrozenModel):
     head_files: tuple[PackedFile, ...] = ()
 
 
-def _lines() -> list[bytes]:
-    packed = files("agrotools.data").joinpath("benchmarks/field.jsonl.xz").read_bytes()
-    return lzma.decompress(packed).splitlines()
-
-
 @cache
 def read_head() -> PackHead:
     """Return header, data sets and files of the benchmark."""
-    return PackHead.model_validate_json(_lines()[0])
+    pack = read_pack("field")
+    files = [{"path": path, **described} for path, described in pack.files.items()]
+    return PackHead.model_validate({**pack.described, "files": files})
 
 
 def read_samples() -> list[Sample]:
     """Return the samples of the benchmark."""
-    return [Sample.model_validate_json(line) for line in _lines()[1:]]
+    return list(read_pack("field").samples)
 
 
 def sha256_of(content: bytes) -> str:

@@ -8,6 +8,9 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import gaussian_filter
+from scipy.optimize import linear_sum_assignment
+from scipy.spatial import KDTree
 
 from agrotools.build.accuracy.fruit_and_leaves import COUNT_STUDIES
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
@@ -42,8 +45,6 @@ def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
     grass. The model contains noise, and pits where the laser passed through the crown. A tree whose top is hidden by
     the crown of a taller neighbour is left out of the truth, because it cannot be seen from above.
     """
-    from scipy.ndimage import gaussian_filter
-
     draw = np.random.default_rng([seed, len(kind)])
     extent = side * GSD_M
     if kind == "orchard":
@@ -261,8 +262,6 @@ def _boxes(path: Path) -> Floats:
 
 def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
     """Match found tops to true tops, nearest first, each at most once, within the radius of the true crown."""
-    from scipy.spatial import KDTree
-
     pairs: list[tuple[float, int, int]] = []
     tree = KDTree(table[:, :2])
     for j, (stem, radius) in enumerate(zip(scene.tops, scene.radius_m / GSD_M, strict=True)):
@@ -280,8 +279,6 @@ def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
 
 def _most_pairs(possible: NDArray[np.bool_]) -> int:
     """Return the largest number of pairs in which each found and each true object is used at most once."""
-    from scipy.optimize import linear_sum_assignment
-
     rows, columns = linear_sum_assignment(possible, maximize=True)
     return int(possible[rows, columns].sum())
 

@@ -15,10 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
+from agrotools.build.scenes.ponds import make_pond_pair
 from agrotools.core.files import fold_of
 from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
 from agrotools.tools.change.pairs import shift_back, shift_between
+from agrotools.tools.change.ponds import pond_change
 from agrotools.tools.change.result import CHANGED, GAINED, LOST
+from agrotools.vision.rasters import open_raster
 from agrotools.vision.reading import read_image, read_labels
 
 if TYPE_CHECKING:
@@ -33,9 +36,6 @@ _DATES = ("before", "after")
 
 def _drawn_ponds(bench: Bench, infrared: bool) -> list[Figure]:
     """Measure the event through the tool, and water masks (which it does not return) through the function it calls."""
-    from agrotools.build.scenes.ponds import make_pond_pair
-    from agrotools.tools.change.ponds import pond_change
-
     columns = Columns(note="drawn pairs, fresh seeds; says nothing of real ponds")
     for number in range(PAIRS):
         scene = make_pond_pair(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
@@ -257,8 +257,6 @@ def _measure_masks(
 
 def _measure_ndvi(bench: Bench) -> list[Figure]:
     """Compare the tool with arrays subtracted here (neighbouring dates), and a class raster with itself."""
-    from agrotools.vision.rasters import open_raster
-
     items = sorted(bench.items(), key=lambda item: str(item["id"]))
     apart: list[float] = []
     for first, second in pairwise(items):

@@ -9,8 +9,10 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.core import BenchmarkError, SampleFile, ToolError
@@ -50,28 +52,28 @@ def find_photos(data: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
 
 
+_OFF_COLOUR = 0.12
+"""Largest distance of a mark's colour from the pure one, as a share of the full scale per channel."""
+
+
 def draw_mark_on(
     pixels: NDArray[np.uint8],
     colour: MarkColour,
     shape: MarkShape,
     stroke_px: int,
     draw: np.random.Generator,
-    off_colour: float = 0.12,
 ) -> tuple[NDArray[np.uint8], DrawnMark]:
     """Return a copy of a picture with one mark drawn on it, and the mark.
 
     Args:
         pixels: uint8 (rows, columns, 3).
         draw: generator of the mark's position and size: sides from 8 % (at least 24 px) to 60 % of the picture's.
-        off_colour: largest distance of the colour from the pure one, as a share of the full scale per channel.
     """
-    import cv2
-
     height, width = pixels.shape[:2]
     w, h = (int(draw.integers(max(24, 0.08 * side), 0.6 * side)) for side in (width, height))
     x0, y0 = int(draw.integers(4, width - w - 4)), int(draw.integers(4, height - h - 4))
     pure = np.array(PURE_COLOURS[colour], np.float64)
-    shade = np.clip(np.abs(pure - 255 * off_colour * draw.random(3)), 0, 255).astype(int).tolist()
+    shade = np.clip(np.abs(pure - 255 * _OFF_COLOUR * draw.random(3)), 0, 255).astype(int).tolist()
     line = int(draw.choice([cv2.LINE_8, cv2.LINE_AA]))
     picture, mask = pixels.copy(), np.zeros((height, width), np.uint8)
     points = np.zeros((0, 2), np.int32)
@@ -100,8 +102,6 @@ def draw_mark_on(
 
 def save_as_jpeg(pixels: NDArray[np.uint8], quality: int, path: Path) -> Path:
     """Save a picture as a JPEG with colours at half resolution (4:2:0), as phones and websites do."""
-    from PIL import Image
-
     Image.fromarray(pixels).save(path, quality=quality, subsampling=2)
     return path
 
@@ -236,8 +236,6 @@ _APART = 20.0
 
 def _classes(bench: Bench) -> list[Figure]:
     """Compare the class percentages of every mask of the folder with a count of its values."""
-    from PIL import Image
-
     worst: list[float] = []
     for item in bench.items():
         path = bench.folder / item["mask"]
@@ -254,8 +252,6 @@ def _classes(bench: Bench) -> list[Figure]:
 
 
 def _cover(bench: Bench) -> list[Figure]:
-    from PIL import Image
-
     errors: list[float] = []
     for item in bench.items():
         result = bench.call(image=bench.folder / item["image"])

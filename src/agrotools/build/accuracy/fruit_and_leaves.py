@@ -7,6 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
+from agrotools.build.scenes.fruits import KINDS
+from agrotools.build.scenes.leaf_photo import make_leaf_photo
+from agrotools.build.scenes.orchard import LEAST_SEEN, WELL_SEEN, make_orchard
+from agrotools.build.scenes.wheat import make_wheat
 from agrotools.core import BenchmarkError, ToolError
 from agrotools.tools.fruit.camera import read_depth
 from agrotools.tools.fruit.finding import focal_from_sphere
@@ -30,8 +34,6 @@ _COLOURFUL = ("red", "dark", "striped")
 
 def _sizes(bench: Bench) -> list[Figure]:
     """Measure diameters of boxed, well-visible fruit, and mean diameters of whole pictures for coloured varieties."""
-    from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
-
     figures: list[Figure] = []
     for difficulty in _DIFFICULTIES:
         columns = Columns(note=_NOTE)
@@ -61,9 +63,6 @@ def _sizes(bench: Bench) -> list[Figure]:
 
 
 def _counts(bench: Bench) -> list[Figure]:
-    from agrotools.build.scenes.fruits import KINDS
-    from agrotools.build.scenes.orchard import LEAST_SEEN, make_orchard
-
     columns = Columns(note=_NOTE)
     figures: list[Figure] = []
     for difficulty in _DIFFICULTIES:
@@ -80,8 +79,6 @@ def _counts(bench: Bench) -> list[Figure]:
 
 
 def _ears(bench: Bench) -> list[Figure]:
-    from agrotools.build.scenes.wheat import make_wheat
-
     columns = Columns(note=_NOTE)
     for number in range(SCENES):
         scene = make_wheat(FIRST_SEED + number, _DIFFICULTIES[number % len(_DIFFICULTIES)])
@@ -92,8 +89,6 @@ def _ears(bench: Bench) -> list[Figure]:
 
 
 def _severities(bench: Bench) -> list[Figure]:
-    from agrotools.build.scenes.leaf_photo import make_leaf_photo
-
     figures: list[Figure] = []
     for difficulty in _DIFFICULTIES:
         columns = Columns()

@@ -9,11 +9,14 @@ from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
-from agrotools.core.files import pairs_by_hash
+from agrotools.build.scenes.rows import make_scene
+from agrotools.core.files import pairs_by_hash, sha256_of_file
 from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
+from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
 BLOCK_PX = 160
 """Side of the blocks that cross-validation keeps together: wider than a plant."""
@@ -143,11 +146,6 @@ _GOALS = {"vegetation_iou": 0.93, "crop_iou_named": 0.633, "weed_iou_named": 0.7
 
 def _photographs(bench: Bench) -> list[Figure]:
     """Score each photograph with a head trained on the other half (two-fold)."""
-    from PIL import Image
-
-    from agrotools.core.files import sha256_of_file
-    from agrotools.tools.crop_weed.training import train_crop_weed_heads
-
     items = bench.items()
     hashes = {item["id"]: sha256_of_file(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
@@ -169,10 +167,6 @@ def _photographs(bench: Bench) -> list[Figure]:
 
 def _drawn_rows(bench: Bench) -> list[Figure]:
     """Score the row method on drawn photographs of crop rows."""
-    from PIL import Image
-
-    from agrotools.build.scenes.rows import make_scene
-
     columns = Columns()
     for number in range(SCENES):
         scene = make_scene(FIRST_SEED + number, number % 4)  # pyright: ignore[reportArgumentType]
@@ -204,8 +198,6 @@ def _drawn_bands(bench: Bench) -> list[Figure]:
     top 640 x 480 px of that as a small picture. The reference classifiers are trained and tested on the blocks of the
     other two thirds.
     """
-    from agrotools.build.scenes.rows import make_scene
-
     columns = Columns()
     for number in range(SCENES):
         scene = make_scene(FIRST_BANDS_SEED + number, number % 4, FIELD_PX)  # pyright: ignore[reportArgumentType]

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.core import ToolError
@@ -47,9 +49,6 @@ class DrawnPlant:
 
 def drawn_plant(seed: int, view: Literal["top", "side"], size: tuple[int, int] = (640, 480)) -> DrawnPlant:
     """Draw a plant with 2 to 9 leaves (some may touch) next to a white disc, with noise, shade and JPEG loss."""
-    import cv2
-    from PIL import Image
-
     rng = np.random.default_rng([seed, view == "side"])
     width, height = size
     fine = np.zeros((height * _FINER, width * _FINER), np.uint8)
@@ -80,8 +79,6 @@ def drawn_plant(seed: int, view: Literal["top", "side"], size: tuple[int, int] =
 
 def _leaf(canvas: NDArray[np.uint8], foot: NDArray[np.float64], angle: float, length: float, width: float) -> None:
     """Draw a lens-shaped blade of the given length on a stalk of a third of it."""
-    import cv2
-
     along = np.array([math.cos(angle), math.sin(angle)])
     across = np.array([-along[1], along[0]])
     start = foot + length / 3 * along
@@ -105,8 +102,6 @@ def _rosette(canvas: NDArray[np.uint8], leaves: int, rng: np.random.Generator) -
 
 
 def _upright(canvas: NDArray[np.uint8], leaves: int, ground: int, rng: np.random.Generator) -> None:
-    import cv2
-
     height, width = canvas.shape
     foot = np.array([width * 0.45 + rng.uniform(-20, 20) * _FINER, float(ground)])
     stem = height * rng.uniform(0.3, 0.5)
@@ -136,8 +131,6 @@ def _background(size: tuple[int, int], ground: int | None, rng: np.random.Genera
 
 
 def _smooth_noise(size: tuple[int, int], grain_px: int, rng: np.random.Generator) -> NDArray[np.float64]:
-    import cv2
-
     width, height = size
     coarse = rng.normal(size=(height // grain_px + 2, width // grain_px + 2))
     return np.asarray(cv2.resize(coarse, size, interpolation=cv2.INTER_CUBIC), np.float64)
@@ -171,8 +164,6 @@ def _plants(bench: Bench) -> Iterator[tuple[DrawnPlant, Path]]:
 
 
 def _drawn_plants(bench: Bench) -> list[Figure]:
-    from PIL import Image
-
     columns = Columns()
     for plant, path in _plants(bench):
         result = bench.call(image=path, view=plant.view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)

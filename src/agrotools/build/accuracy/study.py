@@ -19,13 +19,19 @@ from pathlib import Path
 from typing import Any, SupportsFloat
 
 import numpy as np
+import rasterio
 from numpy.typing import NDArray
+from PIL import Image
+from rasterio.transform import from_origin
+from scipy.special import ndtr, stdtrit
 
 from agrotools.build.sources.reading import read_items
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult
 from agrotools.tools.workspace import CallContext, call_context, write_artifact
+from agrotools.vision.formats import file_format
+from agrotools.vision.rasters import open_raster
 
 Rows = NDArray[np.float64]
 """Values that each image contributes, (images, columns)."""
@@ -146,8 +152,6 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     value = figure.statistic(rows)
     if len(members) < LEAST_CLUSTERS:
         return Estimate(value, None, None, len(rows), len(members))
-    from scipy.special import ndtr, stdtrit
-
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
     values = np.array([figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws])
     values = values[np.isfinite(values)]
@@ -226,8 +230,6 @@ class Bench:
 
     def picture(self, name: str, pixels: NDArray[Any]) -> Path:
         """Save pixels to a file in ``scratch``, in the format given by the suffix."""
-        from PIL import Image
-
         path = self.scratch / name
         Image.fromarray(pixels).save(path)
         return path
@@ -244,9 +246,6 @@ class Bench:
 
         ``roles``: names of the bands, which then contain reflectance times 10,000.
         """
-        import rasterio
-        from rasterio.transform import from_origin
-
         layers = bands if bands.ndim == 3 else bands[None]
         path = self.scratch / name
         profile = {
@@ -280,9 +279,6 @@ class Study:
 
 
 def _megapixels(path: Path) -> float:
-    from agrotools.vision.formats import file_format
-    from agrotools.vision.rasters import open_raster
-
     try:
         if file_format(path) in ("tiff", "envi"):
             with open_raster(path) as raster:

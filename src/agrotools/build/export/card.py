@@ -7,6 +7,7 @@ type and no answers.
 import html
 import io
 import re
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
@@ -176,8 +177,6 @@ def card_plots(counted: Tally) -> dict[str, bytes]:
 
 def _bar_chart(title: str, counts: Mapping[tuple[str, str], int]) -> bytes:
     """Return a PNG with one bar per row. ``counts``: by row and segment of the bar (empty if there is only one)."""
-    import warnings
-
     import matplotlib
     from matplotlib.figure import Figure
 

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import orjson
+from PIL import Image
 from pydantic import JsonValue, ValidationError
 
 from agrotools.build.export.folder import (
@@ -219,8 +220,6 @@ def _files(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Iterat
 
 
 def _size_px(path: Path) -> dict[str, int]:
-    from PIL import Image
-
     try:
         with Image.open(path) as picture:
             return {"width_px": picture.width, "height_px": picture.height}

@@ -10,11 +10,13 @@ layout back.
 """
 
 import hashlib
+import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import orjson
+from PIL import Image
 from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
@@ -172,10 +174,6 @@ def _row(root: Path, sample: Sample) -> tuple[dict[str, Any], int]:
 
 def _shows(path: Path) -> bool:
     """True if Pillow, which ``datasets`` uses for pictures, can open the file."""
-    import warnings
-
-    from PIL import Image
-
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("error", Image.DecompressionBombWarning)

@@ -20,6 +20,8 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
 from agrotools.formats.writing import check_replaceable
 from agrotools.text.normalise import canonical_unit, convert
+from agrotools.vision.rasters import open_raster
+from agrotools.vision.reading import read_image
 
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
@@ -155,9 +157,6 @@ def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, s
 
 def _fault_of(path: Path, column: Column) -> str | None:
     """Return the reason why a picture cannot be used, or None if it can."""
-    from agrotools.vision.rasters import open_raster
-    from agrotools.vision.reading import read_image
-
     try:
         if column.ask == "canopy_height":
             with open_raster(path) as raster:

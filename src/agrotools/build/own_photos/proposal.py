@@ -9,6 +9,7 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK, WORD, canonical_unit
 
 Answer = Literal["text", "number", "choice"]
@@ -95,10 +96,8 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         columns.append(column)
     if all(note == EMPTY for note in notes.values()):
         what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)
-        raise BenchmarkError(
-            f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}",
-            hint="write the answers into the table, one row for each photo",
-        )
+        why = f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}"
+        raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
     columns = [_with_names(column, columns) for column in columns]
     chinese = sum(bool(re.search(f"[{CJK}]", header)) for header in seen.table.columns)
     table = seen.table
@@ -232,8 +231,6 @@ def _with_names(column: Column, columns: Sequence[Column]) -> Column:
 
 
 def _crop_in(text: str) -> str | None:
-    from agrotools.knowledge.kb_names import kb_names
-
     words = re.sub(r"[\W_]+", " ", text.casefold())
     crops = [entry for entry in kb_names().entries if entry.kind == "crop"]
     return next((entry.names.en for entry in crops if _holds(words, entry.names.en.casefold())), None)

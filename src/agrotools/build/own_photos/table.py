@@ -140,15 +140,11 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
             for number, record in enumerate(records(), start=1):
                 yield number, record
         except UnicodeDecodeError as error:
-            raise BenchmarkError(
-                f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}",
-                hint=f"name its encoding in the plan, one of {', '.join(ENCODINGS)}",
-            ) from error
+            why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"
+            raise BenchmarkError(why, hint=f"name its encoding in the plan, one of {', '.join(ENCODINGS)}") from error
         except csv.Error as error:
-            raise BenchmarkError(
-                f"{path.name}, row {number + 1} is not a row of a table: {error}",
-                hint="check the quotes of that row: one that is opened must be closed",
-            ) from error
+            why = f"{path.name}, row {number + 1} is not a row of a table: {error}"
+            raise BenchmarkError(why, hint="check the quotes of that row: one that is opened must be closed") from error
 
     header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
     if header is None:
@@ -156,10 +152,8 @@ def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) 
     if len(header) > _MOST_COLUMNS:
         raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
     if picture_name := next((cell for cell in header if _IMAGE_NAME.search(cell.strip())), None):
-        raise NoFileError(
-            f"the first row of {path.name} contains {picture_name!r}, the name of a picture",
-            hint="put a row above it that names the columns, e.g. photo,apples",
-        )
+        why = f"the first row of {path.name} contains {picture_name!r}, the name of a picture"
+        raise NoFileError(why, hint="put a row above it that names the columns, e.g. photo,apples")
     columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
 
     def rows() -> Iterator[Row]:

@@ -9,8 +9,11 @@ from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
+from scipy.fft import dctn
 
 from agrotools.benchmarks.leaks import (
     has_word,
@@ -38,6 +41,7 @@ from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import QUALITY_FILE
 from agrotools.text.normalise import UNITS, canonical_unit, unit_pattern
 from agrotools.tools import get_tool
+from agrotools.vision.reading import read_image
 
 Severity = Literal["error", "warning", "info"]
 SEVERITIES: tuple[Severity, ...] = ("error", "warning", "info")
@@ -84,8 +88,6 @@ class FileMetadata:
     def __init__(self, path: Path) -> None:
         self.texts: dict[str, str] = {}
         self.has_position = False
-        from PIL import Image
-
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # broken EXIF does not matter here
@@ -161,8 +163,6 @@ class PictureFeatures:
 
 def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
     """Return the features of a picture, uint8 (rows, columns, 3); None if it has a single colour."""
-    import cv2
-
     small = cv2.resize(pixels, (_HASHED_SIDE, _HASHED_SIDE), interpolation=cv2.INTER_AREA).astype(np.float32)
     if small.std() < 1.0:
         return None
@@ -174,16 +174,12 @@ def picture_features(pixels: NDArray[np.uint8]) -> PictureFeatures | None:
 
 
 def _hash(grey: NDArray[np.float32]) -> int:
-    from scipy.fft import dctn
-
     low = np.asarray(dctn(grey, norm="ortho"))[:8, :8].ravel()[1:]
     return int("".join("1" if value > np.median(low) else "0" for value in low), 2)
 
 
 def read_picture_features(path: Path) -> PictureFeatures | None:
     """Return the features of a picture file; None if it is unreadable or has a single colour."""
-    from agrotools.vision.reading import read_image
-
     try:
         return picture_features(np.asarray(read_image(path).pixels))
     except ToolError:
@@ -283,8 +279,6 @@ def text_reader() -> Reader | None:
     engine: Any = RapidOCR(params={"Global.log_level": "critical"})
 
     def read(path: Path) -> str:
-        from agrotools.vision.reading import read_image
-
         try:
             pixels = read_image(path).pixels
         except ToolError:

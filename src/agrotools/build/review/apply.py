@@ -61,10 +61,8 @@ def apply_review(
     contested = tuple(sample_id for sample_id, standing in standings.items() if standing == "disputed")
     if contested and disputed is None:
         examples = ", ".join(contested[:5]) + (f" and {len(contested) - 5} more" if len(contested) > 5 else "")
-        raise UsageError(
-            f"reviewers differ on {len(contested)} samples: {examples}",
-            hint="settle them on the page (filter: disputed), or say --disputed keep or --disputed drop",
-        )
+        hint = "settle them on the page (filter: disputed), or say --disputed keep or --disputed drop"
+        raise UsageError(f"reviewers differ on {len(contested)} samples: {examples}", hint=hint)
     dropped = _dropped(by_sample, standings, contested if disputed == "drop" else ())
     if PROPOSED in benchmark.header.metadata and (
         unseen := [one for one, at in standings.items() if at == "undecided"]

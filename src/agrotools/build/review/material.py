@@ -107,10 +107,8 @@ def open_material(
         return _of_run(folder, log or folder / REVIEW_FILE, data_root)
     benchmark = load_benchmark(folder)
     if (folder / "manifest.json").is_file() and log is None:
-        raise UsageError(
-            f"{folder} is a benchmark that is drawn again when a file in it changes",
-            hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go",
-        )
+        why = f"{folder} is a benchmark that is drawn again when a file in it changes"
+        raise UsageError(why, hint=f"review it by its name ({benchmark.name}), or say with --log where decisions go")
     return _of_benchmark(benchmark, log or folder / REVIEW_FILE)
 
 
@@ -144,10 +142,8 @@ def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:
     index = RecordIndex(run)
     samples = {record.sample.id: record.sample for record in index}
     if not samples:
-        raise RunStoreError(
-            f"the run {run} holds no finished sample, so there is nothing to review",
-            hint="run agrotools eval again to resume, or review the benchmark folder itself",
-        )
+        why = f"the run {run} holds no finished sample, so there is nothing to review"
+        raise RunStoreError(why, hint="run agrotools eval again to resume, or review the benchmark folder itself")
     roots = benchmark_roots(manifest, run, data_root)
     notes = list(index.notes)
     if not roots and any(sample.files for sample in samples.values()):
@@ -227,8 +223,6 @@ def reviewed_benchmark(material: Material) -> Benchmark:
     """Return the benchmark that a review can be applied to; UsageError if a run is under review."""
     if material.benchmark is None:
         where = material.roots[0] if material.roots else "DIR"
-        raise UsageError(
-            "decisions can be applied to a benchmark folder, not to a run",
-            hint=f"agrotools review {where} --log {material.journal} --apply --out NEW",
-        )
+        why = "decisions can be applied to a benchmark folder, not to a run"
+        raise UsageError(why, hint=f"agrotools review {where} --log {material.journal} --apply --out NEW")
     return material.benchmark

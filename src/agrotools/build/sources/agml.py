@@ -153,10 +153,8 @@ def build_agml(source: str, allow_missing: bool = False) -> Callable[[Path, Path
         raise UsageError(f"AgML has no data set {name!r}", hint=f"closest: {', '.join(close) or 'none'}")
     if _reader(described()[name]) is None:
         able = ", ".join(one for one, entry in described().items() if _reader(entry))
-        raise UsageError(
-            f"{name} is about {described()[name].about.replace('_', ' ')}, and there are no questions about that",
-            hint=f"there are about: {able}",
-        )
+        why = f"{name} is about {described()[name].about.replace('_', ' ')}, and there are no questions about that"
+        raise UsageError(why, hint=f"there are about: {able}")
 
     def build(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
         check_replaceable(out)

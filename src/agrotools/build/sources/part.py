@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any, TypeVar
 
+from PIL import Image, UnidentifiedImageError
 from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall
@@ -257,8 +258,6 @@ def hint_on_error(get_it: str) -> Iterator[None]:
 
 @cache
 def _facts(path: Path) -> tuple[str, dict[str, int]]:
-    from PIL import Image, UnidentifiedImageError
-
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
     try:
         with Image.open(path) as picture:

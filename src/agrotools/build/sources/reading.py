@@ -14,12 +14,14 @@ from typing import Any, TypeVar, cast
 import numpy as np
 import orjson
 from numpy.typing import NDArray
+from PIL import Image
+from rasterio.io import MemoryFile
 
 from agrotools.build.sources.part import DataSet, first_few
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import count_text
 from agrotools.vision.formats import MAX_PIXELS, damaged, file_format, too_large
-from agrotools.vision.rasters import open_raster
+from agrotools.vision.rasters import open_raster, without_place_warning
 from agrotools.vision.reading import RgbImage, read_image, read_labels
 
 T = TypeVar("T")
@@ -303,8 +305,6 @@ def is_blank(pixels: NDArray[np.uint8]) -> bool:
 
 def png_of(pixels: NDArray[np.uint8]) -> bytes:
     """Return the content of a PNG file with these pixels."""
-    from PIL import Image
-
     buffer = BytesIO()
     Image.fromarray(pixels).save(buffer, "PNG")
     return buffer.getvalue()
@@ -314,10 +314,6 @@ def geotiff_of(
     bands: NDArray[Any], names: Sequence[str], unit: str | None = None, scale: float | None = None, **profile: Any
 ) -> bytes:
     """Return the content of a GeoTIFF with these bands (bands x rows x columns) and settings of rasterio."""
-    from rasterio.io import MemoryFile
-
-    from agrotools.vision.rasters import without_place_warning
-
     count, rows, columns = bands.shape
     size = {"count": count, "height": rows, "width": columns, "dtype": bands.dtype.name}
     with without_place_warning(), MemoryFile() as memory:

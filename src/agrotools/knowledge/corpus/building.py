@@ -111,10 +111,8 @@ def build_index(
             if not _is_built(out, before, replace=replace):
                 _build(corpus, out, before, memory_mb * MEGABYTE, progress)
     except OSError as error:
-        raise CorpusError(
-            f"the index cannot be written to {out}: {error.strerror or error}",
-            hint="check that it is a folder you may write to, on a disk with five times the space of the text",
-        ) from error
+        hint = "check that it is a folder you may write to, on a disk with five times the space of the text"
+        raise CorpusError(f"the index cannot be written to {out}: {error.strerror or error}", hint=hint) from error
     return CorpusIndex.open(out)
 
 
@@ -162,10 +160,8 @@ def _is_built(out: Path, corpus: CorpusStamp, *, replace: bool) -> bool:
         return True
     if replace:
         return False
-    raise UsageError(
-        f"{out} holds an index of another corpus, or of this one before it changed",
-        hint="give --replace to build it again, or choose another folder",
-    )
+    why = f"{out} holds an index of another corpus, or of this one before it changed"
+    raise UsageError(why, hint="give --replace to build it again, or choose another folder")
 
 
 def _named_data(out: Path) -> str | None:

@@ -283,10 +283,8 @@ def _row(file: CorpusFile, number: int, line: bytes) -> dict[str, Any]:
         if isinstance(row, dict):
             return row
         break
-    raise CorpusError(
-        f"{file.path}, line {number}, is not a JSON object: {line[:60].decode('utf-8', 'replace')!r}",
-        hint="each line of a .jsonl file holds one object; fix or remove this line",
-    )
+    why = f"{file.path}, line {number}, is not a JSON object: {line[:60].decode('utf-8', 'replace')!r}"
+    raise CorpusError(why, hint="each line of a .jsonl file holds one object; fix or remove this line")
 
 
 def _text(row: dict[str, Any]) -> str:

@@ -151,18 +151,14 @@ class _Pages:
         return finished
 
     def _doctype(self, *_: object) -> None:
-        raise CorpusError(
-            f"{self._file.path} declares a document type, which no dump does and entity bombs need",
-            hint="give the file pages-articles.xml as dumps.wikimedia.org has it",
-        )
+        why = f"{self._file.path} declares a document type, which no dump does and entity bombs need"
+        raise CorpusError(why, hint="give the file pages-articles.xml as dumps.wikimedia.org has it")
 
     def _start(self, name: str, _: dict[str, str]) -> None:
         self._path.append(name)
         if self._path[0] != "mediawiki" or len(self._path) > _DEEPEST:
-            raise CorpusError(
-                f"{self._file.path} is not a dump of a wiki: it has <{name}> where <mediawiki> and pages belong",
-                hint="give the file pages-articles.xml, or texts as .txt, .md or .jsonl",
-            )
+            why = f"{self._file.path} is not a dump of a wiki: it has <{name}> where <mediawiki> and pages belong"
+            raise CorpusError(why, hint="give the file pages-articles.xml, or texts as .txt, .md or .jsonl")
         if self._path == ["mediawiki", "page", "redirect"]:
             self._page["redirect"] = ""
         if tuple(self._path) in _FIELDS:

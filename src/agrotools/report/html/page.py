@@ -25,7 +25,7 @@ from agrotools.report.html.pictures import (
     Places,
     RunPictures,
 )
-from agrotools.report.html.result_tables import errors_section, result_tables, templates
+from agrotools.report.html.result_tables import errors_section, mark_kinds, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
@@ -171,6 +171,7 @@ class _Page:
             facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             differences=incomparable([run.manifest for run in self._runs]),
             results=result_tables([run.summary for run in self._runs]),
+            marks=mark_kinds([run.summary for run in self._runs]),
             errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
             papers=[tables.page() for tables in self._papers.filled()],
             notes=[
@@ -186,7 +187,11 @@ class _Page:
                 progress("report", len(self.parts), n_shown)
         self._mark_lost()
         present = {facet for part in self.parts for facet in part["facets"]}
-        index = {"runs": [*map(_run_data, self._runs)], "parts": self.parts}
+        runs = [
+            {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
+            for run in self._runs
+        ]
+        index = {"runs": runs, "parts": self.parts}
         self._render(
             "page_tail",
             script=script,
@@ -238,10 +243,6 @@ class _Page:
 
     def _render(self, macro: str, **values: Any) -> None:
         self._file.write(getattr(self._template, macro)(**values))
-
-
-def _run_data(run: Run) -> dict[str, Any]:
-    return {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
 
 
 def _hash(text: str) -> str:

@@ -4,7 +4,7 @@ import base64
 import io
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from PIL import Image
@@ -76,16 +76,13 @@ class Places:
         suffix = Path(artifact.name).suffix
         if artifact.sha256 is None or not _SHA256.fullmatch(artifact.sha256) or not _SUFFIX.fullmatch(suffix):
             return Absent("not kept")
-        for path in self._copies_in_runs(artifact.sha256, suffix):
+        for path in (artifact_path(run, artifact.sha256, suffix) for run in self._runs):
             try:
-                if not path.is_symlink() and self._hash(path) == artifact.sha256:
+                if path.is_file() and not path.is_symlink() and self._hash(path) == artifact.sha256:
                     return path
             except OSError:
                 continue
         return Absent("not among the run's artifacts")
-
-    def _copies_in_runs(self, sha256: str, suffix: str) -> Iterator[Path]:
-        return (path for run in self._runs if (path := artifact_path(run, sha256, suffix)).is_file())
 
     def _hash(self, path: Path) -> str:
         if path not in self._hashes:
@@ -108,15 +105,6 @@ class EmbeddedPicture:
     """Picture on the page. ``id`` is the id of the element with its data."""
 
     id: str
-    width_px: int
-    height_px: int
-    description: str = ""
-    colours: dict[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True)
-class _Encoded:
-    url: str
     width_px: int
     height_px: int
     description: str = ""
@@ -182,17 +170,16 @@ class Pictures:
         encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
         if isinstance(encoded, Absent):
             return encoded
-        picture = EmbeddedPicture(
-            f"p{self.n}", encoded.width_px, encoded.height_px, encoded.description, encoded.colours
-        )
+        url, picture = encoded
+        picture = replace(picture, id=f"p{self.n}")
         self.n += 1
-        self.bytes += len(encoded.url)
-        self._fresh.append((picture.id, encoded.url))
+        self.bytes += len(url)
+        self._fresh.append((picture.id, url))
         return picture
 
     def _thumbnail(
         self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
-    ) -> _Encoded | Absent:
+    ) -> tuple[str, EmbeddedPicture] | Absent:
         picture = make_picture(path, name, kind, bands, longest_px=self._sides_px[0])
         if isinstance(picture, Unreadable):
             return Absent(picture.reason)
@@ -200,7 +187,7 @@ class Pictures:
             url, size = _encoded(picture.image, side, exact=picture.exact)
             if len(url) <= share:
                 self.shrunk += side < self._sides_px[0]
-                return _Encoded(url, *size, description=_SIZE.sub("", picture.changes), colours=picture.colours)
+                return url, EmbeddedPicture("", *size, _SIZE.sub("", picture.changes), picture.colours)
         self.shrunk += 1
         return Absent("omitted to keep the page small")
 
@@ -248,7 +235,7 @@ def _encoded(image: Image.Image, side: int, *, exact: bool) -> tuple[str, tuple[
     return _data_url("webp", buffer.getvalue()), image.size
 
 
-def _drawing(path: Path, share: int) -> _Encoded | Absent:
+def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:
     """Encode an SVG unchanged.
 
     As the source of an image it can neither run scripts nor load files. SVGs with entities, whose expansion could block
@@ -257,7 +244,9 @@ def _drawing(path: Path, share: int) -> _Encoded | Absent:
     if not content or b"<!ENTITY" in content or b"<svg" not in content:
         return Absent("a vector image that is too large or of an unsupported form")
     url = _data_url("svg+xml", content)
-    return _Encoded(url, 640, 480) if len(url) <= max(share, _LARGEST_SVG // 2) else Absent("omitted for its size")
+    if len(url) > max(share, _LARGEST_SVG // 2):
+        return Absent("omitted for its size")
+    return url, EmbeddedPicture("", 640, 480)
 
 
 def _data_url(kind: str, content: bytes) -> str:

@@ -41,6 +41,12 @@ class Mark(NamedTuple):
     kind: Literal["ceiling", "floor"]
 
 
+def mark_kinds(summaries: Sequence[Summary]) -> set[str]:
+    """Return the kinds of marks in the tables of these runs."""
+    baselines = [each for each in summaries if each.privileged or each.model.startswith("baseline:")]
+    return {"ceiling" if each.privileged else "floor" for each in baselines} if len(summaries) > 1 else set()
+
+
 def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> Markup:
     """Draw a mean in [0, 1] and its interval on a line from 0 to 100 %, with marks for ceilings and floors."""
     marks_drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
@@ -211,11 +217,7 @@ def _gains(summaries: Sequence[Summary]) -> Drawing:
     return draw
 
 
-def _nothing(_row: int, _column: int) -> None:
-    return None
-
-
-def html_tables(parts: Sequence[RenderableType], draw: Drawing = _nothing) -> list[HtmlTable]:
+def html_tables(parts: Sequence[RenderableType], draw: Drawing = lambda _row, _column: None) -> list[HtmlTable]:
     """Convert terminal tables to HTML tables, each with the text that follows it."""
     tables: list[HtmlTable] = []
     for part in parts:

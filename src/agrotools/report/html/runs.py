@@ -22,7 +22,7 @@ from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline, read_spend
-from agrotools.runner.records import RECORDS_FILE, OrderedRecords, RecordIndex
+from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
 from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
@@ -207,7 +207,7 @@ class Run:
     folder: Path
     name: str
     manifest: Manifest
-    records: OrderedRecords
+    records: RecordIndex
     roots: list[Path]
     summary: Summary
     comparisons: TextComparisons
@@ -241,7 +241,7 @@ def opened_runs(
         UsageError: a comparison of texts is not installed or not known for this benchmark.
     """
     manifests = [read_manifest(folder).model_copy(update={"sample_ids": ()}) for folder in folders]
-    record_indexes = [RecordIndex(folder).drained() for folder in folders]
+    record_indexes = [record_index(folder) for folder in folders]
     for folder, index in zip(folders, record_indexes, strict=True):
         if not len(index):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
@@ -292,7 +292,7 @@ def opened_runs(
 
 
 def _score(
-    records: OrderedRecords,
+    records: RecordIndex,
     outcomes: Outcomes,
     tally: RunAggregator | None,
     judges: JudgedRows,

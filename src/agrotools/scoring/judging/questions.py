@@ -291,10 +291,8 @@ def labelled_questions(source: str) -> dict[JudgeQuestion, int]:
             except ValidationError as error:
                 fault = error.errors()[0]
                 where = ".".join(map(str, fault["loc"])) or "the line"
-                raise UsageError(
-                    f"{source}, line {number}: {where}: {fault['msg'].lower()}",
-                    hint="every line holds question, reference, answer and grade (0, 1 or 2)",
-                ) from error
+                hint = "every line holds question, reference, answer and grade (0, 1 or 2)"
+                raise UsageError(f"{source}, line {number}: {where}: {fault['msg'].lower()}", hint=hint) from error
             labels[open_question(metric, "answer", item.question, item.reference, item.answer)] = item.grade
     if not labels:
         raise UsageError(f"{source} contains no answers with grades")

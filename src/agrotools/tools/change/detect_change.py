@@ -145,23 +145,16 @@ class ChangeRequest:
                 pixels and square metres are given.
         """
         if self.min_area_px is not None and self.min_area_m2 is not None:
-            raise ToolError(
-                "invalid_argument",
-                "min_area_px and min_area_m2 are both given",
-                argument="min_area_m2",
-                hint="give one of the two",
-            )
+            why = "min_area_px and min_area_m2 are both given"
+            raise ToolError("invalid_argument", why, argument="min_area_m2", hint="give one of the two")
         if self.min_area_px is not None:
             return self.min_area_px
         if self.min_area_m2 is None:
             return default
         if gsd_m is None:
-            raise ToolError(
-                "missing_metadata",
-                "min_area_m2 needs the ground sampling distance, which is not known",
-                argument="gsd_m",
-                hint="give gsd_m (metres per pixel), or min_area_px",
-            )
+            why = "min_area_m2 needs the ground sampling distance, which is not known"
+            hint = "give gsd_m (metres per pixel), or min_area_px"
+            raise ToolError("missing_metadata", why, argument="gsd_m", hint=hint)
         return max(1, round(self.min_area_m2 / gsd_m**2))
 
 
@@ -260,12 +253,8 @@ def detect_change(
 
     if (before_mask is None) != (after_mask is None):
         mask_argument, missing = ("before_mask", "after_mask") if before_mask else ("after_mask", "before_mask")
-        raise ToolError(
-            "invalid_argument",
-            f"{mask_argument} is given without {missing}",
-            argument=missing,
-            hint="give masks of both dates",
-        )
+        why = f"{mask_argument} is given without {missing}"
+        raise ToolError("invalid_argument", why, argument=missing, hint="give masks of both dates")
     request = ChangeRequest(gsd_m, region, min_area_px, min_area_m2)
     if before_mask is not None or method == "mask_diff" or label_map is not None or _is_labels(before, after):
         files = LabelFiles(before, after)

@@ -167,20 +167,14 @@ def _open_indices(before: Path, after: Path, bands: Bands | None, names: tuple[s
         sources = [_index_of(source, path, bands) for source, path in ((pair.first, before), (pair.second, after))]
         if sources[0] is None or sources[1] is None:
             missing = pair.first if sources[0] is None else pair.second
-            raise ToolError(
-                "band_not_found",
-                f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}",
-                argument="bands",
-                hint="say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index",
-            )
+            why = f"no vegetation index can be computed of {missing.name}; it has {listed_bands(missing.band_names)}"
+            hint = "say which bands are which, e.g. bands={'R': 3, 'NIR': 4}, or {'NDVI': 1} for a ready index"
+            raise ToolError("band_not_found", why, argument="bands", hint=hint)
         (index, first), (other, second) = sources[0], sources[1]
         if index != other or len(first) != len(second):
-            raise ToolError(
-                "band_not_found",
-                f"{names[0]} offers {index} and {names[1]} {other}: they cannot be compared",
-                argument="bands",
-                hint="name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}",
-            )
+            why = f"{names[0]} offers {index} and {names[1]} {other}: they cannot be compared"
+            hint = "name bands that both files have, e.g. bands={'R': 3, 'NIR': 4}"
+            raise ToolError("band_not_found", why, argument="bands", hint=hint)
         yield _Indices(pair, index, (first, second))
 
 

@@ -80,12 +80,9 @@ def class_table(
     """
     numbers = np.union1d(*present).astype(np.int32)
     if numbers.size > _MOST_CLASSES:
-        raise ToolError(
-            "invalid_argument",
-            f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers",
-            argument="before",
-            hint=f"label rasters have up to {_MOST_CLASSES} classes; for pictures leave out label_map and mask_diff",
-        )
+        why = f"{names[0]} and {names[1]} hold {numbers.size} different values: these are no class numbers"
+        hint = f"label rasters have up to {_MOST_CLASSES} classes; for pictures leave out label_map and mask_diff"
+        raise ToolError("invalid_argument", why, argument="before", hint=hint)
     class_names = _from_map(label_map) if label_map is not None else _from_files(classes, names)
     if not class_names:
         # The two dates may use different numbers for the marked area, such as 1 and 255.
@@ -123,12 +120,9 @@ def _from_files(classes: tuple[Mapping[str, str] | None, ...], files: tuple[str,
     for known in classes:
         for number, title in (known or {}).items():
             if number.strip().lstrip("-").isdigit() and class_names.setdefault(int(number), title) != title:
-                raise ToolError(
-                    "invalid_argument",
-                    f"class {number} has another name in {files[0]} than in {files[1]}",
-                    argument="label_map",
-                    hint="say with label_map what the numbers mean in both",
-                )
+                why = f"class {number} has another name in {files[0]} than in {files[1]}"
+                hint = "say with label_map what the numbers mean in both"
+                raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
     return class_names
 
 
@@ -290,11 +284,8 @@ def _open_rasters(files: LabelFiles) -> Iterator[_Labels]:
     with open_raster_pair(files.before, files.after, files.names, labels=True, arguments=files.arguments) as pair:
         for source in (pair.first, pair.second):
             if source.count != 1:
-                raise ToolError(
-                    "unreadable_file",
-                    f"{source.name} has {source.count} bands; a label raster has one, whose values are class numbers",
-                    argument=source.argument,
-                )
+                why = f"{source.name} has {source.count} bands; a label raster has one, whose values are class numbers"
+                raise ToolError("unreadable_file", why, argument=source.argument)
 
         def read(box: Box) -> tuple[Classes, Classes, NDArray[np.bool_]]:
             first, second = pair.first.read([1], box)[0], pair.second.read([1], box)[0]

@@ -84,12 +84,9 @@ def check_common(valid: NDArray[np.bool_], names: tuple[str, str]) -> None:
         ToolError: ``nothing_found``.
     """
     if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"no pixel has data in both {names[0]} and {names[1]}",
-            argument="after",
-            hint="check the files' nodata values, and that they show the same place",
-        )
+        why = f"no pixel has data in both {names[0]} and {names[1]}"
+        hint = "check the files' nodata values, and that they show the same place"
+        raise ToolError("nothing_found", why, argument="after", hint=hint)
 
 
 def blocks_of_rows(box: Box, pixels: int = 2_000_000, stored: int = 1) -> Iterator[Box]:

@@ -10,11 +10,14 @@ from typing import Any, Literal
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.linalg import eigh
+from scipy.special import chdtrc
 
 from agrotools.tools.change.buildings import built_change
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange, VegetationChange
 from agrotools.tools.change.index_change import answer_of_plants
 from agrotools.tools.change.pairs import Pictures
+from agrotools.tools.change.ponds import pond_change
 from agrotools.tools.change.result import (
     CHANGED,
     GAINED,
@@ -98,8 +101,6 @@ def iterated_mad(before: NDArray[np.float32], after: NDArray[np.float32], valid:
     MAD is multivariate alteration detection. It needs no radiometric normalisation, because canonical variates are
     invariant to linear changes of the bands.
     """
-    from scipy.special import chdtrc
-
     bands = before.shape[0]
     x, y = (np.stack([_subsample(band[valid]) for band in stack]).astype(np.float64) for stack in (before, after))
     weights = np.ones(x.shape[1])
@@ -129,8 +130,6 @@ def _variates(
     These are the weights of both sets (a column for each pair of variates), the means of their bands, and the variance
     of the difference of each pair.
     """
-    from scipy.linalg import eigh
-
     bands = x.shape[0]
     both = np.concatenate([x, y])
     mean = np.average(both, axis=1, weights=weights)
@@ -324,8 +323,6 @@ def plant_cover_change(pictures: Pictures, request: ChangeRequest) -> ChangeInpu
 
 def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     """Find standing water on each date and its change, see :func:`agrotools.tools.change.ponds.pond_change`."""
-    from agrotools.tools.change.ponds import pond_change
-
     least = None if request.min_area_px is request.min_area_m2 is None else request.least_px(pictures.gsd_m, 1)
     ponds = pond_change(
         pictures.before,

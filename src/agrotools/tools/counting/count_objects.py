@@ -10,7 +10,7 @@ from pydantic import Field, JsonValue
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.learned import LEARNED, weight_files
+from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
 from agrotools.vision import Box
@@ -149,7 +149,6 @@ def count_objects(
         round_spots,
     )
     from agrotools.tools.counting.result import count_result, objects_in_boxes
-    from agrotools.tools.learned import find_learned
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.reading import read_image, refuse_grey
     from agrotools.vision.vegetation import choose_index, segment
@@ -248,12 +247,9 @@ def _count_in_heights(
     from agrotools.vision.reading import read_image
 
     if chm is None and not _is_heights(image):
-        raise ToolError(
-            "missing_metadata",
-            "crown_chm needs heights, and the image is a picture",
-            argument="chm",
-            hint="pass a canopy height model as chm, or use mode='crown_rgb'",
-        )
+        why = "crown_chm needs heights, and the image is a picture"
+        hint = "pass a canopy height model as chm, or use mode='crown_rgb'"
+        raise ToolError("missing_metadata", why, argument="chm", hint=hint)
     heights = chm or image
     name, info = shown_name(heights), file_info(heights)
     with open_raster(heights, argument="chm" if chm else "image", shown_as=name) as source:
@@ -373,12 +369,9 @@ def mode_for(target: str, has_chm: bool) -> Mode:
         if last in known:
             return "crown_chm" if mode == "crown_rgb" and has_chm else mode
     offline = ", ".join(f"{mode} ({what})" for mode, what in DETECTORS.items())
-    raise ToolError(
-        "backend_unavailable",
-        f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}",
-        argument="target",
-        hint="choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background",
-    )
+    why = f"no offline detector finds {target[:60]!r}: that needs a learned back-end; offline detectors: {offline}"
+    hint = "choose a mode yourself if one of them fits, e.g. mode='blob' for round things on a plain background"
+    raise ToolError("backend_unavailable", why, argument="target", hint=hint)
 
 
 def detector_target(target: str, mode: Mode) -> str:

@@ -11,6 +11,9 @@ from dataclasses import dataclass, replace
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import find_objects
+from scipy.spatial import KDTree
+from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
@@ -145,8 +148,6 @@ def _one_of_each_plateau(
     rows: NDArray[np.intp], columns: NDArray[np.intp], radii: NDArray[np.floating]
 ) -> NDArray[np.bool_]:
     """Return the mask of the first of equally high pixels within each other's window."""
-    from scipy.spatial import KDTree
-
     keep = np.ones(rows.size, np.bool_)
     if rows.size < 2:
         return keep
@@ -164,8 +165,6 @@ def _one_of_each_plateau(
 def _grow_crowns(
     smooth: Heights, rows: NDArray[np.intp], columns: NDArray[np.intp], min_height_m: float
 ) -> NDArray[np.int32]:
-    from skimage.segmentation import watershed
-
     markers = np.zeros(smooth.shape, np.int32)
     markers[rows, columns] = np.arange(1, rows.size + 1)
     if not rows.size:
@@ -174,8 +173,6 @@ def _grow_crowns(
 
 
 def _boxes(labels: NDArray[np.int32], count: int) -> NDArray[np.float64]:
-    from scipy.ndimage import find_objects
-
     boxes = np.zeros((count, 4), np.float64)
     for number, slices in enumerate(find_objects(labels, max_label=count)):
         if slices is not None:
@@ -231,12 +228,9 @@ def crowns_of_raster(
     """
     refuse_many_bands(source)
     if gsd_m > 2 * COARSEST_M:
-        raise ToolError(
-            "invalid_argument",
-            f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it",
-            argument=source.argument,
-            hint="use a canopy height model with pixels of 1 m or less",
-        )
+        why = f"the pixels of {source.name} are {gsd_m:g} m wide: trees cannot be told apart in it"
+        hint = "use a canopy height model with pixels of 1 m or less"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
@@ -254,12 +248,9 @@ def crowns_of_raster(
         crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
         parts.append(crowns.centred_in((x0, y0, x1, y1)))
     if not measured:
-        raise ToolError(
-            "nothing_found",
-            f"{source.name} holds no data where trees were to be counted",
-            argument=source.argument,
-            hint="check the file's nodata value and the region",
-        )
+        why = f"{source.name} holds no data where trees were to be counted"
+        hint = "check the file's nodata value and the region"
+        raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     thumbnail = picture.means
     top_m = float(np.nanpercentile(thumbnail, 99.5))
     objects = join_objects(parts)

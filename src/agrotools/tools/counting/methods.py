@@ -12,6 +12,7 @@ from typing import NamedTuple
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.spatial import KDTree
 
 from agrotools.tools.counting.count_objects import FruitName, colour_direction
 from agrotools.tools.counting.fruit_net import find_fruit, load_fruit_net
@@ -326,8 +327,6 @@ def _response(values: Values, diameter: float) -> Values:
 
 def _drop_overlapping_spots(centres: NDArray[np.float64], diameters: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Return the mask of the spots to keep; the input must be sorted strongest first."""
-    from scipy.spatial import KDTree
-
     keep = np.ones(len(centres), np.bool_)
     if len(centres) < 2:
         return keep

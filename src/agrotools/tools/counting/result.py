@@ -12,6 +12,7 @@ from agrotools.core import Artifact
 from agrotools.tools.counting.count_objects import Detector, ObjectCount
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision import Box
+from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, draw_marks
 
 MOST_LISTED = 300
 """Largest number of objects in a result; the table holds all."""
@@ -152,8 +153,6 @@ def _overlay(
     region: Box | None,
     gsd_m: float | None,
 ) -> Artifact:
-    from agrotools.vision.overlay import ORANGE, SKY_BLUE, Mark, draw_marks
-
     enlarge = max(1, _SMALLEST_SIDE // max(shown.shape[:2]))
     colour = ORANGE if mode in ("plant", "crown_rgb", "blob") else SKY_BLUE
     marks: list[Mark] = []

@@ -123,12 +123,9 @@ def _sample(
         parts.append(smooth_index(values, there)[there])
     sample = np.concatenate(parts)
     if not sample.size:
-        raise ToolError(
-            "nothing_found",
-            f"{source.name} holds no data in the parts that were looked at",
-            argument="image",
-            hint="check the file's nodata value, or choose a part with region",
-        )
+        why = f"{source.name} holds no data in the parts that were looked at"
+        hint = "check the file's nodata value, or choose a part with region"
+        raise ToolError("nothing_found", why, argument="image", hint=hint)
     return sample, factor, dark
 
 
@@ -180,12 +177,8 @@ def measure_by_blocks(
         if size <= WHOLE_PX:
             return None
         if size > MOST_PX:
-            raise ToolError(
-                "limit",
-                f"{name} has {size // 1_000_000} million pixels; at most {MOST_PX // 1_000_000} million are measured",
-                argument="image",
-                hint="measure parts of it with region",
-            )
+            why = f"{name} has {size // 1_000_000} million pixels; at most {MOST_PX // 1_000_000} million are measured"
+            raise ToolError("limit", why, argument="image", hint="measure parts of it with region")
         roles, notes = raster_roles(source, bands, info)
         chosen = choose_index(index, roles)
         segmentation = segment_raster(source, roles, chosen, box, LONGEST_SIDE)

@@ -355,23 +355,18 @@ def _picture_below_labels(
 
     info = file_info(image)
     shown_as = info.name if info else image.name
+    check_size = partial(
+        refuse_other_size, of_mask=shape, names=(shown_as, name), argument="label_raster", called="a label raster"
+    )
     gsd_m = info.gsd_m if info else None
     of_bands: dict[str, NDArray[np.float32]] = {}
     if file_format(image, shown_as=shown_as) in ("tiff", "envi"):
         with open_raster(image, shown_as=shown_as) as raster:
-            refuse_other_size(
-                (raster.height, raster.width), shape, (shown_as, name), argument="label_raster", called="a label raster"
-            )
+            check_size((raster.height, raster.width))
             pixels, gsd_m = picture_of(raster).pixels, gsd_m or raster.sampling.gsd_m
             numbers = band_numbers(raster, bands, info)
             of_bands = dict(zip(numbers, raster.read(list(numbers.values())), strict=True))
     else:
         pixels = read_image(image, shown_as=shown_as).pixels
-        refuse_other_size(
-            (pixels.shape[0], pixels.shape[1]),
-            shape,
-            (shown_as, name),
-            argument="label_raster",
-            called="a label raster",
-        )
+        check_size((pixels.shape[0], pixels.shape[1]))
     return pixels, gsd_m, of_bands

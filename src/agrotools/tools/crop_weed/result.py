@@ -136,17 +136,10 @@ def _layers(count: NDArray[np.int64], total: int, separated: bool) -> list[Layer
 Area = Literal["crop", "weed", "soil", "ignore"]
 
 _WORDS: dict[str, Area] = {
-    "crop": "crop",
-    "crops": "crop",
-    "weed": "weed",
-    "weeds": "weed",
-    "soil": "soil",
-    "bare soil": "soil",
-    "ground": "soil",
-    "background": "soil",
-    "ignore": "ignore",
-    "nodata": "ignore",
-    "no data": "ignore",
+    **dict.fromkeys(("crop", "crops"), "crop"),
+    **dict.fromkeys(("weed", "weeds"), "weed"),
+    **dict.fromkeys(("soil", "bare soil", "ground", "background"), "soil"),
+    **dict.fromkeys(("ignore", "nodata", "no data"), "ignore"),
 }
 
 
@@ -221,12 +214,9 @@ def _numbers(
         for key, members in label_map.items():
             area = _WORDS.get(key.strip().lower())
             if area is None:
-                raise ToolError(
-                    "invalid_argument",
-                    f"label_map: {key!r} is no area that is measured here",
-                    argument="label_map",
-                    hint="use crop, weed, soil or ignore, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}",
-                )
+                why = f"label_map: {key!r} is no area that is measured here"
+                hint = "use crop, weed, soil or ignore, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
+                raise ToolError("invalid_argument", why, argument="label_map", hint=hint)
             numbers[area] += members
         notes: tuple[str, ...] = ()
     elif classes:
@@ -238,12 +228,9 @@ def _numbers(
     else:
         notes = ()
     if not numbers["crop"] and not numbers["weed"]:
-        raise ToolError(
-            "missing_metadata",
-            f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}",
-            argument="label_map",
-            hint="give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}",
-        )
+        why = f"what the class numbers of {name} mean is not known; it holds {_list_numbers(present)}"
+        hint = "give label_map, e.g. {'crop': [1], 'weed': [2], 'soil': [0]}"
+        raise ToolError("missing_metadata", why, argument="label_map", hint=hint)
     counts = Counter(number for members in numbers.values() for number in members)
     twice = sorted(number for number, count in counts.items() if count > 1)
     if twice:

@@ -15,6 +15,7 @@ from PIL import Image
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, damaged, file_format, too_large
+from agrotools.vision.rasters import open_raster
 
 Floats = NDArray[np.floating[Any]]
 
@@ -125,15 +126,11 @@ def choose_camera(
     """
     if arguments.fx_px is None and arguments.fy_px is not None:
         raise ToolError("invalid_argument", "fy_px was given without fx_px", argument="fx_px", hint="pass both")
-    if (arguments.focal_mm is None) != (arguments.sensor_width_mm is None):
-        raise ToolError(
-            "invalid_argument",
-            "focal_mm and sensor_width_mm belong together",
-            argument="sensor_width_mm" if arguments.sensor_width_mm is None else "focal_mm",
-            hint="pass both, or fx_px alone",
-        )
+    _refuse_one_of("focal_mm", "sensor_width_mm", arguments, hint="pass both, or fx_px alone")
+    _refuse_one_of("calibrated_width_px", "calibrated_height_px", arguments)
     flags: tuple[str, ...] = ()
-    calibrated = _calibrated_size(arguments)
+    width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
+    calibrated = None if width is None or height is None else (width, height)
     if arguments.fx_px is not None:
         calibrated = calibrated or size
         camera = _camera_with_centre(arguments, arguments.fx_px, arguments.fy_px or arguments.fx_px, calibrated)
@@ -159,12 +156,9 @@ def choose_camera(
         return ChosenCamera(camera, (note,))
     focal = focal_from_exif(image, size)
     if focal is None:
-        raise ToolError(
-            "missing_metadata",
-            f"the focal length of the camera behind {name} is not known, so pixels cannot be turned into millimetres",
-            argument="fx_px",
-            hint="pass fx_px (pixels), or focal_mm with sensor_width_mm",
-        )
+        why = f"the focal length of the camera behind {name} is not known, so pixels cannot be turned into millimetres"
+        hint = "pass fx_px (pixels), or focal_mm with sensor_width_mm"
+        raise ToolError("missing_metadata", why, argument="fx_px", hint=hint)
     return ChosenCamera(
         _camera_with_centre(arguments, focal, focal, size),
         (f"focal length {focal:.0f} px estimated from the 35 mm equivalent in EXIF: sizes may be off by some percent",),
@@ -178,17 +172,10 @@ def _camera_with_centre(arguments: CameraArguments, fx_px: float, fy_px: float, 
     return Camera(fx_px, fy_px, cx_px, cy_px)
 
 
-def _calibrated_size(arguments: CameraArguments) -> tuple[int, int] | None:
-    width, height = arguments.calibrated_width_px, arguments.calibrated_height_px
-    if width is None and height is None:
-        return None
-    if width is None or height is None:
-        raise ToolError(
-            "invalid_argument",
-            "calibrated_width_px and calibrated_height_px belong together",
-            argument="calibrated_height_px" if height is None else "calibrated_width_px",
-        )
-    return width, height
+def _refuse_one_of(first: str, second: str, arguments: CameraArguments, hint: str | None = None) -> None:
+    lacking = [name for name in (first, second) if getattr(arguments, name) is None]
+    if len(lacking) == 1:
+        raise ToolError("invalid_argument", f"{first} and {second} belong together", argument=lacking[0], hint=hint)
 
 
 def _scaling_note(calibrated: tuple[int, int], size: tuple[int, int]) -> str:
@@ -214,14 +201,11 @@ class DepthMap:
         return self.mm.shape[1], self.mm.shape[0]
 
 
-def read_depth(
-    path: Path, unit_mm: float | None = None, *, argument: str = "depth", shown_as: str | None = None
-) -> DepthMap:
+def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None = None) -> DepthMap:
     """Read a depth file.
 
     Args:
         unit_mm: millimetres per step of the stored values; None for one millimetre, if the values are plausible.
-        argument: name of the tool's argument for error messages.
         shown_as: name of the file in messages.
 
     Returns:
@@ -234,7 +218,7 @@ def read_depth(
             given unit results in implausible depths.
     """
     name = shown_as or path.name
-    stored = _depth_from_array(path, name, argument) if _is_array(path) else _depth_from_image(path, name, argument)
+    stored = _depth_from_array(path, name) if _is_array(path) else _depth_from_image(path, name)
     if stored.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             valid = np.isfinite(stored) & (stored > 0)
@@ -243,23 +227,17 @@ def read_depth(
         if stored.dtype.itemsize <= 2:
             valid &= stored < np.iinfo(stored.dtype).max  # many cameras store the largest value for "too far"
     if not valid.any():
-        raise ToolError(
-            "nothing_found",
-            f"{name} holds no depth anywhere: all values are 0, negative or missing",
-            argument=argument,
-            hint="pass the depth that belongs to this image, or distance_mm",
-        )
+        why = f"{name} holds no depth anywhere: all values are 0, negative or missing"
+        hint = "pass the depth that belongs to this image, or distance_mm"
+        raise ToolError("nothing_found", why, argument="depth", hint=hint)
     mm = np.full(stored.shape, np.nan, np.float32)
     mm[valid] = stored[valid].astype(np.float64) * (1.0 if unit_mm is None else unit_mm)
     median = float(np.median(mm[valid]))
     if not _NEAREST_MM <= median <= _FARTHEST_MM:
         if unit_mm is None:
-            raise ToolError(
-                "missing_metadata",
-                f"the unit of {name} is not known, and millimetres they are not: the median value is {median:.4g}",
-                argument="depth_unit_mm",
-                hint="pass depth_unit_mm: 1000 for metres, 0.1 for tenths of a millimetre",
-            )
+            why = f"the unit of {name} is not known, and millimetres they are not: the median value is {median:.4g}"
+            hint = "pass depth_unit_mm: 1000 for metres, 0.1 for tenths of a millimetre"
+            raise ToolError("missing_metadata", why, argument="depth_unit_mm", hint=hint)
         raise ToolError(
             "invalid_argument",
             f"with depth_unit_mm = {unit_mm:g} the median depth of {name} is {median:.4g} mm, which no camera measures",
@@ -278,31 +256,23 @@ def _is_array(path: Path) -> bool:
         return False  # the picture reader reports the error
 
 
-def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
-    from agrotools.vision.rasters import open_raster
+def _no_depth(why: str) -> ToolError:
+    return ToolError("unreadable_file", why, argument="depth", hint=_READABLE)
 
+
+def _depth_from_image(path: Path, name: str) -> NDArray[Any]:
     try:
-        kind = file_format(path, argument=argument, shown_as=name)
+        kind = file_format(path, argument="depth", shown_as=name)
     except ToolError as error:
         if error.kind == "unreadable_file" and "format" in (error.hint or ""):
             error.hint = _READABLE
         raise
     if kind in ("jpeg", "webp"):
-        raise ToolError(
-            "unreadable_file",
-            f"{name} is a {kind.upper()} picture, which cannot hold depth",
-            argument=argument,
-            hint=_READABLE,
-        )
-    with open_raster(path, argument=argument, shown_as=name) as raster:
+        raise _no_depth(f"{name} is a {kind.upper()} picture, which cannot hold depth")
+    with open_raster(path, argument="depth", shown_as=name) as raster:
         if raster.count != 1 or raster.dtype in ("uint8", "int8"):
             what = f"{raster.count} bands" if raster.count != 1 else "8 bits per pixel, too few for depth"
-            raise ToolError(
-                "unreadable_file",
-                f"{name} has {what}: it is a picture of depth, or none",
-                argument=argument,
-                hint=_READABLE,
-            )
+            raise _no_depth(f"{name} has {what}: it is a picture of depth, or none")
         values = raster.read([1])[0]
         largest = {"uint16": 65535.0, "int16": 32767.0}.get(raster.dtype)
     if largest is not None:
@@ -310,31 +280,22 @@ def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
     return values
 
 
-def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
+def _depth_from_array(path: Path, name: str) -> NDArray[Any]:
     """Read an array of numbers; its header is checked before any value is read."""
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
-        raise damaged(name, argument, error) from error
+        raise damaged(name, "depth", error) from error
     shape, dtype = values.shape, values.dtype
     if dtype.kind not in "uif" or dtype.itemsize > 8:
-        raise ToolError(
-            "unreadable_file", f"{name} holds {dtype}, not plain numbers", argument=argument, hint=_READABLE
-        )
+        raise _no_depth(f"{name} holds {dtype}, not plain numbers")
     if dtype.kind in "ui" and dtype.itemsize == 1:
-        raise ToolError(
-            "unreadable_file", f"{name} has 8 bits per pixel, too few for depth", argument=argument, hint=_READABLE
-        )
+        raise _no_depth(f"{name} has 8 bits per pixel, too few for depth")
     sides = shape
     if len(shape) == 3 and 1 in (shape[0], shape[2]):
         sides = shape[:2] if shape[2] == 1 else shape[1:]
     if len(sides) != 2 or min(sides) < 1:
-        raise ToolError(
-            "unreadable_file",
-            f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns",
-            argument=argument,
-            hint=_READABLE,
-        )
+        raise _no_depth(f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns")
     if values.size > MAX_PIXELS:
-        raise too_large(sides[1], sides[0], name, argument)
+        raise too_large(sides[1], sides[0], name, "depth")
     return np.array(values.reshape(sides), dtype.newbyteorder("="))

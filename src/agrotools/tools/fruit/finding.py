@@ -14,6 +14,9 @@ from dataclasses import dataclass
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from scipy.ndimage import find_objects
+from skimage.morphology import reconstruction
+from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
 from agrotools.tools.fruit.camera import Camera
@@ -227,9 +230,6 @@ def _split_fruits(view: View, fruit: Mask, box: Box) -> NDArray[np.int32]:
 
 def _split_at_necks(piece: Mask) -> NDArray[np.int32]:
     """Split a connected piece at its necks; labels start at 1."""
-    from skimage.morphology import reconstruction
-    from skimage.segmentation import watershed
-
     rim = 1 if min(piece.shape) > 1 else 2
     padded = cv2.copyMakeBorder(piece.astype(np.uint8), rim, rim, rim, rim, cv2.BORDER_CONSTANT, value=0)
     inner = np.asarray(cv2.GaussianBlur(cv2.distanceTransform(padded, cv2.DIST_L2, 5), (0, 0), 1.0), np.float32)
@@ -251,8 +251,6 @@ def _has_one_top(surface: NDArray[np.float32]) -> bool:
 
 
 def _segments(view: View, colour: FruitMask, region: Box) -> list[Segment]:
-    from scipy.ndimage import find_objects
-
     x0, y0, x1, y1 = region
     labels = _split_fruits(view, colour.mask[y0:y1, x0:x1], region)
     channel = colour.channel[y0:y1, x0:x1]
@@ -368,9 +366,7 @@ _ROUNDS = 12
 _CLOSE = 1e-4
 
 
-def focal_from_sphere(
-    pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float, start_px: float | None = None
-) -> float:
+def focal_from_sphere(pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float) -> float:
     """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
 
     The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
@@ -381,24 +377,20 @@ def focal_from_sphere(
         depth_mm: float32 (rows, columns), registered to the picture, NaN if unknown.
         box: box around the sphere, which should be fully visible.
         diameter_mm: true diameter of the sphere.
-        start_px: initial value; None for a field of view of 60 degrees.
 
     Raises:
         ToolError: ``nothing_found`` if no sphere can be measured in the box.
     """
     height, width = depth_mm.shape
-    focal = start_px or width / (2 * np.tan(np.radians(30)))
+    focal = width / (2 * np.tan(np.radians(30)))  # a field of view of 60 degrees, to begin with
     colour = find_fruit_pixels(pixels)
     for _ in range(_ROUNDS):
         camera = Camera(focal, focal, width / 2, height / 2)
         view = View(camera, colour.mask, depth_mm, None, (0.5 * diameter_mm, 2 * diameter_mm))
         sphere, _ = fruit_in_box(view, colour, pixels, box)
         if sphere is None:
-            raise ToolError(
-                "nothing_found",
-                f"no sphere can be measured in the box {list(box)}",
-                hint="choose one that is seen whole",
-            )
+            why = f"no sphere can be measured in the box {list(box)}"
+            raise ToolError("nothing_found", why, hint="choose one that is seen whole")
         factor = sphere.diameter_mm / diameter_mm
         focal *= factor
         if abs(factor - 1) < _CLOSE:

@@ -163,11 +163,8 @@ def measure_fruit_size(
     from agrotools.vision.reading import read_image
 
     if min_diameter_mm >= max_diameter_mm:
-        raise ToolError(
-            "invalid_argument",
-            f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}",
-            argument="min_diameter_mm",
-        )
+        why = f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}"
+        raise ToolError("invalid_argument", why, argument="min_diameter_mm")
     if boxes is not None and region is not None:
         raise ToolError("invalid_argument", "give boxes or region, not both", argument="region")
     name = shown_name(image)
@@ -226,15 +223,15 @@ def _distances(
     """Return the depth per pixel or the distance of all fruits, whichever is given."""
     from agrotools.tools.fruit.camera import read_depth
 
-    if (depth is None) == (distance_mm is None):
-        raise ToolError(
-            "missing_metadata" if depth is None else "invalid_argument",
-            "how far away the fruits are is not known" if depth is None else "depth and distance_mm were both given",
-            argument="depth" if depth is None else "distance_mm",
-            hint="pass either depth (a depth image of the same view) or distance_mm",
-        )
+    hint = "pass either depth (a depth image of the same view) or distance_mm"
     if depth is None:
+        if distance_mm is None:
+            why = "how far away the fruits are is not known"
+            raise ToolError("missing_metadata", why, argument="depth", hint=hint)
         return None, distance_mm
+    if distance_mm is not None:
+        why = "depth and distance_mm were both given"
+        raise ToolError("invalid_argument", why, argument="distance_mm", hint=hint)
     known = file_info(depth)
     if unit_mm is None and known is not None:
         unit_mm = known.depth_unit_mm
@@ -242,15 +239,11 @@ def _distances(
     measured = read_depth(depth, unit_mm, shown_as=depth_name)
     if measured.size != (picture.width, picture.height):
         turned = measured.size == (picture.height, picture.width)
-        raise ToolError(
-            "shape_mismatch",
-            f"{depth_name} is {measured.size[0]} x {measured.size[1]} pixels "
-            f"and {name} {picture.width} x {picture.height}",
-            argument="depth",
-            hint="turn the depth as the picture's EXIF orientation turns the picture"
-            if turned
-            else "pass depth that is registered to the colour image, pixel by pixel",
-        )
+        hint = "pass depth that is registered to the colour image, pixel by pixel"
+        if turned:
+            hint = "turn the depth as the picture's EXIF orientation turns the picture"
+        sizes = f"{measured.size[0]} x {measured.size[1]} pixels and {name} {picture.width} x {picture.height}"
+        raise ToolError("shape_mismatch", f"{depth_name} is {sizes}", argument="depth", hint=hint)
     return measured, None
 
 
@@ -267,12 +260,9 @@ def _in_boxes(
     for number, box in enumerate(boxes, start=1):
         inside = (max(0, box[0]), max(0, box[1]), min(picture.width, box[2]), min(picture.height, box[3]))
         if inside[0] >= inside[2] or inside[1] >= inside[3]:
-            raise ToolError(
-                "region_empty",
-                f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels",
-                argument="boxes",
-                hint="boxes are [x0, y0, x1, y1] in pixels of the original image",
-            )
+            why = f"box {number} {list(box)} is not inside {name}, which is {picture.width} x {picture.height} pixels"
+            hint = "boxes are [x0, y0, x1, y1] in pixels of the original image"
+            raise ToolError("region_empty", why, argument="boxes", hint=hint)
         measurement, coloured = fruit_in_box(view, colour, picture.pixels, inside)
         by_colour += coloured
         if measurement is None:

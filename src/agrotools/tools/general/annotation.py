@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 
 Rgb = tuple[int, int, int]
+ColourName = Annotated[str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")]
 
 
 def font_for(text: str, size_px: int) -> tuple["FreeTypeFont", bool]:
@@ -47,12 +48,8 @@ def rgb(colour: str, argument: str) -> Rgb:
     try:
         red, green, blue = ImageColor.getrgb(colour.strip())[:3]
     except ValueError:
-        raise ToolError(
-            "invalid_argument",
-            f"{colour[:40]!r} is not a colour",
-            argument=argument,
-            hint="use a name such as red, white or blue, or #rrggbb",
-        ) from None
+        hint = "use a name such as red, white or blue, or #rrggbb"
+        raise ToolError("invalid_argument", f"{colour[:40]!r} is not a colour", argument=argument, hint=hint) from None
     return min(red, 255), min(green, 255), min(blue, 255)
 
 
@@ -74,9 +71,7 @@ def draw_box(
     label: Annotated[
         str | None, Agree("presentation"), Field(max_length=200, description="written at the frame; none: nothing")
     ] = None,
-    colour: Annotated[
-        str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
-    ] = "red",
+    colour: ColourName = "red",
 ) -> BoxDrawing:
     """Draw a frame around a region of a picture, with a label if one is given, and keep the picture.
 
@@ -140,9 +135,7 @@ def add_text(
             description="'(x, y)' of the lower left corner in pixels, or two letters: l, m or r and t, m or b",
         ),
     ],
-    colour: Annotated[
-        str, Agree("presentation"), Field(max_length=40, description="name of a colour, or #rrggbb")
-    ] = "red",
+    colour: ColourName = "red",
 ) -> TextDrawing:
     """Write words on a picture and keep the picture. 'lt' is left top, 'mm' the middle, 'rb' right bottom.
 
@@ -203,18 +196,11 @@ def _corner(position: str, size: tuple[int, int], width: float, height: float) -
         return margin + _ACROSS[letters[0]] * free[0], margin + _DOWN[letters[1]] * free[1]
     point = _POINT.fullmatch(position)
     if point is None:
-        raise ToolError(
-            "invalid_argument",
-            f"{position[:40]!r} is not a position",
-            argument="position",
-            hint="write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top",
-        )
+        hint = "write '(x, y)' in pixels, or one of l m r and one of t m b, e.g. mt for the middle of the top"
+        raise ToolError("invalid_argument", f"{position[:40]!r} is not a position", argument="position", hint=hint)
     x, y = float(point[1]), float(point[2])
     if not (math.isfinite(x) and math.isfinite(y) and 0 <= x < across and 0 <= y <= down):
-        raise ToolError(
-            "invalid_argument",
-            f"({x:g}, {y:g}) is not inside the picture, which is {across} x {down} pixels",
-            argument="position",
-            hint="the point is the lower left corner of the words, x to the right and y down",
-        )
+        why = f"({x:g}, {y:g}) is not inside the picture, which is {across} x {down} pixels"
+        hint = "the point is the lower left corner of the words, x to the right and y down"
+        raise ToolError("invalid_argument", why, argument="position", hint=hint)
     return x, y - height

@@ -47,12 +47,9 @@ def run_in_sandbox(code: str, *, argument: str) -> CodeRun:
         case "memory" | "output_cap" | "artifact_cap":
             raise ToolError("limit", f"the code used too much: {message}", argument=argument, hint="make less of it")
         case "denied":
-            raise ToolError(
-                "invalid_argument",
-                f"the code tried what the sandbox denies: {message}",
-                argument=argument,
-                hint="it can reach no network, no other program and no file but its own",
-            )
+            why = f"the code tried what the sandbox denies: {message}"
+            hint = "it can reach no network, no other program and no file but its own"
+            raise ToolError("invalid_argument", why, argument=argument, hint=hint)
         case _:
             raise ToolError("tool_failed", f"the sandbox was lost: {message}", hint="try again; see agrotools doctor")
 
@@ -287,21 +284,15 @@ def solve_equations(
     equations = [plain_expression(equation) for equation in equations or ()]
     for equation in equations:
         if _NO_EQUATION.search(equation):
-            raise ToolError(
-                "invalid_argument",
-                f"{equation[:60]!r} is not an equation",
-                argument="equations",
-                hint="write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code",
-            )
+            why = f"{equation[:60]!r} is not an equation"
+            hint = "write numbers, names, + - * / ^ ( ) and functions such as sqrt(x); anything else goes into code"
+            raise ToolError("invalid_argument", why, argument="equations", hint=hint)
     payload = json.dumps({"equations": equations, "unknowns": unknowns})
     ran = run_in_sandbox(_TEMPLATE.format(given=payload), argument="equations")
     if ran.fault or ran.value is None:
-        raise ToolError(
-            "invalid_argument",
-            f"the equations cannot be solved: {_OWN_NAMES.sub('', ran.fault) or 'no answer'}",
-            argument="equations",
-            hint="write * for products and name the unknowns; not every equation has a solution in closed form",
-        )
+        why = f"the equations cannot be solved: {_OWN_NAMES.sub('', ran.fault) or 'no answer'}"
+        hint = "write * for products and name the unknowns; not every equation has a solution in closed form"
+        raise ToolError("invalid_argument", why, argument="equations", hint=hint)
     solution = json.loads(ran.value)
     if "condition" in solution:
         return Solutions(text=_shorten(solution["condition"]), solutions=None, exact=None)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -10,6 +11,8 @@ from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
 from agrotools.core.base import install_command
+from agrotools.tools.contract import tool
+from agrotools.tools.learned import weight_files
 from agrotools.tools.services import LEARNED, NAME_A_MODEL, VLM
 from agrotools.tools.workspace import backend_in_use, save_artifact, shown_name
 from agrotools.vision import Box
@@ -26,6 +29,10 @@ from agrotools.vision.overlay import (
 )
 from agrotools.vision.reading import read_image
 
+model_tool = partial(
+    tool, category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files
+)
+"""Decorator of general tools that need a large model: one on this machine, or the vision model."""
 COLOURS = (SKY_BLUE, ORANGE, YELLOW, BLUISH_GREEN, VERMILLION, REDDISH_PURPLE)
 _SMALLEST_SIDE = 1000
 """Longest side, in pixels, to which smaller pictures are enlarged so that marks do not cover their objects."""
@@ -72,11 +79,8 @@ def chosen_backend(does: str, *, learned: str | None = None, vlm: bool = True, m
     if learned:
         ways.append(f"{LEARNED}{learned} ({install_command('learned')})")
     ways += [more] if more else []
-    raise ToolError(
-        "backend_unavailable",
-        f"{does} is not done offline by a method of our own",
-        hint=f"choose its back-end with --backend: {'; or '.join(ways)}",
-    )
+    why = f"{does} is not done offline by a method of our own"
+    raise ToolError("backend_unavailable", why, hint=f"choose its back-end with --backend: {'; or '.join(ways)}")
 
 
 class _Remarks(Protocol):

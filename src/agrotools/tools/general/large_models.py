@@ -12,7 +12,7 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
-from agrotools.tools.general.images import chosen_backend, open_image, remarks
+from agrotools.tools.general.images import chosen_backend, model_tool, open_image, remarks
 from agrotools.tools.learned import LEARNED, describe_learned, weight_files, weights_of, write_down_learned
 from agrotools.tools.services import IMAGES, VLM, ServiceRequest, request_service
 from agrotools.tools.workspace import save_artifact
@@ -35,13 +35,7 @@ def _stripped_question(question: str | None) -> str | None:
     return (question or "").strip() or None
 
 
-@tool(
-    category="general",
-    version="1",
-    backends=("offline", LEARNED, VLM),
-    backend_files=weight_files,
-    resolves=_resolve,
-)
+@model_tool(resolves=_resolve)
 def describe_image(
     image: ImageFile,
     question: Annotated[
@@ -72,7 +66,7 @@ class AttributeDescription(ToolResult):
     """what the model says of the attribute"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@model_tool()
 def describe_attribute(
     image: ImageFile,
     region: Region,
@@ -97,11 +91,9 @@ def describe_attribute(
     else:
         answer = describe_learned(backend, source.pixels, source.box, f"what is the {attribute} of this?")
         if "question_not_answered" in answer.flags:
-            raise ToolError(
-                "backend_unavailable",
-                "this model writes captions and takes no question, so it cannot say one attribute",
-                hint="choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm",
-            )
+            why = "this model writes captions and takes no question, so it cannot say one attribute"
+            hint = "choose a model that answers: learned:Salesforce/blip-vqa-base, or vlm"
+            raise ToolError("backend_unavailable", why, hint=hint)
     return AttributeDescription(description=answer.text, **remarks(source, answer))
 
 
@@ -142,7 +134,7 @@ class ReadFormula(ToolResult):
     """the formula as LaTeX; several formulas on lines of their own"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@model_tool()
 def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
     """Read a mathematical formula in a picture and write it as LaTeX.
 
@@ -163,6 +155,7 @@ def read_formula(image: ImageFile, region: Region | None = None) -> ReadFormula:
 
 
 BACKENDS = ("offline", LEARNED, IMAGES)
+Seed = Annotated[int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")]
 STEPS = 25
 _MOST_PX = 40_000_000
 
@@ -219,9 +212,7 @@ def by_endpoint(backend: str, prompt: str, pictures: tuple[bytes, ...] = ()) -> 
 @tool(category="general", version="1", backends=BACKENDS, backend_files=picture_files)
 def generate_image(
     prompt: Annotated[str, Field(min_length=1, max_length=2000, description="what the picture shall show")],
-    seed: Annotated[
-        int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
-    ] = 0,
+    seed: Seed = 0,
 ) -> GeneratedImage:
     """Make a picture of what a text says.
 
@@ -254,9 +245,7 @@ def stylize_image(
     instruction: Annotated[
         str, Field(min_length=1, max_length=2000, description="how to change it: turn it into an oil painting...")
     ],
-    seed: Annotated[
-        int, Agree("presentation"), Field(ge=0, le=2**31 - 1, description="another number, another picture")
-    ] = 0,
+    seed: Seed = 0,
 ) -> GeneratedImage:
     """Change a picture as an instruction says, its style above all.
 

@@ -8,19 +8,20 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall
-from agrotools.tools.contract import ImageFile, Region, ToolResult, tool
+from agrotools.tools.contract import ImageFile, Region, ToolResult
 from agrotools.tools.general.images import (
     COLOURS,
     OpenedImage,
     chosen_backend,
     draw_boxes,
+    model_tool,
     open_image,
     remarks,
     whole_box,
 )
-from agrotools.tools.learned import LEARNED, find_learned, name_common, outline_learned, weight_files
+from agrotools.tools.learned import find_learned, name_common, outline_learned
 from agrotools.tools.services import VLM
-from agrotools.tools.services.vision import FoundObjects
+from agrotools.tools.services.vision import FoundObjects, outline_things
 from agrotools.tools.workspace import save_artifact
 from agrotools.vision.overlay import Layer, draw_overlay
 
@@ -57,7 +58,7 @@ class DetectedObjects(ToolResult):
     """the picture with names and boxes"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@model_tool()
 def detect_objects(
     image: ImageFile,
     score_min: Annotated[float, Field(ge=0, le=1, description="leave out what is less sure than this")] = 0.5,
@@ -124,13 +125,7 @@ def _least_score(score_min: float, *, top1: bool) -> float:
     return min(score_min, ANY_SCORE) if top1 else score_min
 
 
-@tool(
-    category="general",
-    version="1",
-    backends=("offline", LEARNED, VLM),
-    backend_files=weight_files,
-    resolves=_resolve,
-)
+@model_tool(resolves=_resolve)
 def locate_objects(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=200, description="what to find, in a few words")],
@@ -182,7 +177,7 @@ class GivenObjectCount(ToolResult):
     """the picture with what was counted"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@model_tool()
 def count_given_object(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=200, description="what to count, in a few words")],
@@ -229,7 +224,7 @@ class SegmentedObjects(ToolResult):
     """the picture with each of them tinted"""
 
 
-@tool(category="general", version="1", backends=("offline", LEARNED, VLM), backend_files=weight_files)
+@model_tool()
 def segment_objects(
     image: ImageFile,
     text: Annotated[str, Field(min_length=1, max_length=200, description="what to outline, in a few words")],
@@ -270,8 +265,6 @@ def segment_objects(
 
 def _outline_by_vlm(source: OpenedImage, text: str) -> tuple[FoundObjects, NDArray[np.bool_]]:
     import cv2
-
-    from agrotools.tools.services.vision import outline_things
 
     outlines, scores, notes, flags = outline_things(source.pixels, source.box, text)
     height, width = source.pixels.shape[:2]

@@ -49,11 +49,8 @@ def search_files(backend: str) -> tuple[Path, ...]:
     place = backend.removeprefix(RECORDED)
     path = recording_path(place)
     if not path.is_file():
-        raise ToolError(
-            "backend_unavailable",
-            f"there are no recorded searches at {place}",
-            hint="AGROTOOLS_SEARCH_RECORD=FOLDER records what the back-ends serper and searxng find",
-        )
+        hint = "AGROTOOLS_SEARCH_RECORD=FOLDER records what the back-ends serper and searxng find"
+        raise ToolError("backend_unavailable", f"there are no recorded searches at {place}", hint=hint)
     return (path,)
 
 

@@ -219,12 +219,8 @@ def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tu
     x0, y0, x1, y1 = box
     mask = np.ascontiguousarray(whole[y0:y1, x0:x1])
     if not mask.any():
-        raise ToolError(
-            "nothing_found",
-            f"{mask_name} marks no leaf there: all its values are 0",
-            argument="leaf_mask",
-            hint="pixels of the leaf have values other than 0",
-        )
+        why = f"{mask_name} marks no leaf there: all its values are 0"
+        raise ToolError("nothing_found", why, argument="leaf_mask", hint="pixels of the leaf have values other than 0")
     board, plain_share = estimate_board(lab_of(shrink_image(pixels)))
     middle = np.median(board.reshape(-1, 3), axis=0)
     background = (float(middle[0]), float(middle[1]), float(middle[2])) if plain_share >= PLAIN_SHARE else None

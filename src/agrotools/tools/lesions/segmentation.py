@@ -26,6 +26,7 @@ from agrotools.core import FrozenModel, ToolError
 from agrotools.tools.contract import shipped_file
 from agrotools.tools.lesions.analyze_lesions import MODEL_FILES, Lab
 from agrotools.vision import Box
+from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import Arrays, checked_arrays, unusable_weights
 
 SIDE_PX = 280
@@ -62,9 +63,6 @@ def leaf_view(pixels: NDArray[np.uint8], mask: NDArray[np.bool_], box: Box, side
         mask: the leaf, bool (rows, columns), not empty.
         box: bounds of the mask.
     """
-
-    from agrotools.vision.colours import lab_of
-
     factor = side / float(np.sqrt(np.count_nonzero(mask)))
     margin = int(np.ceil(_MARGIN_PX / factor))
     x0, y0 = max(0, box[0] - margin), max(0, box[1] - margin)

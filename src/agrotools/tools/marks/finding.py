@@ -10,6 +10,7 @@ from dataclasses import replace
 from functools import partial
 from typing import get_args
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -83,8 +84,6 @@ def find_marks_in_large(
     pixels: NDArray[np.uint8], colours: Sequence[MarkColour] = COLOURS
 ) -> tuple[list[DrawnMark], tuple[str, ...]]:
     """Apply :func:`find_marks`; pictures above 12 megapixels are reduced first, with a note."""
-    import cv2
-
     height, width = pixels.shape[:2]
     factor = int(np.ceil(np.sqrt(height * width / _MOST_PX)))
     if factor <= 1:
@@ -119,8 +118,6 @@ def colour_shares(pixels: NDArray[np.uint8]) -> dict[MarkColour, float]:
 
 def colour_signal(pixels: NDArray[np.uint8], colour: MarkColour) -> NDArray[np.uint8]:
     """Return the amount of a colour in each pixel: 255 for the pure colour, 0 for grey (white: smallest channel)."""
-    import cv2
-
     red, green, blue = cv2.split(pixels)
     if colour == "white":
         return np.asarray(cv2.min(cv2.min(red, green), blue), np.uint8)
@@ -148,8 +145,6 @@ def in_reading_order(marks: Sequence[DrawnMark]) -> list[DrawnMark]:
 
 def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[np.uint8]], list[NDArray[np.uint8]]]:
     """Return masks of the colour at several levels: of the colour itself, and of its excess over wider structures."""
-    import cv2
-
     side = WIDEST_STROKE_PX
     hat = cv2.subtract(signal, cv2.morphologyEx(signal, cv2.MORPH_OPEN, np.ones((side, side), np.uint8)))
     joined = np.ones((3, 3), np.uint8)
@@ -172,8 +167,6 @@ def _masks(signal: NDArray[np.uint8], colour: MarkColour) -> tuple[list[NDArray[
 
 def _holes(mask: NDArray[np.uint8]) -> list[NDArray[np.int32]]:
     """Return the outlines of holes that may be the inside of a mark, largest first; int32 (points, 2)."""
-    import cv2
-
     contours, hierarchy = cv2.findContours(mask, cv2.RETR_CCOMP, cv2.CHAIN_APPROX_NONE)
     if hierarchy is None:
         return []
@@ -228,8 +221,6 @@ def _is_hand_drawn(stroke: Stroke, colour: MarkColour, strictness: float) -> boo
 
 
 def _mark(outline: Outline, stroke: Stroke, colour: MarkColour, pixels: NDArray[np.uint8]) -> DrawnMark:
-    import cv2
-
     middle = stroke.middle
     half = stroke.width_px / 2
     low, high = middle.min(axis=0), middle.max(axis=0)

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,8 +63,6 @@ def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
     Args:
         mask: uint8 (rows, columns), 1 for possible ink, thin structures only.
     """
-    import cv2
-
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     pieces: list[tuple[int, NDArray[np.int32]]] = []
     for contour in contours:
@@ -79,8 +78,6 @@ def arc_ellipses(mask: NDArray[np.uint8]) -> list[Outline]:
 
 def _lines(mask: NDArray[np.uint8], axis: int) -> list[_Line]:
     """Find straight thin runs along an axis (1: rows), longest first."""
-    import cv2
-
     kernel = np.ones((1, LEAST_RUN_PX) if axis == 1 else (LEAST_RUN_PX, 1), np.uint8)
     runs = cv2.morphologyEx(mask, cv2.MORPH_OPEN, kernel)
     contours, _ = cv2.findContours(runs, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)
@@ -125,8 +122,6 @@ def arrows_in(
     mask: NDArray[np.uint8], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
 ) -> list[DrawnMark]:
     """Find arrows in a mask (rows, columns) that is 1 for possible ink of the colour ``pure``."""
-    import cv2
-
     contours, _ = cv2.findContours(mask, cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_NONE)
     pieces: list[NDArray[np.float64]] = []
     for contour in contours:
@@ -143,8 +138,6 @@ def arrows_in(
 def _arrow(
     points: NDArray[np.float64], pixels: NDArray[np.uint8], colour: MarkColour, pure: tuple[int, int, int]
 ) -> DrawnMark | None:
-    import cv2
-
     # Finding the farthest point twice gives both ends of the piece.
     first = points[np.argmax(((points - points.mean(axis=0)) ** 2).sum(axis=1))]
     second = points[np.argmax(((points - first) ** 2).sum(axis=1))]
@@ -227,8 +220,6 @@ def ink_bounds(pixels: NDArray[np.uint8], stroke: Stroke, outer: Bounds, has_cor
     (``has_corners``), and a smooth outline fitted to a pointed one misses its tips (``has_tips``). Tips are ink
     connected to the stroke; ink that extends further than a tip is another object of the same colour.
     """
-    import cv2
-
     reach = 15
     height, width = pixels.shape[:2]
     low = np.maximum(np.floor(stroke.middle.min(axis=0)).astype(int) - 2 * reach, 0)

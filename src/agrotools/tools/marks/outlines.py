@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -131,8 +132,6 @@ def _ellipse(points: Points, wavering: float = _NEAR_PX, least_seen: float = 0.7
 
 def _fit_ellipse(points: Points) -> tuple[float, float, float, float, float] | None:
     """Fit an ellipse (Fitzgibbon et al. 1999): centre, half axes and rotation (radians), or None."""
-    import cv2
-
     if len(points) < 20:
         return None
     (x, y), (d1, d2), turn = cv2.fitEllipseDirect(points.astype(np.float32))
@@ -161,8 +160,6 @@ def _on_ellipse(x: float, y: float, a: float, b: float, angle: float, t: NDArray
 
 
 def _polygon(hole: NDArray[np.int32]) -> Outline | None:
-    import cv2
-
     perimeter = cv2.arcLength(hole, True)
     rough = cv2.approxPolyDP(hole, max(2.0, 0.012 * perimeter), True)[:, 0, :]
     if not 3 <= len(rough) <= _FEW_CORNERS:
@@ -267,8 +264,6 @@ class Ink:
 
 def stroke_along(outline: Outline, pixels: NDArray[np.uint8], ink: Ink) -> Stroke | None:
     """Measure the ink just outside a hole's outline; None if there is none."""
-    import cv2
-
     every = max(1, len(outline.points) // 60)
     rough = _stroke_colour(_band(outline.points[::every], outline.normals[::every], pixels), ink.pure)
     if not rough.may_be(ink, slack=1.3):
@@ -359,8 +354,6 @@ def _stroke_colour(band: NDArray[np.float32], pure: tuple[int, int, int]) -> _St
 
 def _band(points: Points, normals: Points, pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     """Sample colours along the normals of an outline, float32 (points, from inside to outside, 3)."""
-    import cv2
-
     steps = np.arange(-_INSIDE, _OUTSIDE + 1)
     x = (points[:, :1] + normals[:, :1] * steps).astype(np.float32)
     y = (points[:, 1:] + normals[:, 1:] * steps).astype(np.float32)

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import cv2
 import numpy as np
 from numpy.typing import NDArray
+from skimage.morphology import skeletonize
 
 from agrotools.core import ToolError
 from agrotools.tools.pictures import choose_scale
@@ -250,10 +251,9 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    plants: list[Plant] = []
-    for label in numbers[:MOST_PLANTS]:
-        plants.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
-    return Plants(tuple(plants), len(numbers), int(areas.sum() - areas[numbers].sum()))
+    boxes = [(_box(np.asarray(stats[label], np.int32)), label) for label in numbers[:MOST_PLANTS]]
+    plants = tuple(_plant(box, labels, label, mask, side_view) for box, label in boxes)
+    return Plants(plants, len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
 def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:
@@ -300,8 +300,6 @@ def skeleton_of(mask: Mask, *, side_view: bool) -> tuple[float, tuple[Point, ...
 
     A branch of the skeleton within the largest disc around its junction is a bump of the outline and not a leaf.
     """
-    from skimage.morphology import skeletonize
-
     scale = min(1.0, SKELETON_PX / max(mask.shape))
     if max(mask.shape) < SMALL_PX:
         scale = SMALL_PX / max(mask.shape)
@@ -327,8 +325,6 @@ def prune(skeleton: Mask, distance: NDArray[np.float32]) -> Mask:
 
     The shortest such branch is removed first; then the rest is thinned again, because two branches may have become one.
     """
-    from skimage.morphology import skeletonize
-
     pruned = skeleton.copy()
     for _ in range(200):
         spurs = [

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 import matplotlib
+import numpy as np
 from matplotlib import patheffects
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_rgba
@@ -326,8 +327,6 @@ def _draw_boxes(sheet: Sheet) -> None:
 
 
 def _draw_heatmap(sheet: Sheet) -> None:
-    import numpy as np
-
     axes, spec = sheet.axes, sheet.spec
     values = np.array([series.y for series in spec.series])
     limits = sheet.y_limits or (float(values.min()), float(values.max()))

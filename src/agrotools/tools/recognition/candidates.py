@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import Artifact, ToolError
 from agrotools.knowledge.entries import Entry
-from agrotools.tools.learned import LEARNED
+from agrotools.tools.learned import LEARNED, name_learned, weight_files
 from agrotools.tools.result import ResultPart
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import save_artifact
@@ -48,7 +48,6 @@ def backend_files(backend: str) -> tuple[Path, ...]:
     Raises:
         ToolError: ``backend_unavailable``: they do not exist.
     """
-    from agrotools.tools.learned import weight_files
     from agrotools.tools.recognition.packs import pack_files
 
     if backend.startswith(PACK):
@@ -260,7 +259,6 @@ def choose_by_larger_model(
     Raises:
         ToolError: ``low_confidence``: the model names nothing; errors of the back-end.
     """
-    from agrotools.tools.learned import name_learned
     from agrotools.tools.services.vision import MOST_NAMES, choose_name
 
     pixels, box, choice = looked.picture.pixels, looked.box, names[:MOST_NAMES]

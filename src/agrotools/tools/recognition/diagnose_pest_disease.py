@@ -284,12 +284,9 @@ def _by_larger_model(
 
     entries = {entry.title: entry for entry in names.of_kinds(_KINDS[kind], crop)}
     if not entries:
-        raise ToolError(
-            "backend_unavailable",
-            f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from",
-            argument="crop",
-            hint="leave crop out, or add entries: agrotools kb add",
-        )
+        why = f"the knowledge base names no {' or '.join(_KINDS[kind])} of {crop} to choose from"
+        hint = "leave crop out, or add entries: agrotools kb add"
+        raise ToolError("backend_unavailable", why, argument="crop", hint=hint)
     choice = [*entries, *([] if kind == "pest" else [HEALTHY])][:MOST_NAMES]
     what = f"{' or '.join(_KINDS[kind])}{f' of {crop}' if crop else ''}"
     candidates, notes, flags = choose_by_larger_model(backend, looked, what, choice, entries.get, top_k)

@@ -179,13 +179,9 @@ def _allowed(
     unknown = [name for name in candidates if folded(name) not in label_of]
     allowed = tuple(dict.fromkeys(label_of[folded(name)] for name in candidates if folded(name) in label_of))
     if not allowed:
-        raise ToolError(
-            "backend_unavailable",
-            f"the {recogniser.name} knows none of these: {', '.join(unknown[:8])}",
-            argument="candidates",
-            hint=f"it knows {', '.join(recogniser.labels[:20])}; for other species, {_TRAIN}",
-            candidates=recogniser.labels[:20],
-        )
+        why = f"the {recogniser.name} knows none of these: {', '.join(unknown[:8])}"
+        hint = f"it knows {', '.join(recogniser.labels[:20])}; for other species, {_TRAIN}"
+        raise ToolError("backend_unavailable", why, argument="candidates", hint=hint, candidates=recogniser.labels[:20])
     if not unknown:
         return allowed, (), ()
     note = f"not known to the {recogniser.name} and therefore never named: {', '.join(unknown[:8])}"

@@ -142,13 +142,9 @@ def lookup_agronomy(
     notes, flags = _fault_notes(len(loaded.faults))
     if kb_id is not None and index.get(kb_id) is None:
         close = closest_ids(kb_id, (entry.id for entry in loaded.entries))
-        raise ToolError(
-            "invalid_argument",
-            f"there is no entry {kb_id!r}",
-            argument="kb_id",
-            hint=f"closest: {', '.join(close)}; or leave kb_id out and give a name as query",
-            candidates=close,
-        )
+        why = f"there is no entry {kb_id!r}"
+        hint = f"closest: {', '.join(close)}; or leave kb_id out and give a name as query"
+        raise ToolError("invalid_argument", why, argument="kb_id", hint=hint, candidates=close)
     section = None if topic == "any" else topic
     hits = index.search(
         query,

@@ -18,8 +18,10 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.tools.recognition.candidates import NetName, shipped_files
@@ -177,8 +179,6 @@ def net_input(pixels: NDArray[np.uint8], side: tuple[int, int]) -> NDArray[np.fl
     The picture is resized to ``side`` (height, width) without keeping its aspect ratio, with Pillow's antialiased
     bilinear filter. Nets normalise the input inside their graph.
     """
-    from PIL import Image
-
     picture = Image.fromarray(np.ascontiguousarray(pixels))
     small = np.asarray(picture.resize((side[1], side[0]), Image.Resampling.BILINEAR), np.float32)
     return np.ascontiguousarray(small.transpose(2, 0, 1)[None]) / np.float32(255)
@@ -357,8 +357,6 @@ def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
     at two scales (Ojala et al. 2002), and the mean and standard deviation of Lab and its difference between the middle
     and the margin of the picture.
     """
-    import cv2
-
     small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
     lab = lab_of(small)
     colour, _, _ = np.histogram2d(

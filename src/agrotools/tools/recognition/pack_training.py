@@ -78,10 +78,8 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
     if len(labelled) > MOST_PICTURES:
-        raise UsageError(
-            f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from",
-            hint="take a part of them, the same number of each class",
-        )
+        why = f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
+        raise UsageError(why, hint="take a part of them, the same number of each class")
     check_classes(labelled)
     return labelled
 
@@ -94,15 +92,11 @@ def check_classes(labelled: list[LabelledImage]) -> None:
     """
     counts = Counter(one.label for one in labelled)
     if len(counts) < 2:
-        raise UsageError(
-            f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart",
-            hint="add pictures of what it must be told from",
-        )
+        why = f"all pictures are of one class ({next(iter(counts))}): there is nothing to tell apart"
+        raise UsageError(why, hint="add pictures of what it must be told from")
     if few := [f"{label} ({number})" for label, number in sorted(counts.items()) if number < LEAST_PER_CLASS]:
-        raise UsageError(
-            f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}",
-            hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning",
-        )
+        why = f"fewer than {LEAST_PER_CLASS} pictures of {_list_names(few)}"
+        raise UsageError(why, hint="with so few nothing can be learnt and checked; 30 of a class are a fair beginning")
     groups = {label: {one.group for one in labelled if one.label == label} for label in counts}
     if alone := [label for label, class_groups in sorted(groups.items()) if len(class_groups) < LEAST_GROUPS]:
         raise UsageError(
@@ -143,15 +137,11 @@ def _from_table(images: Path, table: Path) -> list[LabelledImage]:
                     raise UsageError(f"line {rows.line_num} of {table} lacks an image or a label", hint=_FORMS)
                 path = Path(image)
                 if path.is_absolute() or ".." in path.parts:
-                    raise UsageError(
-                        f"line {rows.line_num} of {table}: {image} leads out of {images}",
-                        hint="write paths within the folder of the pictures",
-                    )
+                    why = f"line {rows.line_num} of {table}: {image} leads out of {images}"
+                    raise UsageError(why, hint="write paths within the folder of the pictures")
                 if image in seen:
-                    raise UsageError(
-                        f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})",
-                        hint="a picture has one label",
-                    )
+                    why = f"{image} stands in {table} twice (lines {seen[image]} and {rows.line_num})"
+                    raise UsageError(why, hint="a picture has one label")
                 seen[image] = rows.line_num
                 if not (images / path).is_file():
                     absent.append(image)
@@ -162,10 +152,8 @@ def _from_table(images: Path, table: Path) -> list[LabelledImage]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
     if absent:
-        raise UsageError(
-            f"{table} names {len(absent)} pictures that are not in {images}: {_list_names(absent)}",
-            hint="paths are relative to --images",
-        )
+        why = f"{table} names {len(absent)} pictures that are not in {images}: {_list_names(absent)}"
+        raise UsageError(why, hint="paths are relative to --images")
     return labelled
 
 
@@ -294,10 +282,8 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
             progress(f"looked at {number} of {len(pictures)} pictures")
     if faults and not skip:
         more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
-        raise UsageError(
-            f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}",
-            hint="fix or remove them, or leave them out with --skip-unreadable",
-        )
+        why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}"
+        raise UsageError(why, hint="fix or remove them, or leave them out with --skip-unreadable")
     if not used:
         raise UsageError("none of the pictures can be read")
     if faults:

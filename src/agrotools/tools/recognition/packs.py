@@ -164,10 +164,8 @@ def pack_path(name_or_path: str) -> Path:
     if os.sep in name_or_path:
         return Path(name_or_path).expanduser()
     if not _NAME.fullmatch(name_or_path):
-        raise UsageError(
-            f"{name_or_path!r} is not a valid pack name",
-            hint="letters, digits, _ . and -; or a path with a slash in it",
-        )
+        why = f"{name_or_path!r} is not a valid pack name"
+        raise UsageError(why, hint="letters, digits, _ . and -; or a path with a slash in it")
     return packs_folder() / name_or_path
 
 

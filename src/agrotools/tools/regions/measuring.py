@@ -13,6 +13,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
+from skimage.measure import regionprops
 
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools.pictures import known_roles
@@ -313,8 +314,6 @@ def shape_of(mask: NDArray[np.bool_]) -> RegionShape:
     Moments, hull and perimeter (Crofton's formula over four directions) are those of the largest piece, with its holes
     left open. Pieces are connected by sides or corners.
     """
-    from skimage.measure import regionprops
-
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.astype(np.uint8), connectivity=8)
     areas = stats[1:count, cv2.CC_STAT_AREA]
     largest = 1 + int(np.argmax(areas))

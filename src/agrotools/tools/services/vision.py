@@ -65,11 +65,8 @@ def ask_model(
         if read is not None:
             return read, f"said by the model {model.name}, not measured"
         question = replace(question, earlier=(reply[:_LONGEST_QUOTED], fault))
-    raise ToolError(
-        "tool_failed",
-        f"the model {model.name} gave no usable reply: {fault}",  # pyright: ignore[reportPossiblyUnboundVariable]
-        hint="another region or question may work; if not, use another model or back-end",
-    )
+    hint = "another region or question may work; if not, use another model or back-end"
+    raise ToolError("tool_failed", f"the model {model.name} gave no usable reply: {fault}", hint=hint)  # pyright: ignore[reportPossiblyUnboundVariable]
 
 
 def _read(

@@ -148,10 +148,7 @@ def _text_of(completion: Completion, name: str) -> str:
                 "limit", f"the picture does not fit into the context of {name}", hint="use a smaller region"
             )
         case "filtered":
-            raise ToolError(
-                "backend_unavailable",
-                f"the endpoint of {name} refuses to answer about this picture",
-                hint="try another region or question",
-            )
+            why = f"the endpoint of {name} refuses to answer about this picture"
+            raise ToolError("backend_unavailable", why, hint="try another region or question")
         case _:
             return completion.text or (completion.tool_calls[0].arguments if completion.tool_calls else "")

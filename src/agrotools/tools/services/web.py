@@ -72,10 +72,8 @@ def checked_url(url: str, variable: str) -> str:
             f"{variable} does not hold an HTTP address", hint="it must look like https://search.example.org"
         )
     if parts.username or parts.password or parts.query:
-        raise UsageError(
-            f"the address in {variable} holds a user name, a password or a query",
-            hint="give a key in its own environment variable",
-        )
+        why = f"the address in {variable} holds a user name, a password or a query"
+        raise UsageError(why, hint="give a key in its own environment variable")
     return url.rstrip("/")
 
 

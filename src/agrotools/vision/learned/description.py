@@ -233,11 +233,9 @@ def _load_pipeline(weights: Weights, maker: str) -> Any:
     # An instruction pipeline has its own class, which the automatic classes do not know.
     make = diffusers.DiffusionPipeline if "InstructPix2Pix" in class_name else getattr(diffusers, maker)
     if maker == "AutoPipelineForText2Image" and "InstructPix2Pix" in class_name:
-        raise ToolError(
-            "backend_unavailable",
-            f"{weights.name} changes pictures and makes none from words alone",
-            hint="a text-to-image model: stable-diffusion-v1-5/stable-diffusion-v1-5",
-        )
+        why = f"{weights.name} changes pictures and makes none from words alone"
+        hint = "a text-to-image model: stable-diffusion-v1-5/stable-diffusion-v1-5"
+        raise ToolError("backend_unavailable", why, hint=hint)
     gpu = bool(torch.cuda.is_available())
     try:
         pipeline = make.from_pretrained(

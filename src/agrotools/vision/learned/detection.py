@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 
 from agrotools.vision.learned.weights import LOCAL_ONLY, Weights, library, model_loader, wrong_kind
 
@@ -34,8 +35,6 @@ def find_by_text(pixels: NDArray[np.uint8], text: str, weights: Weights, *, scor
     the model, so that small objects in large pictures are lost: flag ``large_picture_shrunk``.
     """
     torch = library("torch")
-    from PIL import Image
-
     if weights.kind not in OPEN_VOCABULARY_KINDS:
         raise wrong_kind(weights, "find things by their name", OPEN_VOCABULARY_KINDS)
     processor, model = _load_open_vocabulary(weights)
@@ -111,8 +110,6 @@ class NamedDetections(NamedTuple):
 def find_common(pixels: NDArray[np.uint8], weights: Weights, *, score_min: float = 0.5) -> NamedDetections:
     """Return all objects in a picture, uint8 (rows, columns, 3), of the classes that the model knows."""
     torch = library("torch")
-    from PIL import Image
-
     if weights.kind not in FIXED_CLASS_KINDS:
         raise wrong_kind(weights, "name all things it finds", FIXED_CLASS_KINDS)
     processor, model = _load_fixed_class(weights)

@@ -7,7 +7,7 @@ safetensors are loaded, because older formats can run code. The network is never
 import json
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from functools import lru_cache, wraps
+from functools import lru_cache, partial, wraps
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -42,6 +42,7 @@ LOCAL_ONLY: dict[str, Any] = {"local_files_only": True, "trust_remote_code": Fal
 """Options of the loaders of transformers: no downloads, no remote code."""
 Loaded = TypeVar("Loaded")
 _EXTRA = "learned"
+_unavailable = partial(ToolError, "backend_unavailable")
 _LARGEST_CONFIG = 2**20
 
 
@@ -72,16 +73,13 @@ def find_weights(model: str) -> Weights:
     files = tuple(sorted(path for path in every if path.is_file() and not path.name.startswith(".")))
     if not any(path.suffix == ".safetensors" for path in files):
         others = [path.name for path in files if path.suffix in (".bin", ".pt", ".pth", ".ckpt", ".pl")]
-        raise ToolError(
-            "backend_unavailable",
+        raise _unavailable(
             f"{model} holds no weights as safetensors" + (f", only {others[0]}" if others else ""),
             hint="other formats can run code and are not loaded: download the model anew, or convert it",
         )
     if missing := [name for name in KINDS[kind].libraries if find_spec(name) is None]:
-        raise ToolError(
-            "backend_unavailable",
-            f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}",
-            hint=install_command(_EXTRA),
+        raise _unavailable(
+            f"{model} is a model of the kind {kind}, which needs {' and '.join(missing)}", hint=install_command(_EXTRA)
         )
     stamps = tuple((status.st_size, status.st_mtime_ns) for status in map(Path.stat, files))
     return Weights(model, kind, folder, files, stamps)
@@ -99,9 +97,7 @@ def library(name: str) -> Any:
     try:
         module = import_module(name)
     except ImportError as error:
-        raise ToolError(
-            "backend_unavailable", f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)
-        ) from error
+        raise _unavailable(f"{name} cannot be imported: {error}", hint=install_command(_EXTRA)) from error
     if name == "torch":
         module.set_num_threads(1)
     return module
@@ -110,18 +106,15 @@ def library(name: str) -> Any:
 def wrong_kind(weights: Weights, does: str, kinds: Iterable[str]) -> ToolError:
     """Return the error for a model that cannot perform the requested task."""
     able = ", ".join(f"{kind} ({KINDS[kind].example})" for kind in kinds)
-    return ToolError(
-        "backend_unavailable",
-        f"{weights.name} is a model of the kind {weights.kind}, which does not {does}",
-        hint=f"kinds that do: {able}",
+    return _unavailable(
+        f"{weights.name} is a model of the kind {weights.kind}, which does not {does}", hint=f"kinds that do: {able}"
     )
 
 
 def unloadable(weights: Weights, error: Exception) -> ToolError:
     """Return the error for weights that a library cannot load."""
     first = (str(error).strip().splitlines() or [type(error).__name__])[0][:200]
-    return ToolError(
-        "backend_unavailable",
+    return _unavailable(
         f"{weights.name} cannot be loaded as {weights.kind}: {first.replace(str(weights.folder), '...')}",
         hint="download its folder whole: configuration, vocabulary and safetensors",
     )
@@ -148,28 +141,21 @@ def model_loader(build: Callable[[Weights], Loaded]) -> Callable[[Weights], Load
 
 def _folder(model: str) -> Path:
     if model.startswith(("~", "./", "../")):
-        raise ToolError(
-            "backend_unavailable", f"{model} is not an absolute path", hint="write learned:/absolute/path/of/the/folder"
-        )
+        raise _unavailable(f"{model} is not an absolute path", hint="write learned:/absolute/path/of/the/folder")
     if model.startswith("/"):
         folder = Path(model)
         if not folder.is_dir():
-            raise ToolError("backend_unavailable", f"there is no folder {model}", hint=_download_hint("NAME"))
+            raise _unavailable(f"there is no folder {model}", hint=_download_hint("NAME"))
         return folder
     parts = model.split("/")
     if len(parts) != 2 or not all(part and part.strip(".") and part.isprintable() for part in parts):
-        raise ToolError(
-            "backend_unavailable",
-            f"{model[:100]!r} is not the name of a model on the hub",
-            hint=f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder",
-        )
+        hint = f"write OWNER/NAME, e.g. {KINDS['grounding-dino'].example}, or an absolute path of a folder"
+        raise _unavailable(f"{model[:100]!r} is not the name of a model on the hub", hint=hint)
     cached = hub_cache() / f"models--{parts[0]}--{parts[1]}"
     snapshot = _snapshot(cached)
     if snapshot is None:
-        raise ToolError(
-            "backend_unavailable",
-            f"the weights of {model} are not on this machine; nothing is downloaded unasked",
-            hint=_download_hint(model),
+        raise _unavailable(
+            f"the weights of {model} are not on this machine; nothing is downloaded unasked", hint=_download_hint(model)
         )
     return snapshot
 
@@ -198,8 +184,7 @@ def _kind(folder: Path, model: str) -> str:
     kind = {"sam2-video": "sam2", "rt-detr-v2": "rt-detr"}.get(kind, kind)
     if kind in KINDS and kind not in ("open_clip", "diffusers"):  # these two have no such file
         return kind
-    raise ToolError(
-        "backend_unavailable",
+    raise _unavailable(
         f"{model} is of no kind that is known here" + (f" ({kind[:40]})" if kind else ": it has no config.json"),
         hint=f"known kinds: {', '.join(f'{name} ({known.example})' for name, known in KINDS.items())}",
     )

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -145,8 +146,6 @@ def _shape(events: PondEvents) -> dict[str, Any]:
 
 
 def _events_in(codes: Codes) -> PondEvents:
-    import cv2
-
     ponds = np.zeros(codes.shape, np.bool_)
     there: set[int] = set()
     pieces = 0

@@ -22,6 +22,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 import numpy as np
+from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.references import PlannedCall, ref
@@ -368,8 +369,6 @@ def _outline(one: Boxed, picture: RgbImage) -> tuple[Box, Box] | None:
 
 
 def _outlined_jpeg(picture: RgbImage, outer: Box, inner: Box) -> bytes:
-    from PIL import Image
-
     pixels = picture.pixels.copy()
     inside = pixels[inner[1] : inner[3], inner[0] : inner[2]].copy()
     pixels[outer[1] : outer[3], outer[0] : outer[2]] = _RED

@@ -11,8 +11,14 @@ from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
+import rasterio
 from numpy.typing import NDArray
 from pydantic import JsonValue
+from rasterio import windows
+from rasterio.crs import CRS
+from rasterio.errors import RasterioError
+from rasterio.features import bounds as bounds_of
+from rasterio.warp import transform_bounds
 
 from agrotools.build.area_truth import LEAST_COVER
 from agrotools.build.sources.field.land import canopy_subjects
@@ -78,9 +84,6 @@ def open_canopy(data: DataSet) -> Part:
 
 
 def _test_tiles(path: Path) -> list[Tile]:
-    from rasterio.crs import CRS
-    from rasterio.features import bounds
-
     grid = read_json(path)
     try:
         features = cast("list[dict[str, Any]]", grid["features"])
@@ -90,7 +93,7 @@ def _test_tiles(path: Path) -> list[Tile]:
             listed = ", ".join(strange[:5])
             raise BenchmarkError(f"{path} has tiles whose split is not {', '.join(SPLITS)}: {listed}")
         tiles = [
-            Tile(int(float(one["properties"]["lidar_year"])), bounds(one["geometry"]), crs)
+            Tile(int(float(one["properties"]["lidar_year"])), bounds_of(one["geometry"]), crs)
             for one in features
             if one["properties"]["split"] == "test"
         ]
@@ -103,8 +106,6 @@ def _test_tiles(path: Path) -> list[Tile]:
 
 def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
     """Return as many windows as wanted, from as many tiles as possible; unusable ones are counted by reason."""
-    import rasterio
-
     settings = {
         "CPL_VSIL_CURL_ALLOWED_EXTENSIONS": ".none", "GDAL_CACHEMAX": 64, "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",  # a folder has tens of thousands of files
@@ -135,9 +136,6 @@ def _windows(root: Path, tiles: Sequence[Tile], data: DataSet) -> list[Window]:
 
 def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
     """Return the rasters of heights and of classes, or None if the year was not downloaded."""
-    import rasterio
-    from rasterio.errors import RasterioError
-
     paths = (folder / "lidar.vrt", folder / "lidar_classification.vrt")
     if not any(path.exists() for path in paths):
         return None
@@ -159,8 +157,6 @@ def _opened_year(folder: Path, opened: ExitStack) -> tuple[Any, Any] | None:
 
 def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> Window | str:
     """Return a quarter of the tile, or the reason why it cannot be used."""
-    from rasterio.errors import RasterioError
-
     bounds = _in_crs(tile, heights.crs)
     if bounds is None:
         return "of a tile that is not 1 km wide"
@@ -191,10 +187,6 @@ def _window(heights: Any, classes: Any, tile: Tile, right: int, lower: int) -> W
 
 def _in_crs(tile: Tile, crs: Any) -> Bounds | None:
     """Return the bounds of the tile in the rasters' system; None if they have no room for its four windows."""
-    from rasterio.crs import CRS
-    from rasterio.errors import RasterioError
-    from rasterio.warp import transform_bounds
-
     in_degrees = all(abs(value) <= 180 for value in tile.bounds)
     tile_crs = tile.crs or (CRS.from_epsg(4326) if in_degrees else crs)
     try:
@@ -213,14 +205,11 @@ def _values(dataset: Any, bounds: Bounds, right: int, lower: int) -> tuple[NDArr
 
     Tile sizes are not whole numbers of pixels, so the middle may be inside one.
     """
-    from rasterio.windows import Window as Part
-    from rasterio.windows import transform as moved
-
     middle = (bounds[0] + bounds[2]) / 2, (bounds[1] + bounds[3]) / 2
     column, row = (math.floor(place + 0.5) for place in ~dataset.transform * middle)
     column, row = column + (right - 1) * WINDOW_PX, row + (lower - 1) * WINDOW_PX
-    window = Part(column, row, WINDOW_PX, WINDOW_PX)  # pyright: ignore[reportCallIssue]
-    where = moved(window, dataset.transform)
+    window = windows.Window(column, row, WINDOW_PX, WINDOW_PX)  # pyright: ignore[reportCallIssue]
+    where = windows.transform(window, dataset.transform)
     if min(column, row) < 0 or column + WINDOW_PX > dataset.width or row + WINDOW_PX > dataset.height:
         return None, where
     return dataset.read(1, window=window), where

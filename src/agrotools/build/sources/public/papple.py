@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
+import cv2
 import numpy as np
 from numpy.typing import NDArray
 
@@ -181,8 +182,6 @@ def _subjects(
     name: str, picture: _Picture, apples: Sequence[_Apple], focal_px: float, data: DataSet
 ) -> tuple[list[Subject], set[tuple[int, int]]]:
     """Return subjects of one picture and the keys of their apples; both empty if no apple has a depth."""
-    import cv2
-
     photo = read_photo(picture.path)
     width, height = photo.width, photo.height
     steps = _depth_steps(picture.depth, (width, height))
@@ -222,8 +221,6 @@ def _depth_steps(path: Path, size: tuple[int, int]) -> NDArray[np.uint16] | None
 
     The values are in steps of :data:`DEPTH_UNIT_MM`.
     """
-    import cv2
-
     try:
         mm = read_depth(path, 1000.0, shown_as=str(path)).mm
     except ToolError as error:
@@ -300,8 +297,6 @@ def box_of(outline: Outline) -> Box:
 
 def mask_of(outline: Outline, box: Sequence[int]) -> NDArray[np.bool_]:
     """Return the mask of pixels in the box that are inside one of the pieces."""
-    import cv2
-
     drawn = np.zeros((box[3] - box[1], box[2] - box[0]), np.uint8)
     for piece in outline:
         # Pieces are drawn one by one, because overlapping pieces drawn together would leave a hole.

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from PIL import Image
 from pydantic import JsonValue
 
 from agrotools.build.area_truth import AreaTruth, Region, count_area, quarters
@@ -151,8 +152,6 @@ def _tiles_of(root: Path, name: str, dropped: Counter[str]) -> list[Tile]:
 
 def _pixels(path: Path, mode: str | None = None) -> NDArray[Any] | None:
     """Return the picture, converted to ``mode`` if given; None if it cannot be read."""
-    from PIL import Image
-
     try:
         with Image.open(path) as picture:
             if picture.width * picture.height > _MOST_PX:

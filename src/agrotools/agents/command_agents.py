@@ -1,0 +1,176 @@
+"""Agents that are programs and speak MCP: ``--model "mcp:COMMAND"``.
+
+For each sample the command is started once. It gets the question in ``{prompt}`` (or on standard input) and the tools
+from an MCP server on this machine, in ``{config}`` (a file in the form of ``mcpServers``) or ``{url}``. What it prints
+is its answer, unless it calls ``submit_answer``.
+"""
+
+import asyncio
+import json
+import os
+import shlex
+import shutil
+import signal
+import tempfile
+from collections.abc import Mapping, Sequence
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import Any, NamedTuple
+
+from agrotools.agents.external import CallTool
+from agrotools.agents.mcp_server import (
+    Headers,
+    ReportProgress,
+    ToolReply,
+    ToolService,
+    bearer_token,
+    http_server,
+    tool_server,
+)
+from agrotools.agents.process_agents import lay_out
+from agrotools.agents.task import ToolDescription
+from agrotools.core import InfrastructureError, UsageError
+from agrotools.sandbox.agents import agent_variables, isolated_command
+
+SUBMIT = ToolDescription(
+    "submit_answer",
+    "Give the final answer, with the lines that the question asks for. It ends the task.",
+    {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
+)
+_LONGEST_OUTPUT = 2**20
+_URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
+
+
+class _Session(NamedTuple):
+    tools: Sequence[ToolDescription]
+    call: CallTool
+    answer: "asyncio.Future[str]"
+
+
+@dataclass(eq=False)
+class CommandAgents:
+    """Runs of a command, one for each sample, with one MCP server for all of them.
+
+    Args:
+        command: program and arguments, with placeholders.
+        sealed: True to isolate the program with bubblewrap.
+        variables: names of environment variables that it gets.
+        paths: files and folders that it may read, besides the system and its own folder.
+    """
+
+    command: str
+    sealed: bool
+    variables: Sequence[str] = ()
+    paths: Sequence[Path] = ()
+    _sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
+    _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
+    _url: "asyncio.Future[str] | None" = None
+
+    def __post_init__(self) -> None:
+        """Check the command.
+
+        Raises:
+            UsageError: it is empty, cannot be parsed, or there is no such program.
+        """
+        try:
+            words = shlex.split(self.command)
+        except ValueError as error:
+            raise UsageError(f"mcp:{self.command}: {error}", hint="quote it as in a shell") from error
+        program = shutil.which(words[0]) if words else None
+        if program is None:
+            raise UsageError(f"mcp:{self.command}: there is no program {words[0] if words else ''}", hint="install it")
+        self._own = [Path(word).resolve() for word in words[1:] if Path(word).exists()]
+        self._program = Path(program)
+        self._arguments = [str(Path(word).resolve()) if Path(word).exists() else word for word in words[1:]]
+
+    async def solve(self, task: Mapping[str, Any], call: CallTool) -> str:
+        """Run the program on a task, and return its answer.
+
+        Raises:
+            InfrastructureError: the program failed.
+        """
+        url, token = await self._address(), token_urlsafe(16)
+        tools = [*(ToolDescription(**tool) for tool in task["tools"]), SUBMIT]
+        session = self._sessions[token] = _Session(tools, call, asyncio.get_running_loop().create_future())
+        folder = Path(tempfile.mkdtemp(prefix="agrotools-agent-"))
+        try:
+            files = lay_out(task["files"], folder)
+            server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
+            (folder / "mcp.json").write_text(json.dumps({"mcpServers": {"agrotools": server}}))
+            prompt = "\n\n".join(
+                [task["prompt"], "The files are in this folder: " + str(folder)] if files else [task["prompt"]]
+            )
+            return await self._run(session, prompt, url, token, folder)
+        finally:
+            del self._sessions[token]
+            shutil.rmtree(folder, ignore_errors=True)
+
+    async def close(self) -> None:
+        """End the MCP server."""
+        await self._stack.aclose()
+
+    async def _run(self, session: _Session, prompt: str, url: str, token: str, folder: Path) -> str:
+        places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": url}
+        command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
+        variables = {**agent_variables(self.variables), _URL: url, _TOKEN: token}
+        if self.sealed:
+            readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
+            command = isolated_command(command, readable=readable, variables=variables, folder=folder)
+        else:
+            variables["HOME"] = os.environ.get("HOME", "/")
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=variables,
+            start_new_session=True,
+        )
+        exchange = asyncio.ensure_future(process.communicate(None if "{prompt}" in self.command else prompt.encode()))
+        try:
+            await asyncio.wait({exchange, session.answer}, return_when=asyncio.FIRST_COMPLETED)
+            if session.answer.done():
+                return session.answer.result()
+            output, errors = exchange.result()
+        finally:
+            if process.returncode is None:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                with suppress(Exception):
+                    await asyncio.wait_for(exchange, 5)
+        if process.returncode:
+            last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote nothing"]
+            raise InfrastructureError(f"the agent ended with exit code {process.returncode}: {last[0]:.300}")
+        return output[:_LONGEST_OUTPUT].decode(errors="replace").strip()
+
+    async def _address(self) -> str:
+        """Return the address of the MCP server, which the first sample starts."""
+        if self._url is None:
+            self._url = asyncio.get_running_loop().create_future()
+            server = tool_server(ToolService(self._tools, self._call))
+            try:
+                serving = http_server(server, self._sessions.__contains__)
+                self._url.set_result(await self._stack.enter_async_context(serving))
+            except BaseException as error:
+                self._url.set_exception(error)
+        return await asyncio.shield(self._url)
+
+    def _tools(self, headers: Headers) -> Sequence[ToolDescription]:
+        return self._sessions[bearer_token(headers)].tools
+
+    async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
+        session = self._sessions[bearer_token(headers)]
+        if tool != SUBMIT.name:
+            return ToolReply(await session.call(tool, arguments))
+        if not session.answer.done():
+            session.answer.set_result(str(arguments.get("answer", "")))
+        return ToolReply({"result": {"submitted": True}})
+
+
+def _filled(word: str, places: Mapping[str, str]) -> str:
+    for place, value in places.items():
+        if place in word:
+            return value.join(word.split(place))
+    return word

@@ -1,0 +1,213 @@
+"""Server of tools over MCP (Model Context Protocol, SDK 2.3), for agents under evaluation and for other clients.
+
+An HTTP server listens on 127.0.0.1 only, asks for a bearer token, checks ``Host`` and ``Origin`` (against DNS
+rebinding) and limits the size of requests.
+"""
+
+import asyncio
+import hmac
+import json
+import socket
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agrotools.agents.task import ToolDescription
+from agrotools.core import UsageError
+from agrotools.core.base import install_command
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+    from mcp_types import ContentBlock
+
+LARGEST_REQUEST = 2**20
+"""Maximum bytes of a request's body."""
+PATH = "/mcp"
+
+
+class Picture(NamedTuple):
+    """Picture that is shown with a result."""
+
+    media_type: str
+    content: str
+    """Base64."""
+
+
+class Link(NamedTuple):
+    """File that a call wrote, as a resource that the client can read."""
+
+    uri: str
+    name: str
+    media_type: str
+
+
+class ToolReply(NamedTuple):
+    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures and links."""
+
+    observation: Mapping[str, Any]
+    pictures: Sequence[Picture] = ()
+    links: Sequence[Link] = ()
+
+
+ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
+Headers = Mapping[str, str]
+
+
+class ToolService(NamedTuple):
+    """Functions behind a server; ``headers`` are those of the HTTP request, empty over standard input and output."""
+
+    tools: Callable[[Headers], Sequence[ToolDescription]]
+    call: Callable[[str, dict[str, Any], Headers, ReportProgress], Awaitable[ToolReply]]
+    read: Callable[[str], tuple[str, bytes]] | None = None
+    """Media type and content of the resource at a URI, or KeyError."""
+
+
+def tool_server(
+    service: ToolService, *, instructions: str = "", output_schemas: Mapping[str, Any] | None = None
+) -> "Server[Any]":
+    """Return the MCP server of a service.
+
+    Args:
+        instructions: text for the client's model about the tools as a whole.
+        output_schemas: JSON Schema of the result, by tool; none by default, because they are longer than all else.
+
+    Raises:
+        UsageError: the SDK is not installed.
+    """
+    types, lowlevel = _sdk()
+    schemas = output_schemas or {}
+
+    async def list_tools(context: Any, _params: Any) -> Any:
+        return types.ListToolsResult(
+            tools=[
+                types.Tool(
+                    name=tool.name,
+                    description=tool.description,
+                    input_schema=dict(tool.parameters),
+                    output_schema=schemas.get(tool.name),
+                )
+                for tool in service.tools(_headers(context))
+            ]
+        )
+
+    async def call_tool(context: Any, params: Any) -> Any:
+        async def report(done: float, total: float | None, message: str | None) -> None:
+            await context.session.report_progress(done, total, message)
+
+        reply = await service.call(params.name, dict(params.arguments or {}), _headers(context), report)
+        is_error = "error" in reply.observation
+        return types.CallToolResult(
+            content=_content(types, reply),
+            structured_content=None if is_error else dict(reply.observation.get("result") or {}),
+            is_error=is_error,
+        )
+
+    async def read_resource(_context: Any, params: Any) -> Any:
+        from mcp.shared.exceptions import MCPError
+
+        try:
+            assert service.read is not None
+            media_type, content = service.read(str(params.uri))
+        except KeyError:
+            raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}") from None
+        return types.ReadResourceResult(contents=[_resource(types, str(params.uri), media_type, content)])
+
+    handlers = {"on_list_tools": list_tools, "on_call_tool": call_tool}
+    if service.read is not None:
+        handlers["on_read_resource"] = read_resource
+    return lowlevel.Server("agrotools", version=version("agrotools"), instructions=instructions or None, **handlers)
+
+
+def _sdk() -> tuple[Any, Any]:
+    try:
+        import mcp_types
+        from mcp.server import lowlevel
+    except ImportError as error:
+        raise UsageError("MCP needs the package mcp, 2.3 or later", hint=install_command("mcp")) from error
+    return mcp_types, lowlevel
+
+
+def _headers(context: Any) -> Headers:
+    return dict(context.request.headers) if context.request is not None else {}
+
+
+def _content(types: Any, reply: ToolReply) -> "list[ContentBlock]":
+    """Return the observation as JSON text, then pictures and links."""
+    return [
+        types.TextContent(text=json.dumps(reply.observation, ensure_ascii=False)),
+        *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),
+        *(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type) for link in reply.links),
+    ]
+
+
+def _resource(types: Any, uri: str, media_type: str, content: bytes) -> Any:
+    import base64
+
+    if media_type.startswith("text/") or media_type.endswith("json"):
+        return types.TextResourceContents(uri=uri, mime_type=media_type, text=content.decode("utf-8", "replace"))
+    return types.BlobResourceContents(uri=uri, mime_type=media_type, blob=base64.b64encode(content).decode())
+
+
+@asynccontextmanager
+async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], port: int = 0) -> AsyncGenerator[str]:
+    """Serve over streamable HTTP on 127.0.0.1 within the block, and yield the address.
+
+    Args:
+        accepts: True for a valid bearer token.
+        port: number of the port; 0 for a free one.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    import uvicorn
+
+    app = _with_token(
+        server.streamable_http_app(streamable_http_path=PATH, max_request_body_size=LARGEST_REQUEST), accepts
+    )
+    listener = socket.socket()
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind(("127.0.0.1", port))
+    except OSError as error:
+        listener.close()
+        raise UsageError(f"port {port} of 127.0.0.1 is taken", hint="choose another, or omit it") from error
+    running = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1))
+    running.install_signal_handlers = lambda: None  # pyright: ignore[reportAttributeAccessIssue]
+    task = asyncio.create_task(running.serve(sockets=[listener]))
+    try:
+        while not running.started and not task.done():  # noqa: ASYNC110 - uvicorn has no event for it
+            await asyncio.sleep(0.01)
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}"
+    finally:
+        running.should_exit = True
+        await task
+        listener.close()
+
+
+def bearer_token(headers: Headers) -> str:
+    """Return the token of a request; empty if it has none."""
+    scheme, _, token = headers.get("authorization", "").partition(" ")
+    return token.strip() if scheme.lower() == "bearer" else ""
+
+
+def is_token(given: str, expected: str) -> bool:
+    """Compare two tokens in constant time."""
+    return hmac.compare_digest(given.encode(), expected.encode())
+
+
+def _with_token(app: Any, accepts: Callable[[str], bool]) -> Any:
+    async def guarded(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] != "http":
+            await app(scope, receive, send)
+            return
+        headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in scope["headers"]}
+        if not accepts(bearer_token(headers)):
+            from starlette.responses import JSONResponse
+
+            response = JSONResponse({"error": "a valid bearer token is needed"}, 401, {"WWW-Authenticate": "Bearer"})
+            await response(scope, receive, send)
+            return
+        await app(scope, receive, send)
+
+    return guarded
