@@ -22,6 +22,7 @@ from agrotools.core.files import cache_dir, write_whole
 from agrotools.models.base import Completion, ImagePart, Message, Model, ModelSettings, RequestedCall, TextPart
 from agrotools.models.responses_format import SUFFIX
 
+PROBE_FILE = "probe.json"
 State = Literal["yes", "no", "refused", "unclear"]
 _TOKENS = 300
 """Token limit of a reply: room for a model that thinks before it answers."""
@@ -283,8 +284,12 @@ def find_report(base_url: str, name: str) -> ProbeReport | None:
         return None
 
 
-def warnings_for(report: ProbeReport, *, images: bool, native_tools: bool) -> list[str]:
-    """Return warnings about what a run needs and the endpoint does not do."""
+def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_tools: bool) -> list[str]:
+    """Copy the stored report, if any, into a run folder; return warnings about what the run needs and lacks."""
+    report = find_report(base_url, name) if base_url else None
+    if report is None:
+        return []
+    write_whole(run / PROBE_FILE, report.model_dump_json(indent=1).encode(), synced=False)
     warnings: list[str] = []
     if images and report.state("images") in ("no", "refused"):
         warnings.append("the model did not see a picture in a probe: --no-images, or another model or server")
