@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import code_of, make_streams_safe, redirect_unread_streams
+from agrotools.cli.output import ARGUMENTS, code_of, make_streams_safe, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -26,6 +26,7 @@ COMMANDS = {
     "scenes": "scenes:scenes",
     "review": "review:review",
     "export": "export:export",
+    "probe": "probe:probe",
     "doctor": "doctor:doctor",
     "benchmarks": "benchmarks:app",
     "data": "data:app",
@@ -38,6 +39,10 @@ COMMANDS = {
 
 class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        ARGUMENTS[:] = args
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}

@@ -10,7 +10,7 @@ from agrotools.cli.options import JudgeOptions
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, stop_message, terminal_progress
 
 if TYPE_CHECKING:
-    from agrotools.core import Record, Score
+    from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
@@ -114,11 +114,11 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
 
 
 class Evaluated(NamedTuple):
-    """First configuration of ``agrotools eval``, its benchmark, and reasons why runs were stopped early."""
+    """First configuration of ``agrotools eval``, its benchmark, and the budgets that stopped runs early."""
 
     config: "EvalConfig"
     benchmark: "Benchmark"
-    stops: Sequence[str] = ()
+    stops: "Sequence[BudgetReached]" = ()
 
 
 def show_runs(
@@ -206,7 +206,7 @@ def show_runs(
         else:
             _print_screen(runs, rescored, evaluated, page, has_paper=bool(papers.filled()))
         for reason in evaluated.stops if as_json else ():
-            typer.echo(f"stopped: {reason}", err=True)
+            typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
         code = code or int(bool(evaluated.stops))
     return code
 
@@ -214,6 +214,7 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
+    from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, headline, print_screen
     from agrotools.runner.ladder import references_of
 
@@ -224,25 +225,14 @@ def _print_screen(
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
     references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress, mode)
-    commands = _next_commands(summaries[at].model, runs, evaluated.config)
+    commands = next_commands(summaries[at], runs, evaluated)
     if sample := rescored[at].telling_sample:
         commands.append(f"agrotools explain {runs[at]} {sample}")
     if has_paper:
         commands.append(f"agrotools score {runs[at]} --paper")
+    stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
     with allow_closed_pipe():
-        print_screen(Screen(runs, rescored, references, evaluated.stops, commands, page, modes))
-
-
-def _next_commands(model: str, runs: Sequence[Path], config: "EvalConfig") -> list[str]:
-    """Return what to do after this evaluation, except looking at a sample."""
-    options = [f" --data-root {config.data_root}" if config.data_root else ""]
-    options += [f" -o {name}={value}" for name, value in config.options.items()]
-    benchmark = f"agrotools eval {config.benchmark}{''.join(options)}"
-    if model.startswith("baseline:"):
-        return [f"{benchmark}{' --quick' if config.quick else ''} --model openai:gpt-4.1  (or yours)"]
-    if config.quick:
-        return [f"{benchmark} --model {model}  (the whole benchmark)"]
-    return [f"agrotools score {' '.join(map(str, runs))} --details"]
+        print_screen(Screen(runs, rescored, references, stops, commands, page, modes))
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

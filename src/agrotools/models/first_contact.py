@@ -21,7 +21,7 @@ from agrotools.models.base import (
     TextPart,
     image_urls,
 )
-from agrotools.models.endpoint import provider_at
+from agrotools.models.endpoint import Endpoint, make_model, provider_at
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
@@ -155,6 +155,20 @@ class FirstContact(ModelWrapper):
             if len(at_fault) > 1:
                 at_fault = {"tools"} if _refusal(await ask(first, settings, frozenset({"tools"}))) else {"images"}
             raise _without(next(iter(at_fault)), refused)
+
+
+async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
+    """Send a tiny request to an endpoint before long preparations.
+
+    Raises:
+        EndpointRefusal: the endpoint refuses the key or the model.
+        EndpointUnreachable: no server answers at the address.
+    """
+    model = make_model(endpoint)
+    try:
+        await FirstContact(model, lambda: make_model(endpoint.impatient)).probe_endpoint(settings)
+    finally:
+        await model.close()
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
