@@ -150,7 +150,7 @@ def _answer(record: Record) -> Iterator[RenderableType]:
 
 
 _READING_KEYS = frozenset(
-    "scope text candidate value rule off_by facts said foreign harmful used_form termination".split()
+    "scope text candidate value rule off_by facts said foreign excluded harmful used_form termination".split()
 )
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
@@ -235,12 +235,11 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
             words = _fields(reading, "said").get(phrase)
             quote = f', matched "{harmless(str(words))}"' if words else ""
             yield LabelledText(mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark])
-        for phrase, words in _fields(reading, "foreign").items():
-            yield LabelledText(
-                WRONG,
-                f'about another subject: {value_text(phrase)}, matched "{harmless(str(words))}"',
-                MARK_STYLES[WRONG],
-            )
+        for field, fault in (("foreign", "about another subject"), ("excluded", "what does not apply")):
+            for phrase, words in _fields(reading, field).items():
+                yield LabelledText(
+                    WRONG, f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"', MARK_STYLES[WRONG]
+                )
     for harm in _list(reading, "harmful"):
         if isinstance(harm, dict):
             where = f", {value_text(harm['region'])}" if harm.get("region") else ""

@@ -42,6 +42,7 @@ from agrotools.vision.rasters import RasterSource, open_raster, without_place_wa
 from agrotools.vision.reading import read_image
 
 FloatArray = NDArray[np.float32]
+_EXAMPLE = "e.g. gsd=2,blur=1.5,jpeg=30"
 NO_DEGRADATION = "none"
 """Name of the files as they are, beside degraded ones."""
 _VERSION = 1
@@ -92,13 +93,15 @@ class Degradation(FrozenModel):
                 raise UsageError(f"--degrade: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
             if name in values:
                 raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
+            if "_" in value:
+                raise UsageError(f"--degrade {name}={value}: should be a valid number", hint=_EXAMPLE)
             values[name] = value
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             name, wrong = str(first["loc"][0]), plain_message(first).removeprefix("Input ")
-            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint="e.g. gsd=2,blur=1.5,jpeg=30") from error
+            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint=_EXAMPLE) from error
 
 
 @dataclass(frozen=True, eq=False)
