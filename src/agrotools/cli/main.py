@@ -26,6 +26,7 @@ COMMANDS = {
     "scenes": "scenes:scenes",
     "review": "review:review",
     "export": "export:export",
+    "probe": "probe:probe",
     "doctor": "doctor:doctor",
     "benchmarks": "benchmarks:app",
     "data": "data:app",

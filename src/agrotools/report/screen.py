@@ -1,6 +1,7 @@
 """The screen at the end of ``agrotools eval``: a ladder from floor to ceiling, its meaning, faults and next steps.
 
-At most 25 lines of at least 80 columns. The tables of :mod:`agrotools.report.tables` hold everything else.
+At most 25 lines at 80 columns or more; bars are left out below 56.
+The tables of :mod:`agrotools.report.tables` hold everything else.
 """
 
 import textwrap
@@ -41,7 +42,7 @@ _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
 _ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 _ORDER = (FLOOR, PLANNER, "", CEILING)
-_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS = 9, 22, 13
+_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
 _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 
@@ -200,17 +201,21 @@ def _is_baseline(summary: Summary) -> bool:
 def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
-    cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
+    cells = width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
-    axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
-    lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
+    names = _NAME_CELLS
+    if cells < _LEAST_BAR_CELLS:  # a narrow terminal: no bars, and names as wide as what is left
+        cells, names, lines = 0, max(names + min(cells + 2, 0), 8), [Text(left, style="dim")]
+    else:
+        axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
+        lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
     for rung in (rung for rung in ladder if rung not in hidden):
         if rung.role == "ceiling" and hidden:
             lines.append(Text(f"{len(hidden)} more: --details", style="dim"))
-        lines.append(_rung_line(rung, cells, out_of))
-    if not any(rung.role == "model" for rung in ladder):
+        lines.append(_rung_line(rung, names, cells, out_of))
+    if cells and not any(rung.role == "model" for rung in ladder):
         value = _values(ladder)
         bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
         lines.append(
@@ -219,13 +224,13 @@ def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) ->
     return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
 
 
-def _rung_line(rung: Rung, cells: int, out_of: int) -> Text:
+def _rung_line(rung: Rung, names: int, cells: int, out_of: int) -> Text:
     style = _STYLES.get(rung.role, "")
-    name = shortened_name(rung.name, _NAME_CELLS - 1)
-    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{_NAME_CELLS}}", style=style)
+    name = shortened_name(rung.name, names - 1)
+    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{names}}", style=style)
     if rung.estimate is None:
         line.append(f"{'—':>5}{'':{_VALUE_CELLS - 5}} ", style="")
-        if rung.bounds:
+        if rung.bounds and cells:
             line.append(_span(rung.bounds.lower, rung.bounds.upper, cells, "?"), style="yellow")
         return line
     value, interval = rung.estimate.value, rung.estimate.interval

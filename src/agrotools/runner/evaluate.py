@@ -136,7 +136,8 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
+        for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
@@ -156,6 +157,13 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    from agrotools.models.probe import attach_report
+
+    native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
+    return attach_report(source.base_url or "", source.name, folder, images=settings.images, native_tools=native)
 
 
 def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
