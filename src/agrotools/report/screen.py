@@ -258,7 +258,7 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
-    out_of = METRICS[measure[1]].out_of
+    out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]
     sentences: list[str] = []
@@ -271,9 +271,9 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
     models = [rung for rung in ladder if rung.role == "model"]
     for rung in models if len(models) <= _MOST_PLACES else ():
-        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure)
+        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure, common)
     if shown.summaries[0].quick:
-        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, _common(shown, measure)))]
+        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
         least = detectable_points(estimates, out_of)
         apart = f": only gaps over about {least} points are detectable" if least else ""
         n = max((each.n for each in estimates), default=0)
@@ -290,12 +290,18 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     return " ".join(sentences)
 
 
-def _place(rung: Rung, floor: Rung | None, ceiling: float | None, measure: tuple[Setting, str]) -> Iterator[str]:
+def _place(
+    rung: Rung,
+    floor: Rung | None,
+    ceiling: float | None,
+    measure: tuple[Setting, str],
+    common: frozenset[str],
+) -> Iterator[str]:
     """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
         return
     short, guessed = shortened_name(rung.name, 40), floor.estimate.value
-    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1])
+    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
     if difference.p is None or difference.p >= 1 - LEVEL:
@@ -322,7 +328,7 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
             else:
                 text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
             if text:
-                yield f"{of_whom}{text}"
+                yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 
 
 def _refusals(part: ModeSummary) -> str:
