@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agrotools.core import (
     FAMILIES,
+    AbstainSlot,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -150,7 +151,7 @@ def _answer(record: Record) -> Iterator[RenderableType]:
 
 
 _READING_KEYS = frozenset(
-    "scope text candidate value rule off_by facts said foreign harmful used_form termination".split()
+    "scope text candidate value rule off_by facts said foreign excluded harmful used_form termination".split()
 )
 _PLOT_KEYS = frozenset({"kind", "reference_kind", "f1", "points", "labels", "weight"})
 """Keys of a plot reading that are shown separately; other keys are listed under details."""
@@ -235,12 +236,11 @@ def slot_lines(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> It
             words = _fields(reading, "said").get(phrase)
             quote = f', matched "{harmless(str(words))}"' if words else ""
             yield LabelledText(mark, f"{value_text(phrase)}: {value_text(state)}{quote}", MARK_STYLES[mark])
-        for phrase, words in _fields(reading, "foreign").items():
-            yield LabelledText(
-                WRONG,
-                f'about another subject: {value_text(phrase)}, matched "{harmless(str(words))}"',
-                MARK_STYLES[WRONG],
-            )
+        for field, fault in (("foreign", "about another subject"), ("excluded", "what does not apply")):
+            for phrase, words in _fields(reading, field).items():
+                yield LabelledText(
+                    WRONG, f'{fault}: {value_text(phrase)}, matched "{harmless(str(words))}"', MARK_STYLES[WRONG]
+                )
     for harm in _list(reading, "harmful"):
         if isinstance(harm, dict):
             where = f", {value_text(harm['region'])}" if harm.get("region") else ""
@@ -280,6 +280,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     """Return the reason for a score; empty if the rule explains it."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
+    if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
+        return "any reply that is not a refusal counts as an answer, even without a value that was asked for"
     read = reading.get("value")
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):
