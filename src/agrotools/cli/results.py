@@ -217,8 +217,10 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
+    from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, headline, print_screen
+    from agrotools.runner.evaluate import benchmark_notes
     from agrotools.runner.ladder import references_of
 
     summaries = [each.summary for each in rescored]
@@ -234,6 +236,7 @@ def _print_screen(
     if has_paper:
         commands.append(f"agrotools score {runs[at]} --paper")
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
+    stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
         print_screen(Screen(runs, rescored, references, stops, commands, page, modes))
 

@@ -346,7 +346,11 @@ def entry_of(name: str, column: Column) -> Entry | None:
 
 def is_known(name: str, column: Column) -> bool:
     """Return True if a name in a column means a healthy plant or has entries in the knowledge base, of any crop."""
-    return is_healthy(name, column) or bool(entry_of(name, column) or kb_names().all_of_name(name.replace("_", " ")))
+    plain = name.replace("_", " ")
+    # "leaf spot" also names the entries "bean leaf spot" and "leaf spot of bean".
+    part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
+    known = kb_names().all_of_name(plain) or any(part.fullmatch(entry.names.en) for entry in kb_names().entries)
+    return is_healthy(name, column) or bool(known)
 
 
 def is_healthy(name: str, column: Column) -> bool:
