@@ -5,12 +5,14 @@ import json
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from agrotools.benchmarks.pack import read_pack
 from agrotools.build.templates.key_facts import open_gold, topics_with_facts
 from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.core import Fact, OpenTextSlot
@@ -139,6 +141,15 @@ def test_templates_name_the_branches_of_a_topic():
         )
 
 
+@pytest.mark.parametrize("name", ["embedded", "frontier"])
+def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_apply(name: str):
+    refreshed = script("training/refresh_open_text.py").refreshed
+    samples = read_pack(name).samples
+    assert all(refreshed(sample) == sample for sample in samples)
+    slots = [slot for sample in samples for slot in sample.answer if isinstance(slot, OpenTextSlot)]
+    assert sum(bool(slot.excluded) for slot in slots) >= 0.8 * len(slots) > 0
+
+
 def test_most_slots_stay_in_the_headline():
     golds = [open_gold(entry, topic) for entry, topic in topics_with_facts()]
     assert sum(gold is not None and gold.headline for gold in golds) >= 0.6 * len(golds)
@@ -147,13 +158,18 @@ def test_most_slots_stay_in_the_headline():
     assert not lone.headline  # it is told from no other entry
 
 
-def test_no_constant_reply_earns_much():
-    path = Path(__file__).parents[2] / "performance" / "open_text_constant.py"
-    spec = importlib.util.spec_from_file_location("open_text_constant", path)
+def script(path: str) -> Any:
+    """Return a script outside the package as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, Path(__file__).parents[2] / path)
     assert spec is not None
     assert spec.loader is not None
-    search = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(search)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_constant_reply_earns_much():
+    search = script("performance/open_text_constant.py")
     for language in ("en", "zh"):
         result = search.best_constant("causes", language, headline=True, most=5)
         assert result.slots >= 10

@@ -20,7 +20,7 @@ from agrotools.tools import (
 from agrotools.tools.result import encode_result
 from agrotools.tools.workspace import artifacts_in
 from agrotools.vision.rasters import without_place_warning
-from support.field_rows import rows
+from support.picture_files import row_field
 
 
 @pytest.fixture(autouse=True)
@@ -37,10 +37,10 @@ def without_names(result) -> dict:
 
 
 def test_arrays_and_pictures_equal_the_file(tmp_path: Path, current_folder: Path):
-    Image.fromarray(rows()).save(tmp_path / "image.png")
+    Image.fromarray(row_field()).save(tmp_path / "image.png")
     of_file = measure_crop_weed_area(tmp_path / "image.png", gsd_m=0.01)
     assert of_file.veg_pct == pytest.approx(30, abs=1)
-    for image in (rows(), Image.fromarray(rows()), Image.open(tmp_path / "image.png")):
+    for image in (row_field(), Image.fromarray(row_field()), Image.open(tmp_path / "image.png")):
         assert encode_result(measure_crop_weed_area(image, gsd_m=0.01)) == encode_result(of_file)
     assert not list(current_folder.iterdir())
     assert of_file.paths == {}
@@ -49,7 +49,7 @@ def test_arrays_and_pictures_equal_the_file(tmp_path: Path, current_folder: Path
 def test_a_picture_is_turned_as_its_file_is(tmp_path: Path):
     turned = Image.Exif()
     turned[0x0112] = 6
-    Image.fromarray(rows()).save(tmp_path / "turned.jpg", exif=turned, quality=95)
+    Image.fromarray(row_field()).save(tmp_path / "turned.jpg", exif=turned, quality=95)
     region = (0, 0, 120, 100)  # outside the picture as it is stored
     of_file = measure_crop_weed_area(tmp_path / "turned.jpg", region=region)
     with Image.open(tmp_path / "turned.jpg") as image:
@@ -57,7 +57,7 @@ def test_a_picture_is_turned_as_its_file_is(tmp_path: Path):
 
 
 def test_bands_of_floats_equal_the_raster(tmp_path: Path):
-    visible = rows().astype(np.float32) / 255
+    visible = row_field().astype(np.float32) / 255
     infrared = np.where(visible[..., 1] > 0.45, 0.6, 0.2).astype(np.float32)
     stack = np.dstack([visible, infrared])
     stack[:10] = np.nan
@@ -84,7 +84,7 @@ def test_heights_and_masks():
 
 
 def test_a_result_has_a_picture_and_a_notebook_shows_it(tmp_path: Path):
-    result = measure_crop_weed_area(rows())
+    result = measure_crop_weed_area(row_field())
     assert result.picture is not None
     assert result.picture.width >= 160
     shown = result._repr_html_()
@@ -102,13 +102,13 @@ def test_a_result_has_a_picture_and_a_notebook_shows_it(tmp_path: Path):
 
 
 def test_files_are_written_where_asked(tmp_path: Path, current_folder: Path):
-    result = analyze_lesions(rows(), out=tmp_path / "made")
+    result = analyze_lesions(row_field(), out=tmp_path / "made")
     assert {path.name for path in (tmp_path / "made").iterdir()} == result.paths.keys()
     assert result.overlay.name in result.paths
     with Image.open(result.paths[result.overlay.name]) as written:
         assert written.size == result.picture.size
     with artifacts_in(tmp_path / "others"):
-        other = measure_crop_weed_area(rows())
+        other = measure_crop_weed_area(row_field())
     assert other.paths[other.mask.name] == tmp_path / "others" / other.mask.name
     assert other.paths[other.mask.name].is_file()
     assert not list(current_folder.iterdir())

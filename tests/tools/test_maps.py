@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.tools import app
 from agrotools.tools import count_objects, detect_change, estimate_canopy_height, measure_crop_weed_area
-from agrotools.vision.rasters import without_place_warning
-from support.field_rows import rows
+from support.picture_files import row_field, write_raster
 
 CRS = "EPSG:32632"
 PLACE = Affine(0.5, 0, 500_000, 0, -0.5, 5_300_000)
@@ -22,16 +21,12 @@ PLACE = Affine(0.5, 0, 500_000, 0, -0.5, 5_300_000)
 
 def raster(path: Path, bands: np.ndarray, place: Affine | None = PLACE, crs: str | None = CRS) -> Path:
     """Write bands (bands, rows, columns) with a place."""
-    count, height, width = bands.shape
-    profile = {"driver": "GTiff", "count": count, "height": height, "width": width, "dtype": bands.dtype.name}
-    with without_place_warning(), rasterio.open(path, "w", **profile, crs=crs, transform=place) as target:
-        target.write(bands)
-    return path
+    return write_raster(path, bands, crs=crs, transform=place)
 
 
 @pytest.fixture
 def field(tmp_path: Path) -> Path:
-    return raster(tmp_path / "field.tif", np.moveaxis(rows(), -1, 0))
+    return raster(tmp_path / "field.tif", np.moveaxis(row_field(), -1, 0))
 
 
 def features(path: Path) -> list[dict]:
@@ -137,7 +132,7 @@ def test_change_between_dates(tmp_path: Path):
 
 
 def test_without_a_place_there_are_pictures_alone(tmp_path: Path):
-    path = raster(tmp_path / "field.tif", np.moveaxis(rows(), -1, 0), None, None)
+    path = raster(tmp_path / "field.tif", np.moveaxis(row_field(), -1, 0), None, None)
     result = measure_crop_weed_area(path, out=tmp_path / "out")
     assert {each.suffix for each in result.paths.values()} == {".png"}
 

@@ -150,7 +150,7 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import Outcomes
+    from agrotools.report.html import Outcomes, incomparable
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
@@ -182,6 +182,9 @@ def show_runs(
             print_json([summary.model_dump(mode="json") for summary in summaries])
         elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
+    if not evaluated and len(runs) > 1:
+        for difference in incomparable([read_manifest(run) for run in runs]):
+            typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
         return 3
@@ -214,8 +217,10 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
+    from agrotools.benchmarks.loading import INCOMPLETE
     from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, headline, print_screen
+    from agrotools.runner.evaluate import benchmark_notes
     from agrotools.runner.ladder import references_of
 
     summaries = [each.summary for each in rescored]
@@ -231,6 +236,7 @@ def _print_screen(
     if has_paper:
         commands.append(f"agrotools score {runs[at]} --paper")
     stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
+    stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
         print_screen(Screen(runs, rescored, references, stops, commands, page, modes))
 

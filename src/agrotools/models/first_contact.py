@@ -6,6 +6,7 @@ the configuration is not at fault: the sample is invalid, and the run continues.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -141,7 +142,9 @@ class FirstContact(ModelWrapper):
                 hint = "start the server, or correct the address (--base-url)"
                 if vendor is not None and vendor.key_env:
                     hint = "check the network of this machine: connection, firewall, proxy"
-                raise EndpointUnreachable(f"no server at {self.base_url} ({met.message})", hint=hint)
+                reason = re.search(r"\[([^\]]+)\]$", met.message)  # of the connection, without the address
+                because = f" ({reason[1]})" if reason else ""
+                raise EndpointUnreachable(f"no server at {self.base_url}{because}", hint=hint)
             return
         # With the run's own token limit: some endpoints reject a small one.
         plain = await ask(second, settings, frozenset())

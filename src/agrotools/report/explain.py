@@ -11,6 +11,7 @@ from rich.text import Text
 
 from agrotools.core import (
     FAMILIES,
+    AbstainSlot,
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
@@ -279,6 +280,8 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     """Return the reason for a score; empty if the rule explains it."""
     if "termination" in reading:
         return f"the sample ended without an answer ({value_text(reading['termination'])})"
+    if isinstance(slot, AbstainSlot) and reading.get("rule") == "answered":
+        return "any reply that is not a refusal counts as an answer, even without a value that was asked for"
     read = reading.get("value")
     off_by = reading.get("off_by")
     if isinstance(slot, ToleranceSlot | ExactSlot) and isinstance(off_by, int | float):

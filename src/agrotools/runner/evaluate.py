@@ -1,12 +1,11 @@
 """Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run."""
 
 import asyncio
-import hashlib
 import itertools
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -18,7 +17,7 @@ from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
+from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel, priced_model
 from agrotools.runner.config import (
@@ -47,9 +46,9 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import RECORDED, with_offered_tools
+from agrotools.runner.toolsets import tool_data, with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import get_tool, tool_specs
+from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, check_backends
 
@@ -136,7 +135,8 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
+        for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
@@ -156,6 +156,13 @@ def evaluate(
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
     return Evaluation(folder)
+
+
+def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    from agrotools.models.probe import attach_report
+
+    native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
+    return attach_report(source.base_url or "", source.name, folder, images=settings.images, native_tools=native)
 
 
 def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
@@ -260,7 +267,7 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
         )
     if replayed_run(config.model):
         raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
-    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0)
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
 
 
 def _composition(plan: Plan) -> str:
@@ -433,11 +440,7 @@ def describe_run(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
-        tool_data={
-            name: _content_hash(files)
-            for name in benchmark.toolset
-            if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
-        },
+        tool_data=tool_data(_offered(benchmark, config, plan), settings.backends),
         tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
@@ -463,15 +466,12 @@ def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, A
     return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
 
 
-def _present(tool: str, backend: str | None) -> list[Path]:
-    return [path for path in get_tool(tool).files_for(backend) if path.is_file()]
-
-
-def _content_hash(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
-    return digest.hexdigest()
+def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
+    """Return the tools that the samples of the run offer."""
+    if config.tools == "all":
+        return benchmark.toolset
+    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
+    return [tool for tool in benchmark.toolset if tool in offered]
 
 
 def outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:

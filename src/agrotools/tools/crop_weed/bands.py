@@ -91,10 +91,12 @@ def rank_triplets(
     names = list(bands)
     if len(names) > MOST_BANDS:
         raise ValueError(f"{len(names)} bands; at most {MOST_BANDS} are combined")
+    if len(names) < 3:
+        return []
     samples = {
         name: sample for name, mask in classes.items() if len((sample := _sample(bands, mask)).values) >= LEAST_PIXELS
     }
-    if len(names) < 3 or len(samples) < 2:
+    if len(samples) < 2:
         return []
     pooled = np.concatenate([sample.values for sample in samples.values()])
     variance = np.maximum(pooled.var(axis=0, ddof=1), 1e-30)
