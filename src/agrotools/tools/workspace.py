@@ -13,6 +13,7 @@ Published benchmarks refer to files by path. Such a path is never opened; only i
 listed files and with the artifacts of earlier calls.
 """
 
+import errno
 import io
 import os
 import re
@@ -76,10 +77,12 @@ def read_sidecar(path: Path) -> SampleFile | None:
     Raises:
         ToolError: ``unreadable_file``: the sidecar is not a JSON object with the allowed keys.
     """
-    for sidecar in (path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)):
-        if sidecar.is_file():
-            return _parsed(sidecar, path.name)
-    return None
+    return next((_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None)
+
+
+def sidecars(path: Path) -> tuple[Path, Path]:
+    """Return the possible sidecars of a file."""
+    return path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)
 
 
 def _parsed(sidecar: Path, name: str) -> SampleFile:
@@ -170,6 +173,72 @@ class Workspace:
         return write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
 
 
+@dataclass(frozen=True)
+class FolderWorkspace(Workspace):
+    """All files of a folder by relative name, with metadata from their sidecars. ``root`` is the folder.
+
+    Links are followed only within the folder. ``opened`` collects the files that were resolved, by the name given.
+    """
+
+    opened: dict[str, Path] = field(default_factory=dict[str, Path])
+
+    def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
+        """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
+        assert self.root is not None
+        given, hint = name, "use the name of a file relative to the workspace, as in photos/field.jpg"
+        name = _path_inside(name, hint)
+        path, made = self.root / name, self.artifacts / name
+        if os.path.lexists(path):
+            self.opened[given] = real = _regular_file(path, name, within=self.root)
+            return real
+        if _FILE_NAME.fullmatch(name) and os.path.lexists(made):
+            return _regular_file(made, name, within=self.artifacts)
+        raise _not_found(name, self.names(limit=1000), close_to=name)
+
+    def info(self, name: str) -> SampleFile | None:
+        """Return the metadata in the sidecar of a file, or None.
+
+        Raises:
+            ToolError: ``unreadable_file`` (the sidecar is invalid), ``path_outside_workspace`` (it is such a link).
+        """
+        path = self.resolve(name)
+        for sidecar in sidecars(path):
+            if os.path.lexists(sidecar):
+                _regular_file(sidecar, sidecar.name, within=self.root)
+        return read_sidecar(path)
+
+    def keep(self, artifact: Artifact, content: bytes) -> Artifact:
+        """Write an artifact under a name that is unused, also in the folder itself.
+
+        Raises:
+            OSError: it cannot be written, or the folder of artifacts is a link.
+        """
+        assert self.root is not None
+        if self.artifacts.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(self.artifacts))
+        return write_artifact(self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()})
+
+    def names(self, within: str = ".", *, limit: int) -> list[str]:
+        """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
+
+        Raises:
+            ToolError: ``path_outside_workspace``.
+        """
+        assert self.root is not None
+        found: list[str] = []
+        for folder, subfolders, files in os.walk(self.root / _path_inside(within)):
+            if not Path(folder).resolve().is_relative_to(self.root):
+                raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
+            subfolders[:] = sorted(
+                each for each in subfolders if each[0] != "." and Path(folder, each) != self.artifacts
+            )
+            shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
+            found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
+            if len(found) >= limit:
+                break
+        return found
+
+
 def host_file(name: str) -> Path:
     """Return the real path of a local file, for tools that are called as plain Python.
 
@@ -203,12 +272,11 @@ def _kind_of_suffix(path: Path) -> str:
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
-def _path_inside(name: str) -> str:
+def _path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
-        hint = "use the name of a file exactly as it is listed, without folders"
         raise ToolError("path_outside_workspace", f"{name[:100]!r} leads out of the workspace", hint=hint)
     return str(path)
 
