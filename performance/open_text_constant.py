@@ -76,7 +76,7 @@ def best_constant(topic: str, language: str = "en", headline: bool = False, most
 
 def _effect(slot: OpenTextSlot, sentence: str) -> Effect:
     reply = reply_of(sentence)
-    read = read_facts(slot, reply)
+    read = read_facts(slot.facts, reply)
     return Effect(
         frozenset(number for number, one in enumerate(read) if one.stated),
         frozenset(number for number, one in enumerate(read) if one.contradicted),

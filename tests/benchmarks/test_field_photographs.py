@@ -95,7 +95,7 @@ def made(tmp_path, monkeypatch):
     )
     for module in (load, photographs):
         monkeypatch.setattr(module, "read_head", lambda: head)
-        monkeypatch.setattr(module, "train_missing_heads", lambda *_: "heads: trained")
+        monkeypatch.setattr(module, "train_missing_heads", lambda *_: "no heads")
     monkeypatch.setattr(load, "read_samples", lambda: samples)
     return head, web
 
@@ -112,11 +112,11 @@ def test_photographs_are_fetched_converted_checked_and_asked_about(made, tmp_pat
     said: list[str] = []
     with serving(_serve(tmp_path / "web", web)) as server:
         obtained = obtain("field", Request(tmp_path / "cache/data", server.url, say=said.append, patience=HURRY))
-    assert (obtained.failures, obtained.notes) == ([], ["heads: trained"])
+    assert (obtained.failures, obtained.notes, obtained.lacking) == ([], [], "no heads")
     assert said == ["left out: Other, 7 questions: no terms"]
     benchmark = load_benchmark("field")
     assert benchmark.content_hash == head.content_hash
-    assert "tools do not tell crop from weeds" in str(benchmark.header.metadata["notes"])
+    assert "incomplete: no heads; then run: agrotools data get field" in str(benchmark.header.metadata["notes"])
     assert np.array_equal(np.asarray(Image.open(benchmark.root / "cwfid/masks/3.png")), _CLASSES)
     assert "CC BY 4.0" in (tmp_path / "cache/data/LICENCES.md").read_text()
     assert {row.name: row.state for row in list_downloads()}["field"] == "complete"
@@ -202,7 +202,7 @@ def test_the_real_photographs_give_the_content_hash_of_the_pack(tmp_path, monkey
     if not (DATA / "cwfid").is_dir():
         pytest.skip("no folder cwfid in AGROTOOLS_TEST_DATA")
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr(load, "train_missing_heads", lambda *_: "heads: not trained")
+    monkeypatch.setattr(load, "train_missing_heads", lambda *_: "no heads")
     head, mirror = read_head(), DATA
     if layout == "repositories":
         mirror = tmp_path / "web"

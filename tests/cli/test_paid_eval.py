@@ -1,6 +1,7 @@
 """Evaluations that cost money: an estimate before, a budget that is kept, replies that are not paid for twice."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -32,7 +33,9 @@ def test_a_budget_stops_a_run_before_it_is_exceeded_and_a_larger_one_goes_on(
         err = stopped.stderr
         assert "about 12 requests" in err
         assert "10.00/100.00 USD per million tokens" in err
-        assert "larger --budget" in err
+        assert err.count("are spent, and the next request") == 0
+        assert stopped.stdout.count("are spent, and the next request") == 1
+        assert re.search(r"next +agrotools eval .*--budget 0\.\d+ +\(resumes", stopped.stdout)
         assert "exceeds the budget of 0.03 USD" in err
         assert stopped.returncode == 1
         done = len(finished(run))

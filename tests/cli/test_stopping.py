@@ -32,7 +32,7 @@ def test_the_first_signal_lets_samples_in_flight_finish(benchmark_folder: Path, 
         kept = finished(tmp_path / "run")
         assert process.returncode == 130
         assert "Traceback" not in err
-        assert "stopping after the 4 samples in flight; Ctrl-C again stops at once" in err
+        assert "stopping after the 4 samples being run; Ctrl-C again stops at once" in err
         assert "run the same command again to resume" in err
         assert len(kept) == endpoint.answered < SAMPLES, "what was asked was waited for, and nothing else was asked"
         resumed = evaluate(benchmark_folder, tmp_path / "run", endpoint, "--json")

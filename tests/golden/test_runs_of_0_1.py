@@ -9,8 +9,12 @@ from golden_values import HERE, agrotools, differences
 
 RUNS = {"drawn-react": "leaf_lesions-002", "gta-lagent": "gta-004", "agrieval": "choice-00000"}
 """Stored runs, and a sample of each."""
-FORMER = (".summary.not_as_new: is gone, was []", ".summary.no_tool_part.n_schematic: is gone, was 0")
-"""Empty entries of ``scores.json`` that are no longer written."""
+FORMER = (
+    ".summary.not_as_new: is gone, was []",
+    ".summary.no_tool_part.n_schematic: is gone, was 0",
+    ".summary.scoring: ",
+)
+"""Empty entries of ``scores.json`` that are no longer written, and the scoring version, which has risen since."""
 
 REWORDED = (
     "told of runs step by step alone",

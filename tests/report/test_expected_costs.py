@@ -9,7 +9,8 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Slot, ToleranceSlot, UsageError
-from agrotools.report.costs import CostTable, PolicyCost, expected_costs, read_cost_table
+from agrotools.report.costs import CostTable, PolicyCost, cost_tables, expected_costs, read_cost_table
+from agrotools.report.layout import rendered
 from support.made_runs import end_to_end, made_sample, write_run
 
 SICK = {"yes": {"yes": 40, "no": 150}, "no": {"yes": 40}}
@@ -92,7 +93,7 @@ def test_differences_to_the_oracle_are_paired_and_have_intervals(tmp_path: Path)
 @pytest.mark.parametrize(
     ("slots", "message"),
     [
-        ({"sik": {"answers": SICK}}, "no record has such a slot"),
+        ({"sik": {"answers": SICK}}, "no record has a slot of the table"),
         ({"sick": {"over": 1, "under": 1}}, "needs answers"),
         ({"sick": {"answers": {"yes": {"no": 5}}}}, "no cost of the answer 'yes' if the truth is 'no'"),
         ({"sick": {"answers": {**SICK, "maybe": {"*": 1}}}}, "unknown label 'maybe'"),
@@ -101,6 +102,16 @@ def test_differences_to_the_oracle_are_paired_and_have_intervals(tmp_path: Path)
 def test_a_table_that_does_not_fit_the_slots(tmp_path: Path, slots: Any, message: str):
     with pytest.raises(UsageError, match=message):
         rows(tmp_path, [yes_no("a", True, "sick: yes")], {**TABLE, "slots": slots}, "sick")
+
+
+def test_entries_without_a_slot_in_the_runs_are_a_warning(tmp_path: Path):
+    run = write_run(tmp_path / "run", [yes_no("a", True, "sick: yes")])
+    table = {**TABLE, "slots": {**TABLE["slots"], "fruits": {"over": 1, "under": 1}}}
+    costs = expected_costs([run], CostTable.model_validate(table))
+    assert costs.unused == ("fruits",)
+    shown = rendered(cost_tables(costs), 100)
+    assert "warning: no record has a slot of [slots.fruits]" in shown
+    assert "add a run of baseline:oracle" in shown
 
 
 def test_labels_may_share_costs(tmp_path: Path):
@@ -134,10 +145,11 @@ def test_the_example_of_the_documentation_runs(tmp_path: Path):
     example = re.search(r"```toml\n(# costs.toml.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
     assert example
     (tmp_path / "costs.toml").write_text(example[1])
+    state = ExactSlot(name="state", label="state", value="rust", choices=("healthy", "rust", "angular leaf spot"))
     records = [
-        yes_no("a", True, "diseased: no"),
-        answered("b", BooleanSlot(name="diseased", label="diseased", value=True), "diseased: yes"),
-        answered("c", ToleranceSlot(name="tree_count", label="trees", value=10), "tree_count: 9"),
+        answered("a", state, "state: healthy"),
+        answered("b", BooleanSlot(name="above_limit", label="above the limit", value=True), "above_limit: yes"),
+        answered("c", ToleranceSlot(name="fruits", label="fruits", value=10), "fruits: 9"),
     ]
     run = write_run(tmp_path / "run", records)
     done = CliRunner().invoke(app, ["score", str(run), "--costs", str(tmp_path / "costs.toml")])

@@ -54,7 +54,7 @@ ENDS = References(
 )
 EXPLAIN = "agrotools explain runs/field-rows-m1-c0ffee s3"
 WHOLE = "agrotools eval field-rows --model m1  (the whole benchmark)"
-TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1  (or yours)"
+TRY = "agrotools eval field-rows --quick --model openai:gpt-4.1-mini --budget 2"
 
 SCREENS = {
     "first-run": Screen(

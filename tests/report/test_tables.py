@@ -230,10 +230,11 @@ def test_no_line_is_wider_than_asked_and_no_value_is_cut(width, n_runs):
 @pytest.mark.parametrize("width", [20, 40, 60])
 def test_no_value_is_cut_where_the_window_is_too_narrow_for_the_table(width):
     text = tables_text([full(model="organisation/a-model-with-a-long-name")], width=width)
-    table = "\n".join(lines_of(text, "Step by step"))
+    shown = text.partition("Step by step")[2]
     assert "…" not in text
-    assert table.count("27.7–72.3") == 5
-    assert table.count("strict 50.0") == 2
+    assert max(map(len, text.splitlines())) <= width
+    assert shown.count("27.7–72.3") >= 5
+    assert shown.count("50.0") >= 7
 
 
 def test_runs_of_different_benchmarks_are_not_compared_silently():

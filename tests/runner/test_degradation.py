@@ -15,7 +15,7 @@ from PIL import Image
 import agrotools as at
 from agrotools.core import Action, Answer, SampleFile, SampleView, Step, UsageError
 from agrotools.formats.benchmark import load_folder
-from agrotools.runner.config import EvalConfig
+from agrotools.runner.config import EvalConfig, read_config
 from agrotools.runner.degradation import Degradation, degrade_benchmark, degrade_file
 from support.benchmark_folders import number_sample, write_folder
 from support.picture_files import write_raster
@@ -53,6 +53,7 @@ def pixels_of(content: bytes) -> np.ndarray[Any, Any]:
         ("gsd=0.5", "greater than or equal to 1"),
         ("blur=1,blur=2", "given twice"),
         ("blur", "valid number"),
+        ("blur=1_0", "valid number"),
         ("blur=1,", "unknown dose ''"),
     ],
 )
@@ -61,6 +62,13 @@ def test_a_dose_that_is_none_is_refused(text: str, message: str):
         Degradation.parse(text)
     with pytest.raises(UsageError, match=message):
         EvalConfig(degrade=text)
+
+
+@pytest.mark.parametrize("doses", ["", " "])
+def test_an_empty_dose_on_the_command_line_is_refused(doses: str):
+    with pytest.raises(UsageError, match="--degrade is empty"):
+        read_config(None, {"benchmark": "embedded", "degrade": [doses]}, ())
+    assert read_config(None, {"benchmark": "embedded", "degrade": ["none"]}, ())[0].degrade == ""
 
 
 def test_equal_doses_have_one_text():

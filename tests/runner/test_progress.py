@@ -121,8 +121,8 @@ def test_a_wide_line_says_all_there_is_to_say():
             screen.pump()
         text = drawn(screen.read())[-1]
     assert text == (
-        "m on b ##########...... 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 2.0/s, 64 in flight, "
-        "12 waiting (7 for the rate limit), 31 retries, 40 cached"
+        "m on b ##########...... 300/500 done, 1 invalid, $0.0312, 0:01:40, 0:01:40 left, 120/min, "
+        "64 requests in flight, 12 waiting (7 for the rate limit), 31 retries, 40 cached"
     )
 
 
@@ -154,7 +154,7 @@ def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten
     assert [line.split(", ")[2] for line in lines[1:]] == [
         f"0:{minute:02}:{second:02}" for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
     ] + ["0:01:02"] * 2
-    assert "64 in flight" in lines[-2]
+    assert "64 requests in flight" in lines[-2]
     assert "in flight" not in lines[-1]
     assert " left" not in lines[-1]
 

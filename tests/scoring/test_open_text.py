@@ -5,20 +5,27 @@ import json
 from collections import defaultdict
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import ValidationError
 
+from agrotools.benchmarks.pack import read_pack
 from agrotools.build.templates.key_facts import open_gold, topics_with_facts
+from agrotools.build.templates.slot_draft import SlotDraft
 from agrotools.core import Fact, OpenTextSlot
 from agrotools.scoring.open_text import score_facts
 from agrotools.scoring.slots import score_slot
+from agrotools.text.answer_form import answer_form
 
 REPLIES = Path(__file__).with_name("open_text_replies.jsonl")
 
 
 @cache
-def slot(entry: str, topic: str) -> OpenTextSlot:
-    gold = open_gold(entry, topic)
+def slot(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenTextSlot:
+    gold = open_gold(entry, topic, branches)
     assert gold is not None
     return OpenTextSlot.model_validate({"name": "advice", "label": "advice", **gold._asdict()})
 
@@ -47,6 +54,102 @@ def test_replies_of_a_kind_earn_what_they_are_worth(kind: str, least: float, mos
     assert least <= sum(scores) / len(scores) <= most
 
 
+BRANCHES = [("management", "causes"), ("management", "thresholds")]
+BRANCHED = [
+    (entry, *topics)
+    for entry in dict.fromkeys(entry for entry, _ in topics_with_facts())
+    for topics in BRANCHES
+    if all((entry, topic) in topics_with_facts() for topic in topics)
+]
+
+
+@cache
+def right_replies(entry: str, topic: str) -> list[str]:
+    replies = map(json.loads, REPLIES.read_text("utf-8").splitlines())
+    return [
+        each["reply"] for each in replies if (each["entry"], each["topic"], each["kind"]) == (entry, topic, "right")
+    ]
+
+
+def branch_scores(entry: str, first: str, second: str, reply: str) -> tuple[float, float]:
+    """Return the scores of a reply if the first and if the second topic is the one that applies."""
+    slots = (slot(entry, topic, (first, second)) for topic in (first, second))
+    one, other = (score_facts(each, reply)[0] for each in slots)
+    return one, other
+
+
+@pytest.mark.parametrize(("entry", "first", "second"), BRANCHED)
+def test_a_reply_on_one_branch_keeps_its_score_and_one_on_both_has_none(entry: str, first: str, second: str):
+    one, other = right_replies(entry, first), right_replies(entry, second)
+    for reply, topic in [*((reply, first) for reply in one[:3]), *((reply, second) for reply in other[:3])]:
+        scores = dict(zip((first, second), branch_scores(entry, first, second, reply), strict=True))
+        assert scores[topic] == pytest.approx(value(entry, topic, reply), abs=0.05)
+    for text in ("{} {}", "If it is above the limit: {} Otherwise: {}"):
+        both = text.format(one[0], other[0])
+        assert max(branch_scores(entry, first, second, both)) <= 0.35 * max(value(entry, first, both), 1)
+
+
+def test_replies_on_both_branches_earn_less_than_a_fifth_on_average():
+    scores = [
+        score
+        for entry, first, second in BRANCHED
+        for one, other in zip(right_replies(entry, first), right_replies(entry, second), strict=False)
+        for score in branch_scores(entry, first, second, f"{one} {other}")
+    ]
+    assert len(scores) > 100
+    assert sum(scores) / len(scores) < 0.05
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["No treatment is needed; {}", "Nothing needs to be done yet. {}", "{} There is no need to spray or prune.",
+     "Since the limit is not passed, only the cause: {}", "还不到防治指标，不用防治。{}"],
+)  # fmt: skip
+def test_the_other_branch_may_be_denied(text: str):
+    for entry, first, second in BRANCHED:
+        if (entry.startswith("disease"), second) == (True, "causes"):
+            reply = text.format(right_replies(entry, second)[0])
+            assert branch_scores(entry, first, second, reply)[1] == pytest.approx(value(entry, second, reply), abs=0.05)
+
+
+@given(st.data())
+def test_scores_of_all_branches_sum_to_at_most_one(data: st.DataObject):
+    """A reply that hedges, in whatever way, gains no more on average than one that guesses a branch."""
+    entry, first, second = data.draw(st.sampled_from(BRANCHED))
+    parts = st.sampled_from(
+        [*right_replies(entry, first), *right_replies(entry, second), "If so:", "Otherwise:", "It is not true that",
+         "or", "It is not so.", "Do not do the following:", "none of this helps", "not"]
+        + [fact.phrases[0] for topic in (first, second) for fact in slot(entry, topic).facts]
+    )  # fmt: skip
+    reply = " ".join(data.draw(st.lists(parts, min_size=1, max_size=5)))
+    assert sum(branch_scores(entry, first, second, reply)) <= 1 + 1e-9
+
+
+def test_the_form_says_that_one_branch_is_asked_for_and_explain_shows_the_other():
+    branched = slot("disease.apple_scab", "causes", ("management", "causes"))
+    assert "gives both counts as neither" in answer_form([branched])
+    assert "neither" not in answer_form([slot("disease.apple_scab", "causes")])
+    reading = score_facts(branched, "Venturia inaequalis, a fungus. Remove fallen leaves and prune infected shoots.")[1]
+    assert reading["branch_factor"] == 0
+    assert set(reading["excluded"]) == {"remove fallen leaves", "prune infected shoots"}  # type: ignore[arg-type]
+
+
+def test_templates_name_the_branches_of_a_topic():
+    with pytest.raises(ValidationError, match="branches must name the topics"):
+        SlotDraft.model_validate(
+            {"type": "open_text", "name": "a", "label": "a", "from": "@0.x", "entry": "e", "topic": "@1.value"}
+        )
+
+
+@pytest.mark.parametrize("name", ["embedded", "frontier"])
+def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_apply(name: str):
+    refreshed = script("training/refresh_open_text.py").refreshed
+    samples = read_pack(name).samples
+    assert all(refreshed(sample) == sample for sample in samples)
+    slots = [slot for sample in samples for slot in sample.answer if isinstance(slot, OpenTextSlot)]
+    assert sum(bool(slot.excluded) for slot in slots) >= 0.8 * len(slots) > 0
+
+
 def test_most_slots_stay_in_the_headline():
     golds = [open_gold(entry, topic) for entry, topic in topics_with_facts()]
     assert sum(gold is not None and gold.headline for gold in golds) >= 0.6 * len(golds)
@@ -55,13 +158,18 @@ def test_most_slots_stay_in_the_headline():
     assert not lone.headline  # it is told from no other entry
 
 
-def test_no_constant_reply_earns_much():
-    path = Path(__file__).parents[2] / "performance" / "open_text_constant.py"
-    spec = importlib.util.spec_from_file_location("open_text_constant", path)
+def script(path: str) -> Any:
+    """Return a script outside the package as a module."""
+    spec = importlib.util.spec_from_file_location(Path(path).stem, Path(__file__).parents[2] / path)
     assert spec is not None
     assert spec.loader is not None
-    search = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(search)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_no_constant_reply_earns_much():
+    search = script("performance/open_text_constant.py")
     for language in ("en", "zh"):
         result = search.best_constant("causes", language, headline=True, most=5)
         assert result.slots >= 10

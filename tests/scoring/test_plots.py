@@ -153,12 +153,39 @@ def test_matching_is_the_largest_there_is(gold, drawn):
     def near(point, target):
         return point[0] == target[0] and abs(point[1] - target[1]) <= 0.05 * target[1]
 
+    # Several drawn points where the reference has one are several answers, and none of them counts.
+    drawn = [point for point in drawn if sum(x == point[0] for x, _ in drawn) <= sum(x == point[0] for x, _ in gold)]
     short, long = sorted([(gold, True), (drawn, False)], key=lambda pair: len(pair[0]))
     best = max(
         sum(near(other, one) if short[1] else near(one, other) for one, other in zip(short[0], chosen, strict=True))
         for chosen in itertools.permutations(long[0], len(short[0]))
     )
     assert match_points(figure(("r", gold)), figure(("d", drawn))).matched == best
+
+
+TRUTHS = st.lists(st.sampled_from([1, 2, 4, 8, 16]), min_size=1, max_size=5, unique=True)
+SPELLINGS = ["image_1.jpg", "Image_1.jpg", " image_1.jpg ", "image-1.png", "image 1"]
+
+
+@given(TRUTHS, st.sampled_from(["bar", "line"]), st.booleans())
+def test_several_guesses_of_one_value_earn_no_more_on_average_than_one(guesses, kind, each_in_a_series):
+    """Summed over the values that may be true, a figure with several guesses earns at most the one point of a guess."""
+    xs = SPELLINGS if kind == "bar" else [2020.5, 2020.5, 2020.6, 2020.4, 2020.51]
+    points = list(zip(xs, guesses, strict=False))
+    series = [(f"guess {y}", [(x, y)]) for x, y in points] if each_in_a_series else [("guess", points)]
+    sure = {"A": 3, "B": 5} if kind == "bar" else {1.5: 3, 2.5: 5}
+    for known in ({}, sure):
+        chart = figure(*((name, [*known.items(), *drawn]) for name, drawn in series), kind=kind)
+        earned = [
+            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), chart).f1 for truth in (1, 2, 4, 8, 16)
+        ]
+        if not known:
+            assert sum(earned) <= 1 + 1e-9
+        one = figure(("guess", {**known, xs[0]: guesses[0]}), kind=kind)
+        alone = [
+            match_points(figure(("truth", {**known, xs[0]: truth}), kind=kind), one).f1 for truth in (1, 2, 4, 8, 16)
+        ]
+        assert sum(earned) <= sum(alone) + 1e-9
 
 
 def test_x_is_a_category_or_a_number():

@@ -11,6 +11,7 @@ from agrotools.core import (
     KeywordsSlot,
     OpenTextSlot,
     PlotSlot,
+    Slot,
     ToleranceSlot,
 )
 from agrotools.scoring.slots import score_slot
@@ -190,6 +191,40 @@ def test_a_list_below_its_key_is_its_value():
     assert score_slot(SPECIES, [SPECIES], "species:\nSiam weed\n\nLantana was considered.").value == 1
     assert score_slot(SPECIES, [SPECIES], "| species |\n|---|\n| Siam weed |").value == 1
     assert score_slot(SPECIES, [SPECIES], "| species | Siam weed |\n|---|---|\n| certainty | high |").value == 1
+
+
+FILE = FileSlot(name="file", label="file", value="image_1.jpg", choices=("image_1.jpg", "image_2.jpg"))
+APPLES = BooleanSlot(name="more", label="there are more apples", value=True)
+COUNT = ToleranceSlot(name="count", label="number of apples", value=14, unit="apples")
+
+
+@pytest.mark.parametrize(
+    ("slot", "right", "wrong"),
+    [(APPLES, "yes", "no"), (APPLES, "y", "N."), (COUNT, "14", "15"), (COUNT, "14 apples", "- 15 apples"),
+     (SPECIES, "Siam weed", "Lantana"), (FILE, "image_1.jpg", "image_2.jpg"), (PARTS, "leaf, stem", "root")],
+)  # fmt: skip
+def test_another_value_on_the_next_line_leaves_an_answer_open(slot: Slot, right: str, wrong: str):
+    def score(text: str, *others: Slot) -> float:
+        return score_slot(slot, [slot, *others], f"{slot.name}: {text}").value
+
+    assert score(right) == score(f"{right}\n{right}") == score(f"{right}\n\nAbout {wrong} I am not sure.") == 1
+    assert score(f"{right}\n{wrong}") == score(f"{wrong}\n{right}") == score(f"{right}\n\n{wrong}") == 0
+    # A slot of the same kind without a key takes the next line; one with a key does not.
+    other = slot.model_copy(update={"name": "second", "label": "something else"})
+    assert score(f"{right}\n{wrong}", other) == 1
+    assert score(f"{right}\n{wrong}\nsecond: {right}", other) == 0
+
+
+@pytest.mark.parametrize(
+    "text", ["{}", "more: {}", "**more:** {}", '{{"more": "{}"}}', "more:\n{}", "Final Answer: {}"]
+)
+def test_y_and_n_are_yes_and_no(text: str):
+    for yes, no in (("y", "n"), ("Y", "N"), ("Y.", "N.")):
+        assert score_slot(APPLES, [APPLES], text.format(yes)).value == 1
+        reading = score_slot(APPLES, [APPLES], text.format(no))
+        assert (reading.value, reading.reading["value"]) == (0, False)
+    assert score_slot(APPLES, [APPLES], "more: n/a").reading.get("value") is None
+    assert score_slot(APPLES, [APPLES], "more: y\nmore: n").value == 0
 
 
 @pytest.mark.parametrize(

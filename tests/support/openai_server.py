@@ -79,8 +79,18 @@ async def serve(
         await asyncio.sleep(latency_s)
         return responder(body)
 
+    async def answer_responses(request: web.Request) -> web.Response:
+        body = chat_body(await request.json())
+        if greets and is_first_contact(body):
+            endpoint.contacts.append(body)
+            return response_of(completion("yes"))
+        endpoint.requests.append(body)
+        endpoint.bodies.append(await request.read())
+        return response_of(responder(body))
+
     app = web.Application(client_max_size=512 * 2**20)
     app.router.add_post("/v1/chat/completions", answer)
+    app.router.add_post("/v1/responses", answer_responses)
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
@@ -147,6 +157,59 @@ def completion(
             "usage": {"prompt_tokens": 100, "completion_tokens": written, "total_tokens": 100 + written},
         }
     )
+
+
+def chat_body(body: Body) -> Body:
+    """The chat-completions form of a request to the Responses API, written from that API's documentation."""
+    messages: list[Body] = []
+    for item in body["input"]:
+        match item.get("type", "message"):
+            case "function_call":
+                function = {"name": item["name"], "arguments": item["arguments"]}
+                if not messages or messages[-1]["role"] != "assistant":
+                    messages.append({"role": "assistant", "content": ""})
+                messages[-1].setdefault("tool_calls", []).append({"id": item["call_id"], "function": function})
+            case "function_call_output":
+                content = _chat_parts(item["output"])
+                messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+            case _:
+                messages.append({"role": item["role"], "content": _chat_parts(item["content"])})
+    chat = {"model": body["model"], "messages": messages}
+    if tools := body.get("tools"):
+        names = ("name", "description", "parameters")
+        chat["tools"] = [{"function": {key: tool[key] for key in names}} for tool in tools]
+    return chat
+
+
+def _chat_parts(content: str | list[Body]) -> str | list[Body]:
+    if isinstance(content, str):
+        return content
+    return [
+        {"type": "image_url", "image_url": {"url": part["image_url"]}}
+        if part["type"] == "input_image"
+        else {"type": "text", "text": part["text"]}
+        for part in content
+    ]
+
+
+def response_of(reply: web.Response) -> web.Response:
+    """A chat completion in the form of the Responses API; errors are the same in both."""
+    try:
+        data = json.loads(reply.text or "")
+        (choice,) = data["choices"]
+    except (ValueError, KeyError):
+        return reply
+    message, reason = choice["message"], choice["finish_reason"]
+    output: list[Body] = [{"type": "reasoning", "summary": []}]
+    if message["content"]:
+        output.append({"type": "message", "content": [{"type": "output_text", "text": message["content"]}]})
+    output += [
+        {"type": "function_call", "call_id": call["id"], **call["function"]} for call in message.get("tool_calls", [])
+    ]
+    ends = {"length": "max_output_tokens", "content_filter": "content_filter"}
+    status = {"status": "incomplete", "incomplete_details": {"reason": ends[reason]}} if reason in ends else {}
+    usage = {"input_tokens": data["usage"]["prompt_tokens"], "output_tokens": data["usage"]["completion_tokens"]}
+    return web.json_response({"object": "response", "status": "completed", "output": output, "usage": usage, **status})
 
 
 def error(status: int, message: str, code: str | None = None, **headers: str) -> web.Response:

@@ -182,10 +182,11 @@ def inspect_study(study: Study, progress: TextIO) -> list[RunState]:
         BenchmarkError, UsageError: a benchmark cannot be loaded.
     """
     benchmarks = _load_benchmarks(study, progress)
-    return [_inspect_run(*each, estimates=True) for each in zip(study.runs, benchmarks, strict=True)]
+    return [inspect_run(*each, estimates=True) for each in zip(study.runs, benchmarks, strict=True)]
 
 
-def _inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
+def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False) -> RunState:
+    """Return how much of a run is done, with the estimated cost of the rest if ``estimates``."""
     try:
         prepared = prepare_run(run.config, benchmark)
         resolved_manifest(run.folder, prepared.manifest)
@@ -226,7 +227,7 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
         KeyboardInterrupt: the study was interrupted; finished samples are kept.
     """
     benchmarks = _load_benchmarks(study, progress)
-    states = [_inspect_run(*each) for each in zip(study.runs, benchmarks, strict=True)]
+    states = [inspect_run(*each) for each in zip(study.runs, benchmarks, strict=True)]
     unreachable: set[tuple[str, str | None]] = set()
     for at, state in enumerate(states):
         config, endpoint = state.run.config, (state.run.config.model, state.run.config.base_url)
@@ -249,7 +250,7 @@ def run_study(study: Study, progress: TextIO, *, stop: threading.Event | None = 
                 problem = error.message
                 if isinstance(error, InfrastructureError | EndpointRefusal | EndpointUnreachable):
                     unreachable.add(endpoint)
-            states[at] = _inspect_run(state.run, benchmarks[at])
+            states[at] = inspect_run(state.run, benchmarks[at])
         if problem:
             states[at] = states[at]._replace(problem=problem)
             print(f"study: {state.run.title}: {problem}", file=progress, flush=True)

@@ -164,5 +164,5 @@ def counts_of(benchmark: Benchmark) -> dict[str, dict[str, int]]:
         counts["answer types"][sample.answer_type] += 1
         counts["slots"].update(slot.type for slot in sample.answer)
         counts["number of reference calls"][str(calls)] += 1
-        counts["without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
+        counts["can be asked without tools"]["yes" if sample.no_tool_eligible else "no"] += 1
     return {kind: dict(sorted(counts_of_kind.items())) for kind, counts_of_kind in counts.items()}

@@ -17,6 +17,8 @@ from agrotools.plugin import BenchmarkPlugin, benchmark_id
 Settings = TypeVar("Settings", bound=FrozenModel)
 RECORDS = ".agrotools"
 """Folder below a data root that holds the records of downloads."""
+INCOMPLETE = "incomplete"
+"""Start of a loader's note on files or models that are missing; the screen of a run repeats it."""
 
 
 class Loading(NamedTuple):

@@ -44,12 +44,16 @@ class Request:
 
 
 class Obtained(NamedTuple):
-    """Files of a benchmark that are there, their terms, files that could not be obtained, and remarks."""
+    """Files of a benchmark that are there, their terms, files that could not be obtained, and remarks.
+
+    ``lacking``: what else is needed before the benchmark is complete, and how to get it; empty if nothing.
+    """
 
     files: Sequence[Path]
     sources: Sequence[SourceNote]
     failures: Sequence[Failure]
     notes: Sequence[str] = ()
+    lacking: str = ""
 
 
 class DownloadRecord(FrozenModel):

@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import AsJson
-from agrotools.cli.output import FAULTS, print_json, terminal_progress
+from agrotools.cli.output import FAULTS, count_text, print_json, terminal_progress
 
 app = typer.Typer(
     help="Download the files of benchmarks from their public addresses; list what is here.",
@@ -52,8 +52,8 @@ def get(
 ) -> None:
     """Download the files of a benchmark. The same command continues an interrupted download.
 
-    Exit code 0: all files are there and have the expected content; 1: some could not be obtained; 3: no server could
-    be reached.
+    Exit code 0: all files are there and have the expected content; 1: some could not be obtained, or the heads could
+    not be trained; 3: no server could be reached.
     """
     from agrotools.benchmarks.downloads import failure_lines
     from agrotools.benchmarks.loading import data_folder
@@ -66,15 +66,19 @@ def get(
         failures = [each._asdict() for each in obtained.failures]
         sources = [source.model_dump(mode="json", exclude_none=True) for source in obtained.sources]
         counts = {"root": str(root), "files": len(obtained.files), "failures": failures}
+        counts["lacking"] = obtained.lacking
         print_json({**counts, "sources": sources, "notes": [*obtained.notes]})
     else:
         size = sum(path.stat().st_size for path in obtained.files)
-        typer.echo(f"{len(obtained.files)} files, {size / 1e6:,.1f} MB, in {root}")
-        typer.echo(f"terms, also in {root / LICENCES_FILE}:")
-        for source in obtained.sources:
-            typer.echo(f"  {source.name}: {source.licence} ({source.url})")
-        next_step = f"next: agrotools eval {name}{f' --data-root {out}' if out else ''}"
-        ending = "repeat the command to try again" if obtained.failures else next_step
+        typer.echo(f"{count_text(len(obtained.files), 'file')}, {size / 1e6:,.1f} MB, in {root}")
+        typer.echo(f"terms of {count_text(len(obtained.sources), 'data set')}: {root / LICENCES_FILE}")
+        where = f" --out {out}" if out else ""
+        ending = f"next: agrotools eval {name}{f' --data-root {out}' if out else ''}"
+        if obtained.failures:
+            n_missing = count_text(len(obtained.failures), "file")
+            ending = f"incomplete: {n_missing} missing; try again: agrotools data get {name}{where}"
+        elif obtained.lacking:
+            ending = f"incomplete: {obtained.lacking}; then run again: agrotools data get {name}{where}"
         for line in (*obtained.notes, *failure_lines(obtained.failures), ending):
             typer.echo(line)
-    raise typer.Exit(FAULTS if obtained.failures else 0)
+    raise typer.Exit(FAULTS if obtained.failures or obtained.lacking else 0)

@@ -7,7 +7,7 @@ from typing import Annotated, Any, ClassVar
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import stop_message, terminal_progress
+from agrotools.cli.output import stop_message
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,10 @@ class RunOptions:
     ] = None
     mode: Annotated[
         str | None,
-        typer.Option(help="no-tool, step-by-step, end-to-end, several joined by commas, or all.", show_default="all"),
+        typer.Option(
+            help="no-tool, step-by-step, end-to-end, several joined by commas, or all.",
+            show_default="all; with --quick end-to-end",
+        ),
     ] = None
     out: Annotated[Path | None, typer.Option(help="Run folder.", show_default="runs/BENCHMARK-MODEL-HASH")] = None
 
@@ -70,7 +73,7 @@ class ModelOptions:
     protocol: Annotated[
         str | None,
         typer.Option(
-            help="react, tool-calling or one of a benchmark plug-in (an unknown name lists them all); for models.",
+            help="react or tool-calling; lagent and agent-x on the benchmarks published with them.",
             show_default="as published, else react",
         ),
     ] = None
@@ -124,6 +127,10 @@ class CostOptions:
     timeout_s: Annotated[
         float | None, typer.Option("--timeout", help="Request timeout in seconds.", show_default="600")
     ] = None
+    yes: Annotated[bool, typer.Option("--yes", help="Start without asking if it may cost more than 1 USD.")] = False
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Only print what would run, with requests, tokens, cost and time.")
+    ] = False
     cache: Annotated[str | None, typer.Option(help="Name of a response cache to read and write.")] = None
     budget: Annotated[float | None, typer.Option(help="Maximum total cost of the run in USD.")] = None
     price: Annotated[str | None, typer.Option(help="Price of the model, IN/OUT in USD per million tokens.")] = None
@@ -176,11 +183,12 @@ def evaluate(
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
     import sys
 
-    from agrotools.api import Run, evaluate_config
-    from agrotools.benchmarks import load_benchmark
+    from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
     from agrotools.core import AgrotoolsError
     from agrotools.runner.config import benchmark_options, read_config, tool_backends
+    from agrotools.runner.evaluate import Evaluation, load_for_run
+    from agrotools.runner.evaluate import evaluate as execute
 
     groups = (
         run,
@@ -192,9 +200,9 @@ def evaluate(
     )  # the names of their fields are the keys of the configuration file
     values = [item for group in groups for item in vars(group).items()]
     options: dict[str, Any] = {name: value for name, value in values if value not in (None, [])}
-    models = options.pop("model", [])
+    models, dry_run, yes = options.pop("model", []), options.pop("dry_run"), options.pop("yes")
     if run.benchmark is None and not models and config is None:
-        options = {"quick": True, "mode": "end-to-end", **options}
+        options = {"quick": True, **options}
     if samples.options:
         options["options"] = benchmark_options(samples.options)
     if tools.backends:
@@ -203,30 +211,33 @@ def evaluate(
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
     first = configs[0]
-    runs: list[Run] = []
+    runs: list[Evaluation] = []
     failure: AgrotoolsError | None = None
     with stop_message("finished samples are kept"):
-        benchmark = load_benchmark(
-            first.benchmark, first.data_root, terminal_progress(), first.options, quick=first.quick
-        )
+        benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
+        if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
+            configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
+        if dry_run:
+            raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
         try:
             for each in configs:
-                runs.append(evaluate_config(each, sys.stderr, benchmark=benchmark))
+                confirm = None if yes else ask_before_spending(each)
+                runs.append(execute(each, sys.stderr, benchmark=benchmark, confirm=confirm))
         except AgrotoolsError as error:
             if not runs:
                 raise
             failure = error  # shown below the scores of the previous models
-    missing = ask_judges([each.path for each in runs], judging)
+    missing = ask_judges([each.run for each in runs], judging)
     code = show_runs(
-        [each.path for each in runs],
+        [each.run for each in runs],
         compared,
         allow_invalid=allow_invalid,
         details=details,
         as_json=as_json,
-        evaluated=Evaluated(first, benchmark, [each.stopped for each in runs if each.stopped]),
+        evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
     )
     if len({each.degrade for each in configs}) > 1:
-        typer.echo(f"score against dose: agrotools curve {' '.join(str(each.path) for each in runs)}", err=as_json)
+        typer.echo(f"score against dose: agrotools curve {' '.join(str(each.run) for each in runs)}", err=as_json)
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))

@@ -26,6 +26,9 @@ def explain(
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the prompts that the model was sent instead.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print the rule of each score and the figures that it uses.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
@@ -74,9 +77,26 @@ def explain(
         )
         return
     for record, scores in scored:
-        print_explanation(record, scores, judges.of(record))
+        print_explanation(record, scores, judges.of(record), details=details)
+        if record.sample.twin:
+            twin = index.get((record.mode, record.sample.twin, record.epoch))
+            typer.echo(f"twin {record.sample.twin}: {_twin_state(twin)}; agrotools explain {run} {record.sample.twin}")
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):
         typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
+
+
+def _twin_state(twin: "Record | None") -> str:
+    """Return how the twin of a sample was answered."""
+    from agrotools.core import AbstainSlot
+    from agrotools.scoring.slots import refuses
+
+    if twin is None or twin.trajectory is None:
+        return "no record"
+    if twin.trajectory.answer is None:
+        return "no answer"
+    kind = "answerable" if twin.sample.answerable else "unanswerable"
+    slots = [each for slot in twin.sample.answer for each in (slot.asks if isinstance(slot, AbstainSlot) else [slot])]
+    return f"{kind}, {'refused' if refuses(slots, twin.trajectory.answer) else 'not refused'}"
 
 
 def _list_samples(keys: "Sequence[Key]", *, as_json: bool) -> None:

@@ -9,35 +9,41 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import code_of, make_streams_safe, redirect_unread_streams
+from agrotools.cli.output import ARGUMENTS, code_of, make_streams_safe, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
 
 COMMANDS = {
-    "eval": "eval_command:evaluate",
-    "study": "study:study",
-    "score": "score:score",
-    "explain": "explain:explain",
-    "report": "report:report",
-    "curve": "curve:curve",
-    "validate": "validate:validate",
-    "build": "build:build",
-    "scenes": "scenes:scenes",
-    "review": "review:review",
-    "export": "export:export",
-    "doctor": "doctor:doctor",
-    "benchmarks": "benchmarks:app",
-    "data": "data:app",
-    "tools": "tools:app",
-    "packs": "packs:app",
-    "kb": "kb:app",
+    "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
+    "study": ("study:study", "Run all combinations of a study file in one table."),
+    "score": ("score:score", "Score runs again and print their tables."),
+    "explain": ("explain:explain", "Show one sample of a run, from question to score."),
+    "report": ("report:report", "Write an HTML report of runs."),
+    "curve": ("curve:curve", "Draw score against dose, from runs with --degrade."),
+    "validate": ("validate:validate", "Check a benchmark folder for errors."),
+    "build": ("build:build", "Build a benchmark from a data set or your photos."),
+    "scenes": ("scenes:scenes", "Build a benchmark from drawn scenes."),
+    "review": ("review:review", "Review samples on a local page."),
+    "export": ("export:export", "Write a benchmark in another format."),
+    "serve": ("serve:app", "Offer the tools to other programs, over MCP."),
+    "probe": ("probe:probe", "Show what an endpoint supports, in ten tiny requests."),
+    "doctor": ("doctor:doctor", "Check the installation, sandbox, cache and keys."),
+    "benchmarks": ("benchmarks:app", "List, check and describe benchmarks."),
+    "data": ("data:app", "Download the files of benchmarks."),
+    "tools": ("tools:app", "List, describe, run and measure the tools."),
+    "packs": ("packs:app", "Train and list recognisers and heads of the tools."),
+    "kb": ("kb:app", "Search and extend the knowledge base."),
 }
-"""Module and function (or group of sub-commands) of each command."""
+"""Module and function (or group of sub-commands) of each command, and its line in the help."""
 
 
 class PanelCommand(TyperCommand):
     """A command whose help groups options by panel (``rich_help_panel``), starting with those without a panel."""
+
+    def parse_args(self, ctx: "Context", args: list[str]) -> list[str]:
+        ARGUMENTS[:] = args
+        return super().parse_args(ctx, args)
 
     def format_options(self, ctx: "Context", formatter: "HelpFormatter") -> None:
         panels: dict[str, list[tuple[str, str]]] = {}
@@ -88,7 +94,8 @@ class LazyCommands(TyperGroup):
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":  # noqa: ARG002
         if cmd_name not in COMMANDS:
             return None
-        module, _, name = COMMANDS[cmd_name].partition(":")
+        target_name, summary = COMMANDS[cmd_name]
+        module, _, name = target_name.partition(":")
         target = getattr(import_module(f"agrotools.cli.{module}"), name)
         if isinstance(target, typer.Typer):
             command = typer.main.get_group(target)
@@ -96,7 +103,7 @@ class LazyCommands(TyperGroup):
             alone = typer.Typer(**SETTINGS)
             alone.command(cmd_name, cls=PanelCommand)(target)
             command = typer.main.get_command(alone)
-        command.name = cmd_name
+        command.name, command.short_help = cmd_name, summary
         return command
 
 

@@ -12,6 +12,9 @@ import typer
 if TYPE_CHECKING:
     from agrotools.core.base import Progress
 
+ARGUMENTS: list[str] = []
+"""Arguments of the running command, as typed."""
+
 DONE = 0
 FAULTS = 1
 """The command completed, but something is wrong or missing: invalid samples, benchmark faults, budget reached."""

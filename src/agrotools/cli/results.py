@@ -10,7 +10,7 @@ from agrotools.cli.options import JudgeOptions
 from agrotools.cli.output import allow_closed_pipe, count_text, print_json, stop_message, terminal_progress
 
 if TYPE_CHECKING:
-    from agrotools.core import Record, Score
+    from agrotools.core import BudgetReached, Record, Score
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.endpoint import PricedModel
     from agrotools.plugin import TextComparisons
@@ -114,11 +114,11 @@ def _report_asking(run: Path, judged: "JudgedRun", helper: "PricedModel") -> boo
 
 
 class Evaluated(NamedTuple):
-    """First configuration of ``agrotools eval``, its benchmark, and reasons why runs were stopped early."""
+    """First configuration of ``agrotools eval``, its benchmark, and the budgets that stopped runs early."""
 
     config: "EvalConfig"
     benchmark: "Benchmark"
-    stops: Sequence[str] = ()
+    stops: "Sequence[BudgetReached]" = ()
 
 
 def show_runs(
@@ -150,7 +150,7 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import Outcomes
+    from agrotools.report.html import Outcomes, incomparable
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
@@ -182,6 +182,9 @@ def show_runs(
             print_json([summary.model_dump(mode="json") for summary in summaries])
         elif not silent and (details or not evaluated):
             _print_tables(runs, rescored, details=details)
+    if not evaluated and len(runs) > 1:
+        for difference in incomparable([read_manifest(run) for run in runs]):
+            typer.echo(f"warning: these runs are not comparable: {difference}", err=True)
     if silent:
         typer.echo(f"error: no sample got a reply: {next(iter(parts[0].invalid.reasons))}", err=True)
         return 3
@@ -206,7 +209,7 @@ def show_runs(
         else:
             _print_screen(runs, rescored, evaluated, page, has_paper=bool(papers.filled()))
         for reason in evaluated.stops if as_json else ():
-            typer.echo(f"stopped: {reason}", err=True)
+            typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
         code = code or int(bool(evaluated.stops))
     return code
 
@@ -214,7 +217,10 @@ def show_runs(
 def _print_screen(
     runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
 ) -> None:
+    from agrotools.benchmarks.loading import INCOMPLETE
+    from agrotools.cli.planning import next_commands
     from agrotools.report.screen import Screen, headline, print_screen
+    from agrotools.runner.evaluate import benchmark_notes
     from agrotools.runner.ladder import references_of
 
     summaries = [each.summary for each in rescored]
@@ -224,25 +230,15 @@ def _print_screen(
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
     references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress, mode)
-    commands = _next_commands(summaries[at].model, runs, evaluated.config)
+    commands = next_commands(summaries[at], runs, evaluated)
     if sample := rescored[at].telling_sample:
         commands.append(f"agrotools explain {runs[at]} {sample}")
     if has_paper:
         commands.append(f"agrotools score {runs[at]} --paper")
+    stops = [f"stopped by --budget: {each.message}" for each in evaluated.stops]
+    stops += [note for note in benchmark_notes(evaluated.benchmark) if note.startswith(INCOMPLETE)]
     with allow_closed_pipe():
-        print_screen(Screen(runs, rescored, references, evaluated.stops, commands, page, modes))
-
-
-def _next_commands(model: str, runs: Sequence[Path], config: "EvalConfig") -> list[str]:
-    """Return what to do after this evaluation, except looking at a sample."""
-    options = [f" --data-root {config.data_root}" if config.data_root else ""]
-    options += [f" -o {name}={value}" for name, value in config.options.items()]
-    benchmark = f"agrotools eval {config.benchmark}{''.join(options)}"
-    if model.startswith("baseline:"):
-        return [f"{benchmark}{' --quick' if config.quick else ''} --model openai:gpt-4.1  (or yours)"]
-    if config.quick:
-        return [f"{benchmark} --model {model}  (the whole benchmark)"]
-    return [f"agrotools score {' '.join(map(str, runs))} --details"]
+        print_screen(Screen(runs, rescored, references, stops, commands, page, modes))
 
 
 def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, details: bool) -> None:

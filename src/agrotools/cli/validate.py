@@ -120,7 +120,8 @@ def print_findings(
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {CHECKS.get(check, '')}")
+        meaning = _MEANINGS.get(key, CHECKS.get(check, ""))
+        typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {meaning}")
         if brief:
             continue
         for finding in [each for each in findings if (each.severity, each.check) == key][:_EXAMPLES]:
@@ -129,6 +130,11 @@ def print_findings(
         typer.echo(f"  not checked: {what}")
 
 
+_MEANINGS = {
+    ("warning", "solved_blind"): "a baseline that sees no image gives the right answer, which guessing rarely does",
+    ("info", "solved_blind"): "a baseline that sees no image gives the right answer, as guessing does in 20 % or more",
+}
+"""Meanings of findings that depend on their severity."""
 _EXAMPLES = 3
 _LONGEST = 80
 

@@ -51,6 +51,7 @@ from agrotools.core.slot import (
     BooleanSlot,
     ChoiceSetSlot,
     ExactSlot,
+    ExcludedBranch,
     Fact,
     FileSlot,
     HarmfulClaim,

@@ -222,13 +222,21 @@ class HarmfulClaim(FrozenModel):
     region: str = ""
 
 
+class ExcludedBranch(FrozenModel):
+    """Key facts of another branch of a question, which was not asked for here, and the ``floor`` of their score."""
+
+    facts: Annotated[tuple[Fact, ...], Field(min_length=1)]
+    floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
+
+
 class OpenTextSlot(Slot):
     """Free text, scored by the key facts it states.
 
     ``others`` are facts about other subjects, which are wrong here, each as its phrases. ``floor`` is the share of
     facts that an answer about another subject gets right; it earns no score. ``headline``: True if the facts are
     specific enough for the slot to count in headline metrics. ``harmful``: claims that advice must not make; they never
-    change the score of the slot.
+    change the score of the slot. ``excluded``: facts of the branches that do not apply, if the question asks for one
+    thing or another by a condition; an answer that states them, too, does not decide.
     """
 
     free_text: ClassVar[bool] = True
@@ -238,6 +246,7 @@ class OpenTextSlot(Slot):
     floor: Annotated[float, Field(ge=0, lt=1)] = 0.0
     headline: bool = True
     harmful: Annotated[tuple[HarmfulClaim, ...], Field(exclude_if=operator.not_)] = ()
+    excluded: Annotated[tuple[ExcludedBranch, ...], Field(exclude_if=operator.not_)] = ()
 
 
 class PlotSlot(Slot):
@@ -298,6 +307,19 @@ class AbstainSlot(Slot):
         return f"cannot be determined ({self.reason})"
 
 
+class UnansweredSlot(Slot):
+    """An answer that nobody has given as ground truth, as in recorded sessions. It has no score."""
+
+    judged: ClassVar[bool] = True
+    scored_apart: ClassVar[bool] = True
+    free_text: ClassVar[bool] = True
+    type: Literal["unanswered"] = "unanswered"
+
+    @property
+    def expected_text(self) -> str:
+        return "(not known)"
+
+
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -309,6 +331,7 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     KeywordsSlot,
     ReferenceTextsSlot,
     AbstainSlot,
+    UnansweredSlot,
 )
 """Slot types that any benchmark may use."""
 

@@ -137,23 +137,17 @@ class KnowledgeIndex:
         closest = closest[:top_k]
         return self._passages([item.entry for item in closest], [item.score for item in closest], query, topic, top_k)
 
-    def similarly_named(
-        self, query: str, *, kind: Kind | None = None, crop: str | None = None, count: int = 3
-    ) -> list[Entry]:
-        """Return entries whose name is part of another thing's name in the question (webworm in fall webworm)."""
+    def similarly_named(self, query: str, *, kind: Kind | None = None, crop: str | None = None) -> list[Entry]:
+        """Return up to three entries whose name is part of another's in the question (webworm in fall webworm)."""
         words, allowed = folded(query).split(), self._allowed(kind, crop)
         scores: dict[int, float] = {}
         for number, ways in self.names.matches(query).items():
             ways_by_name = [way for way in ways if self._as_named(way, number, words).other]
             if ways_by_name and allowed[number] and self.entries[number].kind not in ("crop", "method"):
                 scores[number] = max(way.similarity * (way.end - way.start) for way in ways_by_name)
-        return [self.entries[number] for number in sorted(scores, key=lambda number: (-scores[number], number))[:count]]
+        return [self.entries[number] for number in sorted(scores, key=lambda number: (-scores[number], number))[:3]]
 
-    def evidence(
-        self,
-        query: str,
-        allowed: NDArray[np.bool_] | None = None,
-    ) -> list[Evidence]:
+    def evidence(self, query: str, allowed: NDArray[np.bool_] | None = None) -> list[Evidence]:
         """Return the evidence for candidate entries, best first, accepted or not."""
         if allowed is None:
             allowed = np.ones(len(self.entries), bool)

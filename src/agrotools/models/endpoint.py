@@ -144,6 +144,7 @@ class Provider:
 
 PROVIDERS: dict[str, Provider] = {
     "openai": Provider("https://api.openai.com/v1", "OPENAI_API_KEY", _NEWER_LIMIT),
+    "openai-responses": Provider("https://api.openai.com/v1/responses", "OPENAI_API_KEY"),
     "gemini": Provider("https://generativelanguage.googleapis.com/v1beta/openai", "GEMINI_API_KEY", {"seed": None}),
     "dashscope": Provider("https://dashscope-intl.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),
     "dashscope-cn": Provider("https://dashscope.aliyuncs.com/compatible-mode/v1", "DASHSCOPE_API_KEY", _NEWER_LIMIT),

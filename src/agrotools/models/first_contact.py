@@ -6,6 +6,7 @@ the configuration is not at fault: the sample is invalid, and the run continues.
 """
 
 import asyncio
+import re
 from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -21,7 +22,7 @@ from agrotools.models.base import (
     TextPart,
     image_urls,
 )
-from agrotools.models.endpoint import provider_at
+from agrotools.models.endpoint import Endpoint, make_model, provider_at
 
 QUESTIONS = ("Is water wet? Reply with yes or no.", "How many legs does a cow have? Reply with the number.")
 """First question, and the one sent if the first is refused: a content filter may reject any single text."""
@@ -141,7 +142,9 @@ class FirstContact(ModelWrapper):
                 hint = "start the server, or correct the address (--base-url)"
                 if vendor is not None and vendor.key_env:
                     hint = "check the network of this machine: connection, firewall, proxy"
-                raise EndpointUnreachable(f"no server at {self.base_url} ({met.message})", hint=hint)
+                reason = re.search(r"\[([^\]]+)\]$", met.message)  # of the connection, without the address
+                because = f" ({reason[1]})" if reason else ""
+                raise EndpointUnreachable(f"no server at {self.base_url}{because}", hint=hint)
             return
         # With the run's own token limit: some endpoints reject a small one.
         plain = await ask(second, settings, frozenset())
@@ -155,6 +158,20 @@ class FirstContact(ModelWrapper):
             if len(at_fault) > 1:
                 at_fault = {"tools"} if _refusal(await ask(first, settings, frozenset({"tools"}))) else {"images"}
             raise _without(next(iter(at_fault)), refused)
+
+
+async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
+    """Send a tiny request to an endpoint before long preparations.
+
+    Raises:
+        EndpointRefusal: the endpoint refuses the key or the model.
+        EndpointUnreachable: no server answers at the address.
+    """
+    model = make_model(endpoint)
+    try:
+        await FirstContact(model, lambda: make_model(endpoint.impatient)).probe_endpoint(settings)
+    finally:
+        await model.close()
 
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""Models on endpoints with the OpenAI chat-completions API, over one pooled HTTP session.
+"""Models on endpoints with OpenAI's chat-completions or Responses API, over one pooled HTTP session.
 
 Retries (limited in number and time, respecting ``Retry-After``) cover faults that are not specific to the request:
 refused or broken connections, 408, 409, 425, 429, 5xx, and bodies that are not a chat completion.
@@ -17,7 +17,6 @@ from agrotools.models.base import (
     Completion,
     Message,
     ModelSettings,
-    RequestEncoder,
     WireSettings,
     WireStats,
     prompt_length,
@@ -36,6 +35,7 @@ from agrotools.models.refusals import (
     read_error,
     retry_after,
 )
+from agrotools.models.responses_format import api_at
 from agrotools.models.timeouts import (
     FEWEST_LATE,
     MOST_FRUITLESS,
@@ -65,7 +65,7 @@ _SILENT = "the server accepts requests and does not answer"
 
 
 class OpenAICompatibleModel:
-    """A model behind ``POST <base_url>/chat/completions``.
+    """A model behind ``POST <base_url>/chat/completions``, or ``POST <base_url>`` if that ends in ``/responses``.
 
     Args:
         name: name of the model at the endpoint.
@@ -93,8 +93,9 @@ class OpenAICompatibleModel:
         self._endpoint = address_of(name, provider, base_url, api_key_env)
         self.base_url = self._endpoint.base_url
         self._wire = wire
-        self._encoder = RequestEncoder(name, self._endpoint.spelling)
-        self._transport = Transport(f"{self.base_url}/chat/completions", self._endpoint.headers, wire)
+        self._api = api_at(self.base_url)
+        self._encoder = self._api.encoder(name, self._endpoint.spelling)
+        self._transport = Transport(self._api.url, self._endpoint.headers, wire)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
@@ -370,7 +371,7 @@ class OpenAICompatibleModel:
         if secret and secret in body:
             body = body.replace(secret, b"***")
         if 200 <= response.status < 300:
-            return read_reply(body, seconds=seconds, attempts=attempt, request=request)
+            return read_reply(self._api.as_chat(body), seconds=seconds, attempts=attempt, request=request)
         return read_error(response.status, body, request)
 
     def _account(self, completion: Completion, took_s: float, guessed: int, held_back: bool) -> None:

@@ -89,7 +89,7 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
         return Price(input_usd_per_million=0, output_usd_per_million=0, source="local")
     for provider, entry in _table().items():
         if place.lower() == provider or host in entry["hosts"]:
-            return _price_of_entry(entry, model.removeprefix(f"{provider}:"))
+            return _price_of_entry(entry, model.removeprefix(f"{provider}:").removeprefix(f"{provider}-responses:"))
     return None
 
 

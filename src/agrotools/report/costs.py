@@ -28,7 +28,7 @@ from agrotools.core import (
     UsageError,
     first_error,
 )
-from agrotools.core.base import suggestion
+from agrotools.core.base import count_text, suggestion
 from agrotools.core.slot import asked_slots
 from agrotools.report.layout import interval_cell, new_table
 from agrotools.runner.config import check_keys, read_toml
@@ -36,7 +36,7 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid
 from agrotools.scoring.slots import outcome_scores, refuses
-from agrotools.scoring.statistics import Estimate, Interval, estimate_difference
+from agrotools.scoring.statistics import MIN_CLUSTERS, Estimate, Interval, estimate_difference
 
 _ORACLE = "baseline:oracle"
 _OTHERS = "*"
@@ -148,11 +148,15 @@ class PolicyCost(FrozenModel):
 
 
 class ExpectedCosts(FrozenModel):
-    """Expected costs by entry of the table. ``n_uncovered``: samples without a slot in the table."""
+    """Expected costs by entry of the table.
+
+    ``n_uncovered``: samples without a slot in the table. ``unused``: entries of the table without a slot in the runs.
+    """
 
     unit: str
     mode: Mode
     n_uncovered: int
+    unused: tuple[str, ...] = ()
     entries: dict[str, tuple[PolicyCost, ...]]
 
 
@@ -194,19 +198,21 @@ def expected_costs(
                 questions |= of_record
                 _add(part, record, of_record, table)
                 uncovered |= {record.sample.id} if not of_record else set()
-                names |= {slot.name for slot in record.sample.answer}
+                names |= {slot.name for slot in asked_slots(record.sample.answer)}
         parts.append(part)
-    _check_names(table, questions.values(), sorted(names))
+    _check_labels(table, questions.values())
+    if not questions:
+        raise UsageError("no record has a slot of the table", hint=f"slots of the runs: {', '.join(sorted(names))}")
     keys = [key for key in questions if all(key in part.costs for part in parts)]
     if not keys:
-        raise UsageError(
-            f"the runs have no {mode} answer to a slot of the table", hint=f"entries: {', '.join(table.slots)}"
-        )
+        raise UsageError(f"no slot of the table has a valid {mode} record in every run", hint="give fewer runs")
+    used = {question.entry for question in questions.values()}
     entries = dict.fromkeys(questions[key].entry for key in keys)
     return ExpectedCosts(
         unit=table.unit,
         mode=mode,
         n_uncovered=len(uncovered),
+        unused=tuple(entry for entry in table.slots if entry not in used),
         entries={
             entry: _of_entry([key for key in keys if questions[key].entry == entry], questions, parts, table)
             for entry in entries
@@ -247,14 +253,13 @@ def _check(entry: str, costs: SlotCosts, slot: Slot) -> None:
         )
 
 
-def _check_names(table: CostTable, questions: Iterable[Question], names: Sequence[str]) -> None:
-    """Refuse entries without a slot, and labels that no slot of their entry has."""
+def _check_labels(table: CostTable, questions: Iterable[Question]) -> None:
+    """Refuse labels that no slot of their entry has."""
     known: dict[str, set[str]] = defaultdict(set)
     for question in questions:
         known[question.entry] |= {_OTHERS, *_labels(question.slot)}
-    for entry, costs in table.slots.items():
-        if entry not in known:
-            raise UsageError(f"[slots.{entry}]: no record has such a slot", hint=suggestion(entry, names))
+    for entry in known:
+        costs = table.slots[entry]
         for label in (*costs.answers, *(answer for row in costs.answers.values() for answer in row)):
             if label not in known[entry]:
                 others = sorted(known[entry] - {_OTHERS})
@@ -361,12 +366,13 @@ def _constants(questions: Sequence[Question], table: CostTable) -> list[str | fl
 
 
 def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
-    """Return a table for each entry, for the terminal, and notes."""
-    parts: list[RenderableType] = []
+    """Return warnings, a table for each entry, for the terminal, and notes."""
+    unused = ", ".join(f"[slots.{entry}]" for entry in costs.unused)
+    parts: list[RenderableType] = [Text(f"warning: no record has a slot of {unused}", "bold yellow")] if unused else []
     for entry, rows in costs.entries.items():
         n, n_clusters = rows[0].cost.n, rows[0].cost.n_clusters
         title = f"{entry}: expected cost per question, {costs.unit} ({costs.mode}, n {n} ({n_clusters}))"
-        table = new_table(title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unusable"])
+        table = new_table(title, ["cost", "above oracle", "above best constant", "right/wrong/refused/unreadable"])
         for at, row in enumerate(rows):
             if row.above_best_constant is None and rows[at - 1].above_best_constant is not None:
                 table.add_section()
@@ -376,7 +382,11 @@ def cost_tables(costs: ExpectedCosts) -> list[RenderableType]:
             table.add_row(row.policy, *cells, kinds if row.kinds else "")
         parts.append(table)
     notes = [
-        f"95 % intervals over clusters; differences are paired. {costs.n_uncovered} samples have no slot in the table.",
+        f"95 % intervals over clusters (none under {MIN_CLUSTERS}); differences are paired.",
+        f"{count_text(costs.n_uncovered, 'sample')} without a slot in the table.",
+        "unreadable: no answer, or one that is not read as a value of the slot (unusable in the cost table).",
         "always: the same answer to every question; a constant number is the best one in hindsight.",
     ]
+    if not any(row.policy == _ORACLE for rows in costs.entries.values() for row in rows):
+        notes.append(f"above oracle: add a run of {_ORACLE} to the arguments.")
     return [*parts, Text("\n" + "\n".join(notes), style="dim")]

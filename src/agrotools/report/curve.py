@@ -23,7 +23,7 @@ from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate, score_record
 from agrotools.scoring.metrics import is_invalid
-from agrotools.scoring.statistics import estimate_difference, estimate_mean
+from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -120,7 +120,15 @@ def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, m
     keys = Counter((_name(each), each.degrade) for each in manifests)
     (name, degrade), n = keys.most_common(1)[0]
     if n > 1:
-        raise UsageError(f"{n} runs of {name} at {degrade or NO_DEGRADATION}", hint="give one run of each")
+        same = [
+            str(run)
+            for run, each in zip(folders, manifests, strict=True)
+            if (_name(each), each.degrade) == (name, degrade)
+        ]
+        at = f"at {degrade}" if degrade else "on the original pictures"
+        raise UsageError(f"{n} runs of {name} {at}: {', '.join(same)}", hint="give one run of each model and dose")
+    if not any(manifest.degrade for manifest in manifests):
+        raise UsageError("no run is on degraded pictures", hint="add runs of eval --degrade, e.g. --degrade blur=1")
     parts = [_read(run, manifest, common[0], metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
@@ -196,20 +204,28 @@ def _point(
 def curve_tables(curve: Curve) -> list[RenderableType]:
     """Return a table of the curve for the terminal, with notes. Values are in percent and percentage points."""
     label = METRICS[curve.metric].label
-    table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", [label, "lost", "own loss", "below oracle"])
+    headings = [label, "change", "own change", "below oracle"]
+    table = new_table(f"{label} by dose: {curve.benchmark}, {curve.mode}", headings)
     for at, point in enumerate(curve.points):
         if at and point.model != curve.points[at - 1].model:
             table.add_section()
         name = stacked([point.label, point.model], value_style="")
-        differences = (point.loss, point.own_loss, point.below_oracle)
+        differences = (_negated(point.loss), _negated(point.own_loss), point.below_oracle)
         table.add_row(name, value_cell(point.score), *(interval_cell(each, points) for each in differences))
     notes = [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
-        "lost: against the same model on the original pictures; for the oracle, the loss of the tools",
-        "own loss: the part of it on samples where the oracle loses nothing, so that it is not the tools'",
+        "change: against the same model on the original pictures; for the oracle, the change by the tools",
+        "own change: the part of it on samples that the oracle still gets as right, which is not the tools'",
         "below oracle: distance to the oracle at the same dose",
     ]
     return [table, Text("\n" + "\n".join(notes), style="dim")]
+
+
+def _negated(estimate: Estimate | None) -> Estimate | None:
+    if estimate is None or estimate.interval is None:
+        return estimate and estimate.model_copy(update={"value": -estimate.value})
+    interval = Interval(lower=-estimate.interval.upper, upper=-estimate.interval.lower)
+    return estimate.model_copy(update={"value": -estimate.value, "interval": interval})
 
 
 def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:

@@ -1,6 +1,7 @@
 """Text, cells and consoles of reports: short and harmless values of models and tools, marks, blocks, notes."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
 from typing import IO, cast
@@ -88,7 +89,9 @@ def expected_text(slot: Slot) -> str:
         return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        others = f" (or: {', '.join(slot.aliases)})" if slot.aliases else ""
+        names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases
+        different = [name for name in dict.fromkeys(names) if name != slot.value]
+        others = f" (or: {', '.join(different)})" if different else ""
         return f"{_text(slot.value)}{unit}{others}"
     if isinstance(slot, BooleanSlot):
         return _text(slot.value)
@@ -129,11 +132,14 @@ PLAIN_WIDTH = 100
 
 
 def console_for(file: IO[str] | None) -> Console:
-    """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain with fixed width."""
+    """Return a console on ``file`` (standard output if None): in colour on a terminal, else plain text.
+
+    Plain text has :data:`PLAIN_WIDTH` columns, or as many as the environment variable COLUMNS says.
+    """
     console = Console(file=file, highlight=False, force_jupyter=False)
-    return (
-        console if console.is_terminal else Console(file=file, highlight=False, width=PLAIN_WIDTH, force_jupyter=False)
-    )
+    if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
+        console.width = PLAIN_WIDTH
+    return console
 
 
 def print_parts(parts: Iterable[RenderableType], file: IO[str] | None = None) -> None:
@@ -144,25 +150,52 @@ def print_parts(parts: Iterable[RenderableType], file: IO[str] | None = None) ->
 
 
 def print_part(console: Console, part: RenderableType) -> None:
-    """Print ``part``; a table that cannot fit the console is printed at its full width, so that no value is cut."""
-    width = console.width
-    if isinstance(part, Table):
-        console.width = max(width, _needed_width(console, part))
-    console.print(part)
-    console.width = width
+    """Print ``part``; a table that cannot fit the console is printed as lines, so that no value is cut."""
+    if isinstance(part, Table) and part.show_header and not _fits(console, part):
+        for text in _table_lines(part):
+            console.print(text)
+    else:
+        console.print(part)
 
 
-def _needed_width(console: Console, table: Table) -> int:
-    """Return the width at which no value is cut, if folding names and headings does not save enough; else 0."""
+def _fits(console: Console, table: Table) -> bool:
+    """Set widths of columns at which no line of a cell is folded or cut but names; return false if there are none."""
     roomy = console.options.update(max_width=_WIDEST)
-    unfolded = console.measure(table, options=roomy).minimum
-    saved = 0
+    least: list[int] = []
+    most: list[int] = []
     for column in table.columns:
-        cells = [console.measure(cell, options=roomy).minimum for cell in column.cells]
-        heading = console.measure(column.header, options=roomy).minimum
-        folded = column.min_width or max(cells, default=0)
-        saved += max(0, *cells, heading) - folded if column.overflow == "fold" else 0
-    return unfolded if unfolded - saved > console.width else 0
+        cells = [console.measure(cell, options=roomy) for cell in column.cells]
+        heading = console.measure(column.header, options=roomy)
+        widest = max((cell.maximum for cell in cells), default=0)
+        is_text = column.justify == "left" and not column.no_wrap
+        narrow = column.min_width or (max((cell.minimum for cell in cells), default=0) if is_text else widest)
+        least.append(max(min(widest, narrow), 0 if column.overflow == "fold" else heading.minimum))
+        most.append(max(widest, heading.maximum))
+    room = console.width - 2 * len(least) + 1  # a column's padding, and the rule's gap between two columns
+    spare = room - sum(least)
+    if spare < 0:
+        return False
+    if sum(most) > room:
+        for column, lower, upper in zip(table.columns, least, most, strict=True):
+            column.width = lower + min(spare, upper - lower)
+            spare -= column.width - lower
+    return True
+
+
+def _table_lines(table: Table) -> Iterator[Text]:
+    """Yield a table as text: its title, then for each row its name and one line for each further column."""
+    yield Text(str(table.title or ""), style="bold")
+    names, *columns = table.columns
+    headings = [_joined(column.header) for column in columns]
+    for name, *cells in zip(names.cells, *(column.cells for column in columns), strict=True):
+        yield Text(f"\n{_joined(name)}")
+        for heading, cell in zip(headings, cells, strict=True):
+            if value := _joined(cell):
+                yield Text(f"  {heading}: {value}")
+
+
+def _joined(cell: RenderableType) -> str:
+    return ", ".join(line for line in (cell.plain if isinstance(cell, Text) else str(cell)).split("\n") if line)
 
 
 def rendered(parts: Iterable[RenderableType], width: int) -> str:

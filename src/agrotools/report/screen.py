@@ -1,6 +1,7 @@
 """The screen at the end of ``agrotools eval``: a ladder from floor to ceiling, its meaning, faults and next steps.
 
-At most 25 lines of at least 80 columns. The tables of :mod:`agrotools.report.tables` hold everything else.
+At most 25 lines at 80 columns or more; bars are left out below 56.
+The tables of :mod:`agrotools.report.tables` hold everything else.
 """
 
 import textwrap
@@ -41,7 +42,7 @@ _REFUSALS = (FALSE_CONFIDENCE, FALSE_REFUSAL)
 _RECORDED = "(ceiling from recorded tool results: no oracle run with these tools and samples is beside this run.)"
 _ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 _ORDER = (FLOOR, PLANNER, "", CEILING)
-_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS = 9, 22, 13
+_ROLE_CELLS, _NAME_CELLS, _VALUE_CELLS, _LEAST_BAR_CELLS = 9, 22, 13, 10
 _STYLES = {"floor": "red", "ceiling": "green", "model": "bold cyan"}
 _TITLES = {"end-to-end": "End to end", "no-tool": "No tools", "step-by-step": "Step by step"}
 
@@ -200,17 +201,21 @@ def _is_baseline(summary: Summary) -> bool:
 def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) -> list[Text]:
     setting, metric = measure
     out_of = METRICS[metric].out_of
-    cells = max(width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2, 10)
+    cells = width - _ROLE_CELLS - _NAME_CELLS - _VALUE_CELLS - 2
     left = f"{_TITLES.get(setting.mode, setting.mode)}, {METRICS[metric].label}, 95 % interval"
-    axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
-    lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
+    names = _NAME_CELLS
+    if cells < _LEAST_BAR_CELLS:  # a narrow terminal: no bars, and names as wide as what is left
+        cells, names, lines = 0, max(names + min(cells + 2, 0), 8), [Text(left, style="dim")]
+    else:
+        axis = f"0{f'{out_of // 2}':^{cells - 1 - len(str(out_of))}}{out_of}"
+        lines = [Text(f"{shortened(left, width - cells - 2):{width - cells - 1}} {axis}", style="dim")]
     middle = [rung for rung in ladder if rung.role in ("model", "baseline")]
     hidden = middle[_MOST_RUNS:]
     for rung in (rung for rung in ladder if rung not in hidden):
         if rung.role == "ceiling" and hidden:
             lines.append(Text(f"{len(hidden)} more: --details", style="dim"))
-        lines.append(_rung_line(rung, cells, out_of))
-    if not any(rung.role == "model" for rung in ladder):
+        lines.append(_rung_line(rung, names, cells, out_of))
+    if cells and not any(rung.role == "model" for rung in ladder):
         value = _values(ladder)
         bar = _span(value.get("floor", 0.0), value.get("ceiling", 1.0), cells, "·")
         lines.append(
@@ -219,13 +224,13 @@ def _ladder(ladder: Sequence[Rung], measure: tuple[Setting, str], width: int) ->
     return [*lines, Text(f"{METRICS[metric].label} = {METRICS[metric].meaning}", style="dim")]
 
 
-def _rung_line(rung: Rung, cells: int, out_of: int) -> Text:
+def _rung_line(rung: Rung, names: int, cells: int, out_of: int) -> Text:
     style = _STYLES.get(rung.role, "")
-    name = shortened_name(rung.name, _NAME_CELLS - 1)
-    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{_NAME_CELLS}}", style=style)
+    name = shortened_name(rung.name, names - 1)
+    line = Text(f"{rung.role:{_ROLE_CELLS}}{name:{names}}", style=style)
     if rung.estimate is None:
         line.append(f"{'—':>5}{'':{_VALUE_CELLS - 5}} ", style="")
-        if rung.bounds:
+        if rung.bounds and cells:
             line.append(_span(rung.bounds.lower, rung.bounds.upper, cells, "?"), style="yellow")
         return line
     value, interval = rung.estimate.value, rung.estimate.interval
@@ -253,7 +258,7 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
-    out_of = METRICS[measure[1]].out_of
+    out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]
     sentences: list[str] = []
@@ -266,9 +271,9 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")
     models = [rung for rung in ladder if rung.role == "model"]
     for rung in models if len(models) <= _MOST_PLACES else ():
-        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure)
+        sentences += _place(rung, floor, ceilings[0][1].value if len(ceilings) == 1 else None, measure, common)
     if shown.summaries[0].quick:
-        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, _common(shown, measure)))]
+        estimates = [each for scored in shown.scored if (each := _estimate(scored, measure, common))]
         least = detectable_points(estimates, out_of)
         apart = f": only gaps over about {least} points are detectable" if least else ""
         n = max((each.n for each in estimates), default=0)
@@ -285,12 +290,18 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     return " ".join(sentences)
 
 
-def _place(rung: Rung, floor: Rung | None, ceiling: float | None, measure: tuple[Setting, str]) -> Iterator[str]:
+def _place(
+    rung: Rung,
+    floor: Rung | None,
+    ceiling: float | None,
+    measure: tuple[Setting, str],
+    common: frozenset[str],
+) -> Iterator[str]:
     """Yield a sentence on a model's place between floor and ceiling, by its paired difference from the floor."""
     if not (rung.estimate and rung.tally and floor and floor.estimate and floor.tally):
         return
     short, guessed = shortened_name(rung.name, 40), floor.estimate.value
-    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1])
+    difference = paired_difference(rung.tally, floor.tally, measure[0].mode, measure[1], common)
     if difference is None:
         return
     if difference.p is None or difference.p >= 1 - LEVEL:
@@ -317,7 +328,7 @@ def _other_modes(shown: Screen, measure: tuple[Setting, str] | None) -> Iterator
             else:
                 text = "" if len(names) > 1 and _is_baseline(summary) else _refusals(part)
             if text:
-                yield f"{of_whom}{text}"
+                yield f"{of_whom}{text[0].lower() if of_whom else text[0]}{text[1:]}"
 
 
 def _refusals(part: ModeSummary) -> str:

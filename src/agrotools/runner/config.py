@@ -191,6 +191,8 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
         check_model_name(str(name))
     degrade = values.pop("degrade", "")
     conditions = cast("list[Any]", degrade) if isinstance(degrade, list) else [degrade]
+    if isinstance(degrade, list) and not all(str(each).strip() for each in conditions):
+        raise UsageError("--degrade is empty", hint="omit it, or --degrade none for the original files")
     if len(names) * len(conditions) > 1 and values.get("out") is not None:
         several, option = ("models", "--model") if len(names) > 1 else ("degradations", "--degrade")
         raise UsageError(

@@ -17,7 +17,7 @@ seed.
 import io
 import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -42,6 +42,7 @@ from agrotools.vision.rasters import RasterSource, open_raster, without_place_wa
 from agrotools.vision.reading import read_image
 
 FloatArray = NDArray[np.float32]
+_EXAMPLE = "e.g. gsd=2,blur=1.5,jpeg=30"
 NO_DEGRADATION = "none"
 """Name of the files as they are, beside degraded ones."""
 _VERSION = 1
@@ -92,13 +93,15 @@ class Degradation(FrozenModel):
                 raise UsageError(f"--degrade: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
             if name in values:
                 raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
+            if "_" in value:
+                raise UsageError(f"--degrade {name}={value}: should be a valid number", hint=_EXAMPLE)
             values[name] = value
         try:
             return cls.model_validate(values)
         except ValidationError as error:
             first = error.errors()[0]
             name, wrong = str(first["loc"][0]), plain_message(first).removeprefix("Input ")
-            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint="e.g. gsd=2,blur=1.5,jpeg=30") from error
+            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint=_EXAMPLE) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,10 +153,13 @@ class DegradedBenchmark(Benchmark):
         return Sweeper(cache_dir("degraded"), limit_from_environment())
 
 
-def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int = 0) -> DegradedBenchmark:
+def degrade_benchmark(
+    benchmark: Benchmark, degradation: Degradation, seed: int = 0, *, quick: bool = False
+) -> DegradedBenchmark:
     """Return ``benchmark`` with degraded pictures, without step-by-step and without samples that cannot be degraded.
 
-    Step-by-step shows recorded observations, which are those of the original files.
+    Step-by-step shows recorded observations, which are those of the original files. ``quick``: only the quick part is
+    run, so the note on samples that are left out counts those.
 
     Raises:
         UsageError: no sample can be degraded, or the benchmark has step-by-step alone.
@@ -174,7 +180,8 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
         reason = next(iter(left_out.values()), "it has step-by-step alone")
         raise UsageError(f"no sample of {benchmark.name} can be degraded ({reason})", hint="omit --degrade")
     notes = benchmark.header.metadata.get("notes")
-    metadata = {**benchmark.header.metadata, "notes": [*(notes if isinstance(notes, list) else ()), *_notes(left_out)]}
+    more = _notes(left_out, benchmark.header.quick if quick else ids)
+    metadata = {**benchmark.header.metadata, "notes": [*(notes if isinstance(notes, list) else ()), *more]}
     return DegradedBenchmark(
         benchmark.header.model_copy(update={"modes": modes, "metadata": metadata}),
         benchmark.root,
@@ -188,11 +195,12 @@ def degrade_benchmark(benchmark: Benchmark, degradation: Degradation, seed: int 
     )
 
 
-def _notes(left_out: Mapping[str, str]) -> list[str]:
-    """Return a note for each reason to leave out samples, and one on step-by-step."""
-    counts = Counter(left_out.values())
-    by_reason = [f"{count_text(n, 'sample')} left out: {reason}" for reason, n in counts.items()]
-    return [*by_reason, "step-by-step is left out: it shows observations of the original files"]
+def _notes(left_out: Mapping[str, str], ids: Iterable[str]) -> list[str]:
+    """Return a note on the samples among ``ids`` that are left out, by reason, and on step-by-step."""
+    counts = Counter(left_out[each] for each in ids if each in left_out)
+    reasons = "; ".join(f"{reason} ({n})" for reason, n in counts.most_common())
+    samples = f"{counts.total()} of {count_text(len([*ids]), 'sample')} left out: {reasons}; " if counts else ""
+    return [f"{samples}step-by-step is left out: it shows observations of the original files"]
 
 
 def _is_picture(file: SampleFile) -> bool:

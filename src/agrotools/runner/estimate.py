@@ -95,6 +95,17 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
     )
 
 
+def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: float) -> str:
+    """Return a warning if the estimated cost exceeds what is left of the budget; empty otherwise."""
+    if budget_usd is None or expected.usd_low is None or expected.usd_high is None:
+        return ""
+    if spent_usd + expected.usd_high <= budget_usd:
+        return ""
+    verb = "exceeds" if spent_usd + expected.usd_low > budget_usd else "may exceed"
+    spent = f" ({spent_usd:.2g} USD spent so far)" if spent_usd else ""
+    return f"the estimate {verb} the budget of {budget_usd:g} USD{spent}; the run stops when the budget is reached"
+
+
 def _turns(sample: Sample, agent: ModelAgent) -> int:
     """Return the estimated number of requests of a sample: the reference calls and the answer."""
     if agent.mode == "no-tool":

@@ -1,12 +1,11 @@
 """Evaluation of a configuration into a run folder. Repeating it on the same folder resumes the run."""
 
 import asyncio
-import hashlib
 import itertools
 import platform
 import sys
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
@@ -18,9 +17,9 @@ from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json
+from agrotools.core.files import cache_dir, sha256_of_json
 from agrotools.models import Model, WireStats
-from agrotools.models.endpoint import PricedModel
+from agrotools.models.endpoint import PricedModel, priced_model
 from agrotools.runner.config import (
     EvalConfig,
     Plan,
@@ -40,15 +39,16 @@ from agrotools.runner.policies import (
     PolicySource,
     accounted,
     is_agent,
+    names_endpoint,
     policy_source,
     replayed_run,
     run_protocol,
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import RECORDED, with_offered_tools
+from agrotools.runner.toolsets import tool_data, with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import get_tool, tool_specs
+from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, check_backends
 
@@ -97,6 +97,7 @@ def evaluate(
     model: Model | Policy | AgentFunction | None = None,
     benchmark: Benchmark | None = None,
     stop: threading.Event | None = None,
+    confirm: Callable[["Estimate"], None] | None = None,
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
@@ -105,6 +106,7 @@ def evaluate(
         model: object to use instead of the model that ``config`` names.
         benchmark: benchmark to use instead of the one that ``config`` names.
         stop: event that prevents further samples from starting, like Ctrl-C.
+        confirm: callback for the estimated cost before the first sample; it may raise a UsageError.
 
     Raises:
         UsageError, BenchmarkError, RunStoreError: see their messages and hints.
@@ -112,7 +114,7 @@ def evaluate(
         BudgetReached: the budget does not even allow the first sample.
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
-    benchmark = benchmark or load_for_run(config, progress)
+    benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder = prepared
     if model is not None and config.out is None:
@@ -133,7 +135,8 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        for note in [*([settings.note] if settings.note else []), *benchmark_notes(benchmark), *store.notes]:
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
+        for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
@@ -143,7 +146,7 @@ def evaluate(
         vision = _vision(accounts, vision_model)
         try:
             if todo:
-                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop))
+                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm))
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -155,11 +158,37 @@ def evaluate(
     return Evaluation(folder)
 
 
-def load_for_run(config: EvalConfig, progress: TextIO) -> Benchmark:
-    """Load the benchmark that ``config`` names."""
-    return load_benchmark(
-        config.benchmark, config.data_root, stage_progress(progress), config.options, quick=config.quick
-    )
+def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:
+    from agrotools.models.probe import attach_report
+
+    native = settings.protocol == "tool-calling" and settings.modes != ("no-tool",)
+    return attach_report(source.base_url or "", source.name, folder, images=settings.images, native_tools=native)
+
+
+def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
+    """Load the benchmark that ``config`` names.
+
+    Model names, keys and addresses of ``checked`` are checked first. If files have to be drawn or read for minutes,
+    each endpoint answers a tiny request before.
+
+    Raises:
+        UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
+    """
+    show = stage_progress(progress)
+    waiting = [each for each in checked if names_endpoint(each.model)]
+    for each in waiting:
+        priced_model(each.endpoint)
+
+    def report(stage: str, done: int, total: int) -> None:
+        from agrotools.models.first_contact import check_endpoint
+
+        while waiting:
+            each = waiting.pop()
+            if not each.cache:  # otherwise all replies may be in the cache
+                asyncio.run(check_endpoint(each.endpoint, each.settings))
+        show(stage, done, total)
+
+    return load_benchmark(config.benchmark, config.data_root, report, config.options, quick=config.quick)
 
 
 def prepare_run(
@@ -238,7 +267,7 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
         )
     if replayed_run(config.model):
         raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
-    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0)
+    return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
 
 
 def _composition(plan: Plan) -> str:
@@ -249,17 +278,6 @@ def _composition(plan: Plan) -> str:
     modes = f" in {n_modes} modes" if n_modes > 1 else ""
     epochs = f" in {n_epochs} epochs" if n_epochs > 1 else ""
     return f"{count_text(len(plan.sample_ids()), 'sample')}{modes}{epochs}"
-
-
-def _budget_warning(expected: "Estimate", budget_usd: float | None, spent_usd: float) -> str:
-    """Return a warning if the estimated cost exceeds what is left of the budget; empty otherwise."""
-    if budget_usd is None or expected.usd_low is None or expected.usd_high is None:
-        return ""
-    if spent_usd + expected.usd_high <= budget_usd:
-        return ""
-    verb = "exceeds" if spent_usd + expected.usd_low > budget_usd else "may exceed"
-    spent = f" ({spent_usd:.2g} USD spent so far)" if spent_usd else ""
-    return f"the estimate {verb} the budget of {budget_usd:g} USD{spent}; the run stops when the budget is reached"
 
 
 def benchmark_notes(benchmark: Benchmark) -> list[str]:
@@ -278,6 +296,7 @@ async def _execute(
     store: RunStore,
     bar: Progress,
     stop: threading.Event | None,
+    confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Probe the endpoint, print the estimate, and execute ``items``."""
     source, contact = accounts.source, accounts.contact
@@ -289,15 +308,17 @@ async def _execute(
         if not config.cache:  # otherwise all replies may be in the cache
             await contact.probe_endpoint(config.settings)
     if source.base_url and not (source.price and source.price.is_free):
-        from agrotools.runner.estimate import estimate
+        from agrotools.runner.estimate import budget_warning, estimate
 
         expected = await estimate(items, benchmark, source, source.price)
         unpriced = "" if source.price else "; the price of the model is not known (--price IN/OUT)"
         note = "; cached replies cost nothing" if config.cache else ""
         bar.note(f"{expected}{unpriced}{note}")
         spent_usd = (source.stats.spent_usd if source.stats else None) or 0.0
-        if expected is not None and (warning := _budget_warning(expected, config.budget, spent_usd)):
+        if expected is not None and (warning := budget_warning(expected, config.budget, spent_usd)):
             bar.note(warning)
+        if expected is not None and confirm is not None:
+            confirm(expected)
     try:
         async with ToolExecutor(
             workers=config.tool_workers,
@@ -316,7 +337,7 @@ async def _execute(
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
-                    f"stopping after the {count_text(in_flight, 'sample')} in flight; Ctrl-C again stops at once"
+                    f"stopping after the {count_text(in_flight, 'sample')} being run; Ctrl-C again stops at once"
                 ),
             )
     finally:
@@ -419,11 +440,7 @@ def describe_run(
         seed=config.seed or 0,
         toolset=toolset,
         toolset_hash=sha256_of_json(toolset),
-        tool_data={
-            name: _content_hash(files)
-            for name in benchmark.toolset
-            if settings.backends.get(name) != RECORDED and (files := _present(name, settings.backends.get(name)))
-        },
+        tool_data=tool_data(_offered(benchmark, config, plan), settings.backends),
         tools=config.tools,
         backends=recorded_backends(settings.backends, vision_model),
         vlm_base_url=vision_model.base_url if vision_model else None,
@@ -449,15 +466,12 @@ def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, A
     return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
 
 
-def _present(tool: str, backend: str | None) -> list[Path]:
-    return [path for path in get_tool(tool).files_for(backend) if path.is_file()]
-
-
-def _content_hash(files: Iterable[Path]) -> str:
-    digest = hashlib.sha256()
-    for path in sorted(files):
-        digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
-    return digest.hexdigest()
+def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
+    """Return the tools that the samples of the run offer."""
+    if config.tools == "all":
+        return benchmark.toolset
+    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
+    return [tool for tool in benchmark.toolset if tool in offered]
 
 
 def outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:

@@ -227,6 +227,11 @@ def is_agent(name: str) -> bool:
     return name.startswith((_PYTHON, _MCP, *_HTTP))
 
 
+def names_endpoint(name: str) -> bool:
+    """True if ``--model NAME`` is a model at an endpoint: not a baseline, a replay, a script or an agent."""
+    return not (name.startswith(("baseline:", "replay:", "scripted:")) or is_agent(name))
+
+
 def _agent_policy(solve: "Solve", agents: AgentOptions, _sample: Sample, _mode: Mode, _epoch: int) -> "AgentPolicy":
     from agrotools.agents.external import AgentPolicy
 

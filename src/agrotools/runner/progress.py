@@ -298,7 +298,7 @@ class Progress:
             (2, not ended and per_s, f"{time_left} left"),
             (1, not ended and quiet >= _QUIET_S, f"{lacking} for {quiet:.0f} s"),
             (8, per_s, _per_time(per_s)),
-            (6, stats.in_flight and not ended, f"{stats.in_flight} in flight"),
+            (6, stats.in_flight and not ended, f"{count_text(stats.in_flight, 'request')} in flight"),
             (7, stats.waiting and not ended, f"{stats.waiting} waiting{slowed}"),
             (9, stats.retries, count_text(stats.retries, "retry", "retries")),
             (10, stats.cached, f"{stats.cached} cached"),
@@ -345,9 +345,8 @@ def _duration(seconds: float) -> str:
 
 
 def _per_time(per_s: float) -> str:
-    if per_s < 1:
-        return f"{per_s * 60:.1f}/min"
-    return f"{per_s:.1f}/s" if per_s < 100 else f"{per_s:.0f}/s"
+    per_min = 60 * per_s
+    return f"{per_min:.1f}/min" if per_min < 10 else f"{per_min:,.0f}/min"
 
 
 def _dollars(spent: float) -> str:

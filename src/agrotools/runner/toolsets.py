@@ -6,15 +6,18 @@ ones, and those of ``+2`` are among those of ``+4``.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from hashlib import sha256
+from pathlib import Path
 
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
 from agrotools.core import Protocol, Sample, UsageError
 from agrotools.core.base import suggestion
+from agrotools.core.files import sha256_of_file
 from agrotools.formats.benchmark import LazySamples, facts_of
+from agrotools.tools import get_tool
 
 RECORDED = "recorded"
 """Back-end of a tool that is not executed: its calls return the recorded observations of the reference."""
@@ -92,3 +95,23 @@ def backend_by_tool(backends: Mapping[str, str], toolset: Sequence[str]) -> dict
     if EVERY_TOOL in backends:
         return {**dict.fromkeys(toolset, backends[EVERY_TOOL]), **by_tool}
     return by_tool
+
+
+def tool_data(tools: Sequence[str], backends: Mapping[str, str]) -> dict[str, str]:
+    """Return the SHA-256 of the data files that are on this machine for each tool that is executed and has some."""
+    return {
+        name: _content_hash(files)
+        for name in tools
+        if backends.get(name) != RECORDED and (files := _present(name, backends.get(name)))
+    }
+
+
+def _present(tool: str, backend: str | None) -> list[Path]:
+    return [path for path in get_tool(tool).files_for(backend) if path.is_file()]
+
+
+def _content_hash(files: Iterable[Path]) -> str:
+    digest = sha256()
+    for path in sorted(files):
+        digest.update(path.name.encode() + b"\0" + sha256_of_file(path).encode())
+    return digest.hexdigest()

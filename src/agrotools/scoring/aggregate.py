@@ -430,12 +430,18 @@ def _between(
                 yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
 
 
-def paired_difference(first: RunAggregator, second: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
-    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample."""
+def paired_difference(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+) -> Estimate | None:
+    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample.
+
+    ``samples``: ids of the samples that count; empty for all.
+    """
     units = [each.modes[mode].headline_units(metric) for each in (first, second) if mode in each.modes]
     if len(units) < 2 or units[0] is None or units[1] is None:
         return None
-    return overall_difference(units[0], _renumbered(units[1], second.table, first.table), first.table)
+    mine = _among(samples, units[0], first.table) if samples else units[0]
+    return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
 
 
 def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
@@ -447,15 +453,18 @@ def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str
 
 def mean_on(samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
     """Return the mean of a run over these samples; None if it has no score of any of them."""
-    import numpy as np
-
     units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
     if units is None:
         return None
-    units = units.where(units.valued)
-    units = units.where(np.isin(aggregator.table.ids(units.samples.tolist()), [*samples]))
+    units = _among(samples, units.where(units.valued), aggregator.table)
     clusters = clusters_of(units.samples, aggregator.table)
     return estimate_mean(units.values, clusters) if len(units.values) else None
+
+
+def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
+    import numpy as np
+
+    return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
 
 
 def _headline(summary: Summary, tally: RunAggregator) -> _Headline:

@@ -162,7 +162,7 @@ def _use_pattern(name: str) -> re.Pattern[str]:
 
 def _contradicted(slot: OpenTextSlot, text: str) -> set[str]:
     """Return the first phrase of each fact that the text contradicts and states nowhere."""
-    read = read_facts(slot, reply_of(text))
+    read = read_facts(slot.facts, reply_of(text))
     return {fact.phrases[0] for fact, one in zip(slot.facts, read, strict=True) if one.state == "contradicted"}
 
 

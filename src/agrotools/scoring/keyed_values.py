@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from itertools import islice
+from itertools import islice, takewhile
 from typing import Any, NamedTuple, TypeGuard
 
 from agrotools.core import (
@@ -52,12 +52,19 @@ class _Line(NamedTuple):
     """True if the key begins its line."""
 
 
-def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: Callable[[str], bool]) -> list[Scope]:
+def keyed_scopes(
+    slot: Slot,
+    slots: Sequence[Slot],
+    answer: AnswerText,
+    holds: Callable[[str], bool],
+    is_value: Callable[[str], bool] | None = None,
+) -> list[Scope]:
     """Return the values given for ``slot`` by its name or label in JSON objects and in lines ``name: value``.
 
     ``holds`` returns True if a text holds a value of the slot's kind. A key that is an everyday word inside a sentence
     ("I count trees: ...") counts only if there is no proper line and a value follows it. In a JSON document only the
-    outermost objects with the key count. Values before a correction ("wait, ...") are ignored.
+    outermost objects with the key count. Values before a correction ("wait, ...") are ignored. Lines below the key that
+    hold a value and nothing else (``is_value``) belong to it, unless another slot of its kind has no key.
     """
     names = _names_of(slot)
     scopes: list[Scope] = []
@@ -69,7 +76,7 @@ def keyed_scopes(slot: Slot, slots: Sequence[Slot], answer: AnswerText, holds: C
                 scopes.append(
                     Scope("json", without_markup(normalise(json_text(value))), unit or _unit_beside(written, fields))
                 )
-    return scopes + _line_scopes(slot, slots, answer.outside if scopes else answer.plain, holds)
+    return scopes + _line_scopes(slot, slots, answer.outside if scopes else answer.plain, holds, is_value)
 
 
 def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
@@ -79,7 +86,9 @@ def _unit_beside(key: str, fields: Mapping[str, Any]) -> str | None:
     return canonical_unit(unit) if isinstance(unit, str) else None
 
 
-def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool]) -> list[Scope]:
+def _line_scopes(
+    slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[str], bool], is_value: Callable[[str], bool] | None
+) -> list[Scope]:
     names = _names_of(slot)
     lines = [line for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS)) if line.key in names]
     proper = [line for line in lines if not line.prose and not line.header]
@@ -108,7 +117,21 @@ def _line_scopes(slot: Slot, slots: Sequence[Slot], text: str, holds: Callable[[
     stated = [line for line in proper if line.start >= begin]
     # A key with a value overrides one without ("trees:" above a working).
     last_held = list(islice((line for line in reversed(stated) if holds(line.value)), _MOST_LINES))
-    return [Scope("form line", line.value, line.unit) for line in reversed(last_held or stated[-1:])]
+    counted = [*reversed(last_held or stated[-1:])]
+    scopes = [Scope("form line", line.value, line.unit) for line in counted]
+    if is_value is None:
+        return scopes
+    keys = {line.key for line in _lines(_names(slots), text, isinstance(slot, _IN_WORDS))}
+    if any(_kind(other) == _kind(slot) and not _names_of(other) & keys for other in slots):
+        return scopes
+    return scopes + [Scope("form line", value) for line in counted for value in _values_below(line, text, is_value)]
+
+
+def _values_below(line: _Line, text: str, is_value: Callable[[str], bool]) -> list[str]:
+    """Return the lines directly below a value of the form that hold another value and nothing else."""
+    _, _, rest = text[text.find(line.value, line.value_start) + len(line.value) :].partition("\n")
+    lines = (each.strip(_EDGES).strip() for each in islice(rest.split("\n"), _MOST_LINES) if each.strip())
+    return list(takewhile(is_value, lines))
 
 
 def without_other_values(slot: Slot, slots: Sequence[Slot], text: str) -> str:

@@ -145,7 +145,7 @@ CALL_STEP_METRICS = (
 SUMMARY_METRICS = ("agrotools.summ_acc", "agrotools.summ_acc_truth")
 STEP_METRICS = ("agrotools.st_acc", *CALL_STEP_METRICS, *SUMMARY_METRICS)
 
-SCORING_VERSION = "3"
+SCORING_VERSION = "4"
 """Scoring version. It rises when the same answer may score differently or is requested differently."""
 FIRST_VERSION = "1"
 """Scoring version of runs and scores that do not name one."""

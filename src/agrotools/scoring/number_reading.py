@@ -169,7 +169,13 @@ class NumberReading(NamedTuple):
 def read_number(slot: NumberSlot, slots: Sequence[Slot], answer: AnswerText) -> NumberReading:
     """Read the number that ``answer`` states for ``slot``; several different candidates if it does not decide."""
     unit = canonical_unit(slot.unit)
-    keyed = keyed_scopes(slot, slots, answer, lambda text: _has_number(text) or _says_none(text))
+    keyed = keyed_scopes(
+        slot,
+        slots,
+        answer,
+        lambda text: _has_number(text) or _says_none(text),
+        lambda line: _NUMBER_LINE.fullmatch(line) is not None,
+    )
     readings = [_keyed(slot, slots, unit, scope) for scope in keyed] or [_unkeyed(slot, slots, unit, answer)]
     usable = [each for each in readings if each.candidates] or readings[-1:]
     merged = _merged([_signed(slot, each) for each in usable])
@@ -221,6 +227,9 @@ def _total(candidates: Sequence[tuple[float, float]]) -> tuple[float, float] | N
     return next(
         (each for each in candidates if each[0] and within(each[0], 0.0, whole - each[0], whole - each[0])), None
     )
+
+
+_NUMBER_LINE = re.compile(r"[-*•~≈]? ?-?\d[\d.,]*(?: ?[^\W\d_][\w/²^-]*| ?%){0,2}\W?")
 
 
 def _has_number(text: str) -> bool:

@@ -6,6 +6,7 @@ after all records have been seen, so each answer is read a second time.
 """
 
 import hashlib
+import math
 import re
 from array import array
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from agrotools.core import Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextsSlot, Sample
+from agrotools.core import ExcludedBranch, Fact, KeywordsSlot, OpenTextSlot, Record, ReferenceTextsSlot, Sample
 from agrotools.scoring.answer_text import AnswerText
 from agrotools.scoring.slots import score_slot
 from agrotools.scoring.statistics import Estimate, estimate_mean
@@ -69,21 +70,18 @@ class FactRead(NamedTuple):
 def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonValue]]:
     """Return the score in [0, 1] and the reading of each fact.
 
-    The score is :func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor`."""
+    The score is :func:`facts_score` times ``min(1, 150 / words)`` times :func:`statement_factor` times the share that
+    :func:`excluded_scores` leave.
+    """
     reply = reply_of(text)
-    stance = (
-        stance_of(reply, [phrase for fact in slot.facts for phrase in fact.phrases]) if slot.others else Stance(0.0)
-    )
-    read = read_facts(slot, reply, plain=stance.plain)
+    stance, read = _asserted_facts(slot.facts, reply, by_stance=bool(slot.others))
     foreign = foreign_facts(slot, reply, read)
-    if stance.denies:
-        read = [one._replace(state="named but not asserted") if one.stated else one for one in read]
-    stated = frozenset(number for number, one in enumerate(read) if one.stated)
-    against = frozenset(number for number, one in enumerate(read) if one.contradicted)
-    value, share, precision = facts_score(slot, stated, against, len(foreign))
+    value, share, precision = facts_score(slot, *_counted(read), len(foreign))
     words = count_words(text)
     length_factor = min(1.0, MOST_WORDS / words) if words else 1.0
     statements = statement_factor(reply, read)
+    excluded, claimed = excluded_scores(slot, reply)
+    decided = math.prod(1 - score for score in excluded)
     reading: dict[str, JsonValue] = {
         "facts": {fact.phrases[0]: one.state for fact, one in zip(slot.facts, read, strict=True)},
         "said": {fact.phrases[0]: one.words for fact, one in zip(slot.facts, read, strict=True) if one.words},
@@ -95,10 +93,46 @@ def score_facts(slot: OpenTextSlot, text: str) -> tuple[float, dict[str, JsonVal
         "words": words,
         "length_factor": round(length_factor, 4),
         **({"keyword_list_factor": round(statements, 4)} if statements < 1 else {}),
+        **({"excluded": claimed, "branch_factor": round(decided, 4)} if claimed else {}),
         "rule": "(1 - ((1 - share of facts) / (1 - floor)) ^ (1 + floor)) x precision x min(1, 150 / words)"
-        " x keyword_list_factor",
+        " x keyword_list_factor" + " x branch_factor" * bool(claimed),
     }
-    return value * length_factor * statements, reading
+    return value * length_factor * statements * decided, reading
+
+
+def _asserted_facts(facts: Sequence[Fact], reply: Reply, *, by_stance: bool) -> tuple[Stance, list[FactRead]]:
+    """Return the stance of a reply on facts and the state of each; one that denies as a whole asserts none."""
+    stance = stance_of(reply, [phrase for fact in facts for phrase in fact.phrases]) if by_stance else Stance(0.0)
+    read = read_facts(facts, reply, plain=stance.plain)
+    if stance.denies:
+        read = [one._replace(state="named but not asserted") if one.stated else one for one in read]
+    return stance, read
+
+
+def _counted(read: Sequence[FactRead]) -> tuple[frozenset[int], frozenset[int]]:
+    """Return the numbers of the facts that are stated, and of those that are contradicted."""
+    stated = frozenset(number for number, one in enumerate(read) if one.stated)
+    return stated, frozenset(number for number, one in enumerate(read) if one.contradicted)
+
+
+def excluded_scores(slot: OpenTextSlot, reply: Reply) -> tuple[list[float], dict[str, JsonValue]]:
+    """Return the score in [0, 1] of a reply on each branch that does not apply, and its stated facts with their words.
+
+    Each is at least the score that the reply would get if that branch applied: only facts of the branch count. A reply
+    scores its value on the branch that applies times (1 - score) of all others, the probability that of independent
+    events with these probabilities only the first occurs. Summed over all branches this is at most 1, so a reply that
+    hedges gains no more on average than one that guesses a branch.
+    """
+    scores: list[float] = []
+    claimed: dict[str, JsonValue] = {}
+    for branch in slot.excluded:
+        _, read = _asserted_facts(branch.facts, reply, by_stance=bool(slot.others))
+        score, _, _ = facts_score(branch, *_counted(read), 0)
+        scores.append(max(0.0, score))
+        if score > 0:
+            stated = ((fact, one) for fact, one in zip(branch.facts, read, strict=True) if one.stated)
+            claimed |= {fact.phrases[0]: one.words for fact, one in stated}
+    return scores, claimed
 
 
 def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
@@ -120,7 +154,7 @@ def statement_factor(reply: Reply, read: Sequence[FactRead]) -> float:
 
 
 def facts_score(
-    slot: OpenTextSlot, stated: frozenset[int], against: frozenset[int], foreign: int
+    slot: OpenTextSlot | ExcludedBranch, stated: frozenset[int], against: frozenset[int], foreign: int
 ) -> tuple[float, float, float]:
     """Return the score of a short reply, and the share of facts and the precision that it is computed from.
 
@@ -183,10 +217,10 @@ def _words_of(reply: Reply, finding: Finding) -> str:
     return reply.read.excerpt(start, end)[:80]
 
 
-def read_facts(slot: OpenTextSlot, reply: Reply, *, plain: bool = False) -> list[FactRead]:
-    """Return the state of each fact of the slot in a reply."""
-    first = read_fact(slot.facts[0], reply, plain=plain)
-    return [first, *(read_fact(fact, reply, first.spans, plain=plain) for fact in slot.facts[1:])]
+def read_facts(facts: Sequence[Fact], reply: Reply, *, plain: bool = False) -> list[FactRead]:
+    """Return the state of each fact of a slot in a reply."""
+    first = read_fact(facts[0], reply, plain=plain)
+    return [first, *(read_fact(fact, reply, first.spans, plain=plain) for fact in facts[1:])]
 
 
 def foreign_facts(slot: OpenTextSlot, reply: Reply, read: Sequence[FactRead]) -> list[tuple[str, str]]:

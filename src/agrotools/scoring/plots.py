@@ -184,10 +184,20 @@ class Matching(NamedTuple):
     pairs: tuple[tuple[str, str, int], ...]
     """Names of the paired series (reference, drawn) and the number of their matching points."""
 
+    more_series: bool = False
+    """True if the figure has more series than the reference."""
+
     @property
     def f1(self) -> float:
-        """Harmonic mean of the shares of drawn and of reference points that match, 0 to 1."""
-        return 2 * self.matched / (self.n_drawn + self.reference) if self.matched else 0.0
+        """Harmonic mean of the shares of drawn and of reference points that match, 0 to 1.
+
+        Only the share of drawn points counts if there are more series than asked for, because each series may hold
+        another guess of the same points.
+        """
+        if not self.matched:
+            return 0.0
+        score = 2 * self.matched / (self.n_drawn + self.reference)
+        return min(score, self.matched / self.n_drawn) if self.more_series else score
 
     def reading(self) -> dict[str, JsonValue]:
         series: list[JsonValue] = [
@@ -200,7 +210,9 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
     """Match as many points as possible one to one, with each series paired with at most one other (highest F1).
 
     Points match if x is the same category (numbers: relative 1e-3, whole numbers exactly) and y is within 5 %, or
-    within 1 % of the range of the series if the reference is 0. The nearest reference x counts.
+    within 1 % of the range of the series if the reference is 0. The nearest reference x counts, and of
+    several points the one that is exactly there. Where a series has more points than the reference, none of them
+    matches: they are several answers.
     """
     targets = [_Target(series) for series in reference.series]
     counts = [[target.matched_by(series) for series in chart.series] for target in targets]
@@ -213,6 +225,7 @@ def match_points(reference: PlotSpec, chart: PlotSpec) -> Matching:
         n_drawn=sum(len(series.y) for series in chart.series),
         reference=sum(len(series.y) for series in reference.series),
         pairs=tuple(pairs),
+        more_series=len(chart.series) > len(reference.series),
     )
 
 
@@ -229,12 +242,16 @@ class _Target:
 
     def matched_by(self, series: PlotSeries) -> int:
         """Return the number of points of ``series`` that can be matched one to one with reference points."""
-        at: dict[str | Number, list[float]] = {}
+        exact: dict[str | Number, list[float]] = {}
+        near: dict[str | Number, list[float]] = {}
         for x, y in zip(series.x, series.y, strict=False):
-            closest = self._nearest(_key(x))
-            if closest is not None:
-                at.setdefault(closest, []).append(y)
-        return sum(_fitted(self._intervals[x], values) for x, values in at.items())
+            key = _key(x)
+            if (closest := self._nearest(key)) is not None:
+                (exact if closest == key else near).setdefault(closest, []).append(y)
+        at = near | exact
+        return sum(
+            _fitted(self._intervals[x], values) for x, values in at.items() if len(values) <= len(self._intervals[x])
+        )
 
     def _nearest(self, x: str | Number) -> str | Number | None:
         if x in self._intervals:

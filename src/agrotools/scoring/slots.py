@@ -48,6 +48,7 @@ from agrotools.scoring.metrics import (
 from agrotools.text import format_answer
 from agrotools.text.answer_form import guessed_values
 from agrotools.text.labels import find_labels
+from agrotools.text.normalise import normalise
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
 
 if TYPE_CHECKING:
@@ -332,9 +333,15 @@ def _score_number(
 
 
 def _score_boolean(slot: BooleanSlot, slots: Sequence[Slot], answer: AnswerText) -> SlotScore:
-    from agrotools.scoring.yes_no_reading import read_form_answer, read_yes_no
+    from agrotools.scoring.yes_no_reading import YES_OR_NO_LINE, read_form_answer, read_yes_no
 
-    scopes = keyed_scopes(slot, slots, answer, lambda text: read_yes_no(slot, text).value is not None)
+    scopes = keyed_scopes(
+        slot,
+        slots,
+        answer,
+        lambda text: read_yes_no(slot, text).value is not None,
+        lambda line: YES_OR_NO_LINE.fullmatch(line) is not None,
+    )
     scopes = scopes or [Scope("whole text", without_other_values(slot, slots, answer.plain))]
     answers = [(scope.keyed and read_form_answer(scope.text)) or read_yes_no(slot, scope.text) for scope in scopes]
     verdicts = {each.value for each in answers}
@@ -364,7 +371,14 @@ def _score_labels(slot: ExactSlot | ChoiceSetSlot | FileSlot, slots: Sequence[Sl
         by_last_word = last_word_label(text, labels) if closed and not several else None
         return LabelReading((by_last_word,), ()) if by_last_word else read(text)
 
-    scopes = keyed_scopes(slot, slots, answer, lambda text: bool(find_labels(text, labels) if closed else text.strip()))
+    spelled = {normalise(name).strip() for names in labels.values() for name in names}
+    scopes = keyed_scopes(
+        slot,
+        slots,
+        answer,
+        lambda text: bool(find_labels(text, labels) if closed else text.strip()),
+        lambda line: closed and line.strip(".*- ") in spelled,
+    )
     # An alias may contain markup characters ("$5"), so free text is searched as it was written.
     texts = [scope.text for scope in scopes] or [without_other_values(slot, slots, answer.text)]
     readings = [read_form(text) if scopes else read(text) for text in texts]

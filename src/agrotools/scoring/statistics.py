@@ -176,20 +176,17 @@ def estimate_difference(
     )
 
 
-def planned_detectable(
-    sizes: "Sequence[int]", *, mean: float = 0.5, correlation: float = 0.0, within: float = 0.5
-) -> float | None:
+def planned_detectable(sizes: "Sequence[int]", *, correlation: float = 0.0, within: float = 0.5) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 
-    Scores are taken to spread as much as they can around their mean (0 or 1); graded scores spread less.
+    Scores are taken to spread as much as they can around their mean of 0.5 (0 or 1); graded scores spread less.
 
     Args:
         sizes: number of samples of each cluster.
-        mean: mean score of both runs.
         correlation: correlation of the two runs' scores of a sample; 0 for runs on different samples.
         within: correlation of the scores of two samples of a cluster in one run.
     """
-    variance = mean * (1 - mean) * sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes) ** 2
+    variance = 0.25 * sum(size * (1 + (size - 1) * within) for size in sizes) / sum(sizes) ** 2
     return _detectable((2 * (1 - correlation) * variance) ** 0.5, 2 * (len(sizes) - 1))
 
 

@@ -207,6 +207,9 @@ _OPEN = re.compile(
     r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
 _BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_LETTER = re.compile(r"\W*(?:(y)|n)\W*")
+YES_OR_NO_LINE = re.compile(r"[\W_]{0,6}(?:yes|no|true|false|y|n|是|否)[\W_]{0,6}")
+"""Line that holds a yes or no and nothing else."""
 _FORM = re.compile(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
 _FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|un\w+|wait|actually)\b|是|否|但|不|/")
 
@@ -221,6 +224,8 @@ def read_form_answer(value: str) -> YesNo | None:
 
 def read_yes_no(slot: BooleanSlot, text: str) -> YesNo:
     """Read the answer of ``text`` to ``slot``; yes and no of similar weight give no answer."""
+    if letter := _LETTER.fullmatch(text):
+        return YesNo(letter[1] is not None, (text.strip(),), "yes or no")
     text = _NO_ANSWER.sub(lambda match: " " * len(match[0]), text)
     statement = label_statement(slot.label)
     place = Sentences(text)

@@ -66,8 +66,15 @@ def answer_form(slots: Sequence[Slot], *, may_abstain: bool = False) -> str:
     lines.append("End your answer with one line per item, in exactly this form:")
     lines += form_lines(slots)
     lines.append("where")
-    lines += [f"- {slot.name} is {slot.label}" for slot in form_slots]
+    lines += [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
     return "\n".join([*lines, *offer])
+
+
+_ONE_BRANCH = " (only what applies: an answer that gives both counts as neither)"
+
+
+def _has_branches(slot: Slot) -> bool:
+    return isinstance(slot, OpenTextSlot) and bool(slot.excluded)
 
 
 def form_lines(slots: Sequence[Slot]) -> tuple[str, ...]:

@@ -216,6 +216,9 @@ class TestRefusals:
         assert "bin centres" in refusal("hist", [series("v", [2, 1], [1, 1])]).message
         assert "from y alone" in refusal("box", [series("v", [1], [1])]).message
         assert "more than once" in refusal("bar", [series("v", ["a", "a"], [1, 2])]).message
+        assert "more than once" in refusal("line", [series("v", [3, 4, 3], [1, 2, 3])]).message
+        message = refusal("bar", [series("v", ["b", "img_1.jpg", "Img 1 ", "img–1"], [1, 2, 3, 4])]).message
+        assert "has 'img_1.jpg' and 'Img 1 ' and 'img–1' more than once in x" in message
         assert (
             "the same in every row"
             in refusal("heatmap", [series("r", ["a", "b"], [1, 2]), series("s", ["a", "c"], [1, 2])]).message

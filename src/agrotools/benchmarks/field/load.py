@@ -4,8 +4,8 @@ from itertools import count
 from pathlib import Path
 
 from agrotools.benchmarks.field.pack import PackHead, read_head, read_samples
-from agrotools.benchmarks.field.photographs import lacks_heads, train_missing_heads
-from agrotools.benchmarks.loading import Loading, data_folder, settings_of
+from agrotools.benchmarks.field.photographs import NO_HEADS, lacks_heads, train_missing_heads
+from agrotools.benchmarks.loading import INCOMPLETE, Loading, data_folder, settings_of
 from agrotools.core import FrozenModel
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import sha256_of_file
@@ -61,7 +61,7 @@ def load_field(loading: Loading) -> Benchmark:
     header = head.header
     if lacking:
         samples = [sample for sample in samples if lacking.isdisjoint(file.path for file in sample.files)]
-        notes.append(f"{len(lacking)} photographs are missing: {len(samples)} questions, not the whole benchmark")
+        notes.append(f"{INCOMPLETE}: {len(lacking)} photographs are missing: {len(samples)} questions only; {_GET_IT}")
         if not samples:
             raise NoFileError(f"no photograph of field is in {root}", hint=_GET_IT)
     ids = {sample.id for sample in samples}
@@ -80,10 +80,8 @@ def _heads_note(head: PackHead, root: Path, progress: Progress) -> str:
 
     if lacks_heads(head):
         if not head.head_files or not all((root / file.path).is_file() for file in head.head_files):
-            return (
-                f"heads for crop and weeds are not on this machine: tools do not tell them apart; {_GET_IT} trains them"
-            )
-        done = train_missing_heads(root, show)
-        if lacks_heads(head):
-            return f"{done}: tools do not tell crop from weeds"
+            return f"{INCOMPLETE}: {NO_HEADS}; {_GET_IT} trains them"
+        lacking = train_missing_heads(root, show)
+        if lacking or lacks_heads(head):
+            return f"{INCOMPLETE}: {lacking or NO_HEADS}; then run: {_GET_IT}"
     return "crop and weed models: trained two-fold, no model measures a photograph that it was trained on"

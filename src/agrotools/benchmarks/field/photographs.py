@@ -12,6 +12,8 @@ from agrotools.core import AgrotoolsError
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
 
+NO_HEADS = "no heads, so tools do not tell crop from weeds"
+
 
 def get_field(request: Request) -> Obtained:
     """Download the photographs below ``request.root`` and train the heads that are missing.
@@ -27,14 +29,15 @@ def get_field(request: Request) -> Obtained:
     failures = downloader.fetch([file.item for file in head.files], request.progress, "photographs")
     masks = [file.item for file in head.head_files]
     mask_failures = downloader.fetch(masks, request.progress, "masks for the heads") if masks else []
-    notes: list[str] = []
-    if mask_failures:
-        notes = [f"{len(mask_failures)} masks are missing, so no heads were trained"]
-    elif not failures and request.heads:
-        notes = [train_missing_heads(folder, request.say)]
+    lacking = ""
+    if request.heads and not (failures or mask_failures):
+        lacking = train_missing_heads(folder, request.say)
+    notes = (
+        ["heads for crop and weeds: on this machine"] if request.heads and not lacking and not lacks_heads(head) else []
+    )
     sources = [_with_places(note, head) for note in head.data_sets if not note.unused]
     files = [folder / file.path for file in (*head.files, *head.head_files)]
-    return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes)
+    return Obtained([path for path in files if path.is_file()], sources, [*failures, *mask_failures], notes, lacking)
 
 
 def _with_places(note: DataSetNote, head: PackHead) -> SourceNote:
@@ -55,20 +58,21 @@ def lacks_heads(head: PackHead) -> bool:
 
 
 def train_missing_heads(folder: Path, say: Callable[[str], None]) -> str:
-    """Train the heads from the photographs in ``folder`` unless they are there; return what was done."""
+    """Train the heads from the photographs in ``folder`` unless they are there.
+
+    Returns the reason why heads are missing, and how to get them; empty if none is missing.
+    """
     head = read_head()
-    if not head.head_files:
-        return "no heads are needed"
-    if not lacks_heads(head):
-        return "heads for crop and weeds: there already"
+    if not (head.head_files and lacks_heads(head)):
+        return ""
     write_training_list(folder, head)
     from agrotools.tools.crop_weed.training import train_crop_weed_heads
 
     try:
         train_crop_weed_heads(folder, say)
     except AgrotoolsError as error:
-        return f"heads for crop and weeds: not trained, {error.message}{f' ({error.hint})' if error.hint else ''}"
-    return "heads for crop and weeds: trained, two-fold; none measures a photograph that it learnt from"
+        return f"{NO_HEADS}: {error.message}{f' ({error.hint})' if error.hint else ''}"
+    return ""
 
 
 def write_training_list(folder: Path, head: PackHead) -> None:

@@ -52,26 +52,28 @@ def find_photos(data: Path) -> list[Path]:
     return [path for path in paths if path.suffix.lower() in (".jpg", ".jpeg", ".png", ".webp")]
 
 
+_OFF_COLOUR = 0.12
+"""Largest distance of a mark's colour from the pure one, as a share of the full scale per channel."""
+
+
 def draw_mark_on(
     pixels: NDArray[np.uint8],
     colour: MarkColour,
     shape: MarkShape,
     stroke_px: int,
     draw: np.random.Generator,
-    off_colour: float = 0.12,
 ) -> tuple[NDArray[np.uint8], DrawnMark]:
     """Return a copy of a picture with one mark drawn on it, and the mark.
 
     Args:
         pixels: uint8 (rows, columns, 3).
         draw: generator of the mark's position and size: sides from 8 % (at least 24 px) to 60 % of the picture's.
-        off_colour: largest distance of the colour from the pure one, as a share of the full scale per channel.
     """
     height, width = pixels.shape[:2]
     w, h = (int(draw.integers(max(24, 0.08 * side), 0.6 * side)) for side in (width, height))
     x0, y0 = int(draw.integers(4, width - w - 4)), int(draw.integers(4, height - h - 4))
     pure = np.array(PURE_COLOURS[colour], np.float64)
-    shade = np.clip(np.abs(pure - 255 * off_colour * draw.random(3)), 0, 255).astype(int).tolist()
+    shade = np.clip(np.abs(pure - 255 * _OFF_COLOUR * draw.random(3)), 0, 255).astype(int).tolist()
     line = int(draw.choice([cv2.LINE_8, cv2.LINE_AA]))
     picture, mask = pixels.copy(), np.zeros((height, width), np.uint8)
     points = np.zeros((0, 2), np.int32)

@@ -1,7 +1,8 @@
 """Building of a benchmark from a plan, a folder of pictures and a table."""
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,7 +11,15 @@ from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
-from agrotools.build.own_photos.questions import Pictured, entry_of, grouped, note_of, subjects_of, templates_for
+from agrotools.build.own_photos.questions import (
+    Pictured,
+    entry_of,
+    grouped,
+    is_known,
+    note_of,
+    subjects_of,
+    templates_for,
+)
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
@@ -25,12 +34,13 @@ from agrotools.vision.reading import read_image
 
 _PICTURES_A_SAMPLE = 4
 _LEAST_PICTURES = 200
+_MOST_WARNED = 8
 
 
 @dataclass(frozen=True)
 class BuiltBenchmark:
     """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons;
-    ``warnings``: columns whose values are too coarse for charts.
+    ``warnings``: columns whose values are too coarse for charts, and names that the knowledge base does not have.
     """
 
     header: BenchmarkHeader
@@ -83,8 +93,21 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    warnings = tuple(warning for column in columns if (warning := rounding_warning(seen, column)))
+    checks = (rounding_warning(seen, column) for column in columns)
+    warnings = (*filter(None, checks), *_unknown_names(columns, part_of))
     return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, skipped, warnings)
+
+
+def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:
+    """Yield a warning for each column with names that the knowledge base does not have."""
+    for column in columns:
+        texts = [str(each.value) for each in part_of[column.column]] if measures()[column.ask].kind == "name" else []
+        if unknown := [text for text in texts if not is_known(text, column)]:
+            listed = ", ".join(f"{name!r} ({n})" for name, n in Counter(unknown).most_common(_MOST_WARNED))
+            yield (
+                f"{column.column}: not in the knowledge base, but offered as answers: {listed}; correct the table if "
+                "they are not names (agrotools kb search NAME)"
+            )
 
 
 def _part(

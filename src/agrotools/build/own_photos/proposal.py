@@ -7,6 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.plan import NOTHING, UNDECIDED, Column, Kind, Measure, Plan, countables, measures
+from agrotools.build.own_photos.questions import is_known
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.core import BenchmarkError
 from agrotools.knowledge.kb_names import kb_names
@@ -66,7 +67,7 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
     return lacking
 
 
-_MOST_NAMES = 60
+_MOST_NAMES, _MOST_LISTED = 60, 12
 _ENOUGH = 0.8
 _UNIT_IN_HEADER = re.compile(r"[\[(（【]\s*([^\])）】]+)\s*[\])）】]|[_ ](mm|cm|m|pct|percent|%)$|(%)", re.IGNORECASE)
 EMPTY = "empty in all rows with a photo"
@@ -98,13 +99,14 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         what = ", ".join(f"column {header!r} is {EMPTY}" for header in notes)
         why = f"{seen.table.path.name} contains no answers: {what or 'it has no other column than that of the photos'}"
         raise BenchmarkError(why, hint="write the answers into the table, one row for each photo")
-    columns = [_with_names(column, columns) for column in columns]
-    chinese = sum(bool(re.search(f"[{CJK}]", header)) for header in seen.table.columns)
     table = seen.table
+    is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
+    unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
+    columns = [_with_names(column, columns).model_copy(update=unused) for column in columns]
     plan = Plan(
         name=_slug(name),
         images_column=seen.images_column,
-        languages=("zh",) if chinese * 2 > len(table.columns) else ("en",),
+        languages=("zh",) if is_chinese else ("en",),
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,
@@ -133,7 +135,18 @@ def _proposed(header: str, texts: Sequence[str], seen: DetectedTable) -> tuple[C
         changes |= {"yes": cells.NO, "no": cells.YES}
     if measure.name in ("disease", "diseased", "pest") and (crop := _crop_in(f"{header} {seen.images.folder.name}")):
         changes["crop"] = crop
-    return Column(column=header, ask=measure.name, **changes), f"{_KINDS[kind]}, {len(set(texts))} different"
+    column = Column(column=header, ask=measure.name, **changes)
+    counts = f": {names_text(texts, column)}" if kind == "name" else ""
+    return column, f"{_KINDS[kind]}, {len(set(texts))} different{counts}"
+
+
+def names_text(texts: Sequence[str], column: Column) -> str:
+    """Return the names in a column with their counts, and a mark on those that the knowledge base does not have."""
+    names = sorted(Counter(texts).items(), key=lambda item: (is_known(item[0], column), -item[1]))
+    some = [f"{name} ({n}{'' if is_known(name, column) else ', unknown to the knowledge base'})" for name, n in names]
+    return ", ".join(
+        [*some[:_MOST_LISTED], *([f"{len(some) - _MOST_LISTED} more"] if len(some) > _MOST_LISTED else [])]
+    )
 
 
 _KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or no", "advice": "free text"}

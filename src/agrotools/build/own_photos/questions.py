@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from pydantic import JsonValue
 
 from agrotools.build.own_photos.cells import Value
-from agrotools.build.own_photos.plan import Column, Measure, Plan, measures
+from agrotools.build.own_photos.plan import Column, Measure, Plan, countables, measures
 from agrotools.build.sources.part import named
 from agrotools.build.templates import Template, Thing, load_templates
 from agrotools.build.templates.slot_draft import JOINED
@@ -307,7 +307,9 @@ def nested(path: str, value: JsonValue) -> dict[str, JsonValue]:
 
 def _common_words(column: Column, measure: Measure) -> dict[str, str]:
     objects = column.objects or (f"{column.target}s" if column.target else "objects")
-    nouns = {"objects": objects, "objects_zh": column.objects_zh or objects}
+    known = countables().get(column.target or "")
+    chinese = column.objects_zh or (known.objects_zh if known and known.objects == objects else objects)
+    nouns = {"objects": objects, "objects_zh": chinese}
     yes = measure.kind == "yes"
     quantity = (column.yes_means if yes else column.quantity) or measure.quantity
     quantity_zh = (column.yes_means_zh if yes else column.quantity_zh) or _chinese_of(quantity, measure)
@@ -340,6 +342,15 @@ def _area(file: SampleFile) -> dict[str, str]:
 def entry_of(name: str, column: Column) -> Entry | None:
     """Return the entry of a name in the knowledge base, or None if there is none of that kind."""
     return kb_names().of_name(name.replace("_", " "), _KINDS[column.ask], column.crop)
+
+
+def is_known(name: str, column: Column) -> bool:
+    """Return True if a name in a column means a healthy plant or has entries in the knowledge base, of any crop."""
+    plain = name.replace("_", " ")
+    # "leaf spot" also names the entries "bean leaf spot" and "leaf spot of bean".
+    part = re.compile(rf".+ {re.escape(plain)}|{re.escape(plain)} of .+", re.IGNORECASE)
+    known = kb_names().all_of_name(plain) or any(part.fullmatch(entry.names.en) for entry in kb_names().entries)
+    return is_healthy(name, column) or bool(known)
 
 
 def is_healthy(name: str, column: Column) -> bool:

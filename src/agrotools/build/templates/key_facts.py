@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any, NamedTuple
 
 from agrotools.build.templates.harms import harmful_claims
-from agrotools.core import Fact, HarmfulClaim
+from agrotools.core import ExcludedBranch, Fact, HarmfulClaim
 from agrotools.knowledge.entries import Claim, load
 from agrotools.text.claims import Reply
 
@@ -46,6 +46,7 @@ class OpenGold(NamedTuple):
     floor: float = 0.0
     headline: bool = True
     harmful: tuple[HarmfulClaim, ...] = ()
+    excluded: tuple[ExcludedBranch, ...] = ()
 
 
 @cache
@@ -85,8 +86,10 @@ def _claims() -> dict[str, tuple[Claim, ...]]:
 
 
 @lru_cache(maxsize=1024)
-def open_gold(entry: str, topic: str) -> OpenGold | None:
+def open_gold(entry: str, topic: str, branches: tuple[str, ...] = ()) -> OpenGold | None:
     """Return the gold of an open answer on an entry's topic, or None if no facts are recorded.
+
+    ``branches`` are all topics that the question may ask for, of which ``topic`` applies.
 
     The weight of a fact is the logarithm of the factor by which it narrows down the entries of its kind. The facts of
     the most similar entry set the floor. Facts of other entries on the same topic that no text of this entry states are
@@ -116,7 +119,19 @@ def open_gold(entry: str, topic: str) -> OpenGold | None:
         fact.phrases for unsaid in foreign.values() for fact in unsaid if fact.phrases[0] not in facts[0].not_
     )
     headline = floor <= HIGHEST_FLOOR and len(peers) >= FEWEST_PEERS
-    return OpenGold(facts, tuple(others), floor, headline, harmful_claims(entry, topic, facts))
+    excluded = (_excluded(entry, branch, topic) for branch in branches if branch != topic)
+    return OpenGold(
+        facts, tuple(others), floor, headline, harmful_claims(entry, topic, facts), tuple(filter(None, excluded))
+    )
+
+
+def _excluded(entry: str, branch: str, topic: str) -> ExcludedBranch | None:
+    """Return a branch that does not apply, without the facts that the entry's own text on ``topic`` states."""
+    if (gold := open_gold(entry, branch)) is None:
+        return None
+    text = Reply("\n".join(claim.text for claim in _claims().get(entry, ()) if claim.section == topic))
+    facts = tuple(fact for fact in gold.facts if fact in _unsaid(gold.facts, text))
+    return ExcludedBranch(facts=facts, floor=gold.floor) if facts else None
 
 
 def _other_agents(text: Reply) -> list[str]:

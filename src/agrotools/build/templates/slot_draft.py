@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from agrotools.build.area_truth import TOLERANCES
 from agrotools.build.templates.key_facts import open_gold
@@ -49,6 +49,7 @@ class SlotDraft(FrozenModel):
         facts: phrasings of each key fact of an open answer, used for scoring instead of ``entry`` and ``topic``.
         entry: entry of the knowledge base whose key facts on ``topic`` score an open answer.
         topic: topic of ``entry``; references (``@1.value``) are replaced by their values.
+        branches: topics that a reference in ``topic`` chooses from; the facts of the others count against the answer.
     """
 
     type: Literal["tolerance", "exact", "boolean", "file", "plot", "choice_set", "open_text"]
@@ -67,6 +68,13 @@ class SlotDraft(FrozenModel):
     facts: tuple[tuple[str, ...], ...] = ()
     entry: str = ""
     topic: str = ""
+    branches: tuple[str, ...] = ()
+
+    @model_validator(mode="after")
+    def _names_branches(self) -> "SlotDraft":
+        if "@" in self.topic and len(self.branches) < 2:
+            raise ValueError("branches must name the topics that a reference in topic chooses from")
+        return self
 
     def slot(self, words: Words, results: Results, things: Sequence[Thing], language: Language) -> Slot:
         """Return the slot with the value that follows from ``results``.
@@ -143,7 +151,9 @@ class SlotDraft(FrozenModel):
         entry, topic = filled(self.entry, words), filled(self.topic, words)
         if "@" in topic:
             topic = str(evaluate_from(references_written_out(topic), results))
-        if (gold := open_gold(entry, topic)) is None:
+        if self.branches and topic not in self.branches:
+            raise ValueError(f"the topic is {topic}, which is none of its branches: {', '.join(self.branches)}")
+        if (gold := open_gold(entry, topic, self.branches)) is None:
             raise UnresolvedRef(f"no value to calculate with: there are no key facts on {topic} of {entry}")
         return gold._asdict()
 

@@ -334,12 +334,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 _HASH_DIGITS = 12
-_COMPARED = {
-    "benchmark_hash": "benchmark",
-    "toolset_hash": "toolset",
-    "tool_data": "data files of the tools",
-    "backends": "back-ends of the tools",
-}
+_COMPARED = {"degrade": "degradation", "toolset_hash": "toolset", "backends": "back-ends of the tools"}
 """Manifest fields that must be equal for two runs to be comparable, and their names in messages."""
 
 
@@ -401,11 +396,18 @@ def incomparable(manifests: Sequence[Manifest]) -> list[str]:
 
     Prompts are compared only among runs that have one (baselines have none).
     """
-    differences = [
+    benchmarks = [manifest.clean_hash or manifest.benchmark_hash for manifest in manifests]
+    differences = [f"different benchmark: {_differing(benchmarks)}"] if len(set(benchmarks)) > 1 else []
+    differences += [
         f"different {words}: {_differing([getattr(manifest, field) for manifest in manifests])}"
         for field, words in _COMPARED.items()
         if any(getattr(manifest, field) != getattr(manifests[0], field) for manifest in manifests[1:])
     ]
+    for tool in dict.fromkeys(tool for manifest in manifests for tool in manifest.tool_data):
+        digests = {manifest.tool_data.get(tool) for manifest in manifests}
+        if len(digests) > 1:
+            where = "that only some of the runs had" if None in digests else "that changed between the runs"
+            differences.append(f"{tool} has data files (e.g. trained heads) {where}")
     prompts = [manifest.prompt_hash for manifest in manifests if manifest.prompt_hash]
     if len(set(prompts)) > 1:
         differences.append(f"different prompts: {_differing(prompts)}")

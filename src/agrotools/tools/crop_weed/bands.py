@@ -70,9 +70,9 @@ def optimum_index_factor(deviations: NDArray[np.float64], correlations: Matrix) 
 
 
 def rank_triplets(
-    bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]], size: int = 3
+    bands: Mapping[str, NDArray[np.generic]], classes: Mapping[str, NDArray[np.bool_]]
 ) -> list[BandTriplet]:
-    """Rank all combinations of ``size`` bands, best first.
+    """Rank all combinations of three bands, best first.
 
     Combinations are sorted by expected accuracy, then the ones without it by the smallest JM distance of two classes.
     The accuracy is computed for the 40 combinations of the largest JM distance, and for none if a class has under 30
@@ -81,10 +81,9 @@ def rank_triplets(
     Args:
         bands: values (rows, columns) by name; pixels that are not finite in any band are left out.
         classes: pixels of each class, bool (rows, columns), by name; classes with under 30 pixels are left out.
-        size: number of bands in a combination.
 
     Returns:
-        The ranking; empty if there are fewer than ``size`` bands or fewer than two classes with enough pixels.
+        The ranking; empty if there are fewer than three bands or fewer than two classes with enough pixels.
 
     Raises:
         ValueError: more than 24 bands.
@@ -92,7 +91,7 @@ def rank_triplets(
     names = list(bands)
     if len(names) > MOST_BANDS:
         raise ValueError(f"{len(names)} bands; at most {MOST_BANDS} are combined")
-    if len(names) < size:
+    if len(names) < 3:
         return []
     samples = {
         name: sample for name, mask in classes.items() if len((sample := _sample(bands, mask)).values) >= LEAST_PIXELS
@@ -110,7 +109,7 @@ def rank_triplets(
     by_jm = sorted(
         (
             _triplet(names, chosen, gaussians, deviations, correlations)
-            for chosen in itertools.combinations(range(len(names)), size)
+            for chosen in itertools.combinations(range(len(names)), 3)
         ),
         key=lambda item: -item.min_jm,
     )

@@ -201,14 +201,11 @@ class DepthMap:
         return self.mm.shape[1], self.mm.shape[0]
 
 
-def read_depth(
-    path: Path, unit_mm: float | None = None, *, argument: str = "depth", shown_as: str | None = None
-) -> DepthMap:
+def read_depth(path: Path, unit_mm: float | None = None, *, shown_as: str | None = None) -> DepthMap:
     """Read a depth file.
 
     Args:
         unit_mm: millimetres per step of the stored values; None for one millimetre, if the values are plausible.
-        argument: name of the tool's argument for error messages.
         shown_as: name of the file in messages.
 
     Returns:
@@ -221,7 +218,7 @@ def read_depth(
             given unit results in implausible depths.
     """
     name = shown_as or path.name
-    stored = _depth_from_array(path, name, argument) if _is_array(path) else _depth_from_image(path, name, argument)
+    stored = _depth_from_array(path, name) if _is_array(path) else _depth_from_image(path, name)
     if stored.dtype.kind == "f":
         with np.errstate(invalid="ignore"):
             valid = np.isfinite(stored) & (stored > 0)
@@ -232,7 +229,7 @@ def read_depth(
     if not valid.any():
         why = f"{name} holds no depth anywhere: all values are 0, negative or missing"
         hint = "pass the depth that belongs to this image, or distance_mm"
-        raise ToolError("nothing_found", why, argument=argument, hint=hint)
+        raise ToolError("nothing_found", why, argument="depth", hint=hint)
     mm = np.full(stored.shape, np.nan, np.float32)
     mm[valid] = stored[valid].astype(np.float64) * (1.0 if unit_mm is None else unit_mm)
     median = float(np.median(mm[valid]))
@@ -259,23 +256,23 @@ def _is_array(path: Path) -> bool:
         return False  # the picture reader reports the error
 
 
-def _no_depth(why: str, argument: str) -> ToolError:
-    return ToolError("unreadable_file", why, argument=argument, hint=_READABLE)
+def _no_depth(why: str) -> ToolError:
+    return ToolError("unreadable_file", why, argument="depth", hint=_READABLE)
 
 
-def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
+def _depth_from_image(path: Path, name: str) -> NDArray[Any]:
     try:
-        kind = file_format(path, argument=argument, shown_as=name)
+        kind = file_format(path, argument="depth", shown_as=name)
     except ToolError as error:
         if error.kind == "unreadable_file" and "format" in (error.hint or ""):
             error.hint = _READABLE
         raise
     if kind in ("jpeg", "webp"):
-        raise _no_depth(f"{name} is a {kind.upper()} picture, which cannot hold depth", argument)
-    with open_raster(path, argument=argument, shown_as=name) as raster:
+        raise _no_depth(f"{name} is a {kind.upper()} picture, which cannot hold depth")
+    with open_raster(path, argument="depth", shown_as=name) as raster:
         if raster.count != 1 or raster.dtype in ("uint8", "int8"):
             what = f"{raster.count} bands" if raster.count != 1 else "8 bits per pixel, too few for depth"
-            raise _no_depth(f"{name} has {what}: it is a picture of depth, or none", argument)
+            raise _no_depth(f"{name} has {what}: it is a picture of depth, or none")
         values = raster.read([1])[0]
         largest = {"uint16": 65535.0, "int16": 32767.0}.get(raster.dtype)
     if largest is not None:
@@ -283,22 +280,22 @@ def _depth_from_image(path: Path, name: str, argument: str) -> NDArray[Any]:
     return values
 
 
-def _depth_from_array(path: Path, name: str, argument: str) -> NDArray[Any]:
+def _depth_from_array(path: Path, name: str) -> NDArray[Any]:
     """Read an array of numbers; its header is checked before any value is read."""
     try:
         values = np.load(path, mmap_mode="r", allow_pickle=False)
     except (OSError, ValueError, EOFError, SyntaxError, RecursionError, MemoryError, OverflowError) as error:
-        raise damaged(name, argument, error) from error
+        raise damaged(name, "depth", error) from error
     shape, dtype = values.shape, values.dtype
     if dtype.kind not in "uif" or dtype.itemsize > 8:
-        raise _no_depth(f"{name} holds {dtype}, not plain numbers", argument)
+        raise _no_depth(f"{name} holds {dtype}, not plain numbers")
     if dtype.kind in "ui" and dtype.itemsize == 1:
-        raise _no_depth(f"{name} has 8 bits per pixel, too few for depth", argument)
+        raise _no_depth(f"{name} has 8 bits per pixel, too few for depth")
     sides = shape
     if len(shape) == 3 and 1 in (shape[0], shape[2]):
         sides = shape[:2] if shape[2] == 1 else shape[1:]
     if len(sides) != 2 or min(sides) < 1:
-        raise _no_depth(f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns", argument)
+        raise _no_depth(f"{name} has shape {' x '.join(map(str, shape)) or '()'}; depth is rows x columns")
     if values.size > MAX_PIXELS:
-        raise too_large(sides[1], sides[0], name, argument)
+        raise too_large(sides[1], sides[0], name, "depth")
     return np.array(values.reshape(sides), dtype.newbyteorder("="))

@@ -366,9 +366,7 @@ _ROUNDS = 12
 _CLOSE = 1e-4
 
 
-def focal_from_sphere(
-    pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float, start_px: float | None = None
-) -> float:
+def focal_from_sphere(pixels: NDArray[np.uint8], depth_mm: Depth, box: Box, diameter_mm: float) -> float:
     """Calibrate the focal length, pixels, from the sphere in ``box`` of known diameter.
 
     The optical axis is assumed to pass through the middle of the picture, and pixels to be square. With lens distortion
@@ -379,13 +377,12 @@ def focal_from_sphere(
         depth_mm: float32 (rows, columns), registered to the picture, NaN if unknown.
         box: box around the sphere, which should be fully visible.
         diameter_mm: true diameter of the sphere.
-        start_px: initial value; None for a field of view of 60 degrees.
 
     Raises:
         ToolError: ``nothing_found`` if no sphere can be measured in the box.
     """
     height, width = depth_mm.shape
-    focal = start_px or width / (2 * np.tan(np.radians(30)))
+    focal = width / (2 * np.tan(np.radians(30)))  # a field of view of 60 degrees, to begin with
     colour = find_fruit_pixels(pixels)
     for _ in range(_ROUNDS):
         camera = Camera(focal, focal, width / 2, height / 2)

@@ -251,10 +251,9 @@ def find_plants(mask: Mask, *, side_view: bool) -> Plants:
     least = max(SMALLEST_PLANT_PX, SMALLEST_SHARE * int(areas.max(initial=0)))
     # The sort is stable, so plants of equal area are in the order of their labels, which is that of the rows.
     numbers = [int(label) for label in np.argsort(-areas, kind="stable") if areas[label] >= least]
-    plants: list[Plant] = []
-    for label in numbers[:MOST_PLANTS]:
-        plants.append(_plant(_box(np.asarray(stats[label], np.int32)), labels, label, mask, side_view))
-    return Plants(tuple(plants), len(numbers), int(areas.sum() - areas[numbers].sum()))
+    boxes = [(_box(np.asarray(stats[label], np.int32)), label) for label in numbers[:MOST_PLANTS]]
+    plants = tuple(_plant(box, labels, label, mask, side_view) for box, label in boxes)
+    return Plants(plants, len(numbers), int(areas.sum() - areas[numbers].sum()))
 
 
 def _plant(around: Box, labels: NDArray[np.int32], label: int, mask: Mask, side_view: bool) -> Plant:

@@ -1,7 +1,7 @@
 """Plots from data and a declarative description, without running code."""
 
 import math
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
@@ -106,9 +106,15 @@ def _check_x(
         faults.append(f"{where} has categories in x: {kind} needs numbers; for categories use {other}")
     elif kind == "hist" and (any(value < 0 for value in y) or sorted(set(x), key=float) != list(x)):
         faults.append(f"{where} must have rising bin centres in x and counts in y, or raw values in y and no x")
-    repeated = [value for value, count in Counter(x).items() if count > 1]
-    if repeated and (kind in ("bar", "grouped_bar", "pie", "heatmap") or (kind == "line" and here == {"categories"})):
-        faults.append(f"{where} has {repeated[0]!r} more than once in x")
+    from agrotools.text.agreement_values import category
+
+    spellings: defaultdict[str | float | None, list[str | float]] = defaultdict(list)
+    for value in x:
+        spellings[category(value)].append(value)
+    repeated = next((alike for alike in spellings.values() if len(alike) > 1), None)
+    if repeated and kind not in ("scatter", "hist"):
+        written = " and ".join(dict.fromkeys(map(repr, repeated)))
+        faults.append(f"{where} has {written} more than once in x")
 
 
 def _sorted(kind: PlotKind, series: list[PlotSeries], *, descending: bool) -> list[PlotSeries]:

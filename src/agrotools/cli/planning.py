@@ -1,0 +1,137 @@
+"""Plans of ``agrotools eval``: ``--dry-run``, the question before a run that costs money, and the next commands."""
+
+import math
+import shlex
+import sys
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from agrotools.cli.output import ARGUMENTS, BAD_USAGE, DONE, count_text
+
+if TYPE_CHECKING:
+    from agrotools.analysis.study import RunState
+    from agrotools.cli.results import Evaluated
+    from agrotools.formats.benchmark import Benchmark
+    from agrotools.runner.config import EvalConfig
+    from agrotools.runner.estimate import Estimate
+    from agrotools.scoring import Summary
+
+ASK_ABOVE_USD = 1.0
+"""Estimated cost of a run above which the user is asked on a terminal."""
+_SECONDS_PER_REPLY, _IN_FLIGHT = 5.0, 8
+
+
+def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
+    """Return the number of records of a run, of those that it has already, and the estimated cost of the others.
+
+    Raises:
+        UsageError: the configuration does not fit the benchmark, the model or the endpoint.
+    """
+    from agrotools.analysis.study import StudyRun, inspect_run
+    from agrotools.runner.evaluate import prepare_run
+
+    prepared = prepare_run(config, benchmark)
+    part = ", quick part" if config.quick else ""
+    title = f"{benchmark.name} {benchmark.version}{part}, {', '.join(prepared.plan.sizes())}"
+    run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
+    return inspect_run(run, benchmark, estimates=True)
+
+
+def print_plans(states: "Sequence[RunState]", configs: "Sequence[EvalConfig]") -> int:
+    """Print the runs of ``eval --dry-run`` with requests, tokens, cost and time; return the exit code."""
+    from agrotools.runner.estimate import budget_warning
+    from agrotools.runner.policies import SPEND_FILE, read_spend
+
+    for state, config in zip(states, configs, strict=True):
+        missing = state.planned - state.finished
+        todo = f"{missing:,} of {count_text(state.planned, 'record')} to run"
+        typer.echo(f"{state.run.title}: {state.problem or (todo if missing else 'complete')}")
+        if state.expected:
+            unpriced = "" if state.expected.price else "; price unknown (--price IN/OUT)"
+            typer.echo(f"  {state.expected}{unpriced}")
+            spent = read_spend(state.run.folder / SPEND_FILE).usd
+            typer.echo(f"  {_time_text(state.expected.requests, config)}")
+            if warning := budget_warning(state.expected, config.budget, spent):
+                typer.echo(f"  {warning}")
+        typer.echo(f"  run folder: {state.run.folder}")
+    return BAD_USAGE if any(state.problem for state in states) else DONE
+
+
+def _time_text(requests: int, config: "EvalConfig") -> str:
+    """Return the time of a run under assumptions that it names."""
+    in_flight = config.concurrency or _IN_FLIGHT
+    minutes = requests * _SECONDS_PER_REPLY / in_flight / 60
+    limited = config.rpm is not None and requests / config.rpm > minutes
+    minutes = max(minutes, requests / config.rpm if config.rpm else 0.0)
+    basis = f"--rpm {config.rpm}" if limited else f"{in_flight} requests in flight, {_SECONDS_PER_REPLY:g} s per reply"
+    return f"about {minutes:.0f} min ({basis})" if minutes >= 1 else f"about 1 min or less ({basis})"
+
+
+def ask_before_spending(config: "EvalConfig") -> "Callable[[Estimate], None]":
+    """Return a function that asks on a terminal before a run that may cost more than :data:`ASK_ABOVE_USD`."""
+
+    def ask(expected: "Estimate") -> None:
+        from agrotools.core import UsageError
+
+        highest = min(expected.usd_high or 0.0, config.budget or float("inf"))
+        if highest <= ASK_ABOVE_USD or not (sys.stdin.isatty() and sys.stderr.isatty()):
+            return
+        if not typer.confirm(f"This run may cost up to {highest:.2f} USD. Start it?", err=True):
+            raise UsageError(
+                "the run was not started",
+                hint="--budget USD limits its cost, --quick and --limit N its size; --yes starts it without asking",
+            )
+
+    return ask
+
+
+# --- next commands ----------------------------------------------------------------------------------------------------
+
+MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "2")
+
+
+def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
+    """Return what to do after this evaluation, except looking at a sample."""
+    config, benchmark = evaluated.config, evaluated.benchmark
+    if evaluated.stops and config.budget is not None:
+        budget = _larger_budget(config.budget, summary)
+        return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
+    if summary.model.startswith("baseline:"):
+        add = ["--quick"] if config.quick and "--quick" not in ARGUMENTS else []
+        add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
+        return [_changed("--model", "-m", "--out", add=add)]
+    if config.quick:
+        has_mode = any(each.partition("=")[0] == "--mode" for each in ARGUMENTS)
+        add = [] if has_mode else ["--mode", "end-to-end"]
+        whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
+        file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
+        return [f"{_changed('--out', flags=['--quick'], add=add)}  ({whole}{file})"]
+    return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
+
+
+def _larger_budget(budget: float, summary: "Summary") -> float:
+    """Return a budget for all planned records at the cost of the finished ones, with two digits; at least twice."""
+    finished = sum(part.n_records for part in summary.modes.values())
+    share = finished / (finished + sum(summary.missing.values()))
+    wanted = max(2 * budget, 1.2 * budget / share if share else 0.0)
+    digits = 10 ** (math.floor(math.log10(wanted)) - 1)
+    return math.ceil(wanted / digits) * digits
+
+
+def _changed(*valued: str, flags: Sequence[str] = (), add: Sequence[str] = ()) -> str:
+    """Return the user's command without the options ``valued`` (with their values) and ``flags``, and with ``add``."""
+    kept: list[str] = []
+    is_value = False
+    for each in ARGUMENTS:
+        name = each.partition("=")[0]
+        short = each[:2] if each[:2] in valued and not each.startswith("--") else ""
+        if is_value:
+            is_value = False
+        elif name in valued or short:
+            is_value = each in valued
+        elif each not in flags:
+            kept.append(each)
+    return shlex.join(["agrotools", "eval", *kept, *add])

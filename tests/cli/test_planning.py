@@ -1,0 +1,102 @@
+"""Suggested commands, the plan of ``--dry-run`` and the question before a run that costs money."""
+
+import shlex
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+import typer
+
+from agrotools.cli import planning
+from agrotools.cli.output import ARGUMENTS
+from agrotools.cli.planning import next_commands
+from agrotools.cli.results import Evaluated
+from agrotools.core import BudgetReached, UsageError
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.estimate import Estimate
+from agrotools.scoring import ModeSummary, Summary
+from support.command import run_command
+from support.text_benchmark import write_text_benchmark
+
+MODEL = "embedded --quick --model m1 --base-url http://127.0.0.1:1/v1 --tools +2 --price 2/8 --budget=3"
+
+
+@pytest.mark.parametrize(
+    ("typed", "model", "config", "command"),
+    [
+        (
+            "",
+            "baseline:planner",
+            {"quick": True},
+            "embedded --quick --model openai:gpt-4.1-mini --budget 2",
+        ),
+        (
+            "field --quick -m baseline:oracle -mx",
+            "baseline:oracle",
+            {},
+            "field --quick --model openai:gpt-4.1-mini --budget 2",
+        ),
+        (
+            MODEL,
+            "m1",
+            {"quick": True},
+            MODEL.replace(" --quick", "") + " --mode end-to-end  (the whole benchmark, 5 que",
+        ),
+        ("embedded --mode all --quick --out r -m 'a b'", "a b", {"quick": True}, "embedded --mode all -m 'a b'  (the"),
+    ],
+)
+def test_the_next_command_is_the_users_own(typed: str, model: str, config: dict[str, Any], command: str) -> None:
+    ARGUMENTS[:] = shlex.split(typed)
+    benchmark: Any = SimpleNamespace(samples=[0] * 5)
+    evaluated = Evaluated(EvalConfig(model=model, **config), benchmark)
+    assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(f"agrotools eval {command}")
+
+
+def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:
+    ARGUMENTS[:] = MODEL.split()
+    part = ModeSummary(n_records=10, n_samples=10, n_clusters=10, epochs=1)
+    summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
+    benchmark: Any = None
+    stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, [BudgetReached("")])
+    (command,) = next_commands(summary, [Path("a")], stopped)
+    assert command.startswith(f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes")
+
+
+@pytest.mark.parametrize(("high", "budget", "asked"), [(0.9, None, 0), (20.0, 0.5, 0), (20.0, None, 1)])
+def test_a_run_that_may_cost_more_than_a_dollar_is_confirmed_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, high: float, budget: float | None, asked: int
+) -> None:
+    questions: list[str] = []
+    monkeypatch.setattr(typer, "confirm", lambda text, **_: questions.append(text))
+    ask = planning.ask_before_spending(EvalConfig(model="m1", budget=budget))
+    expected = Estimate("m1", 9, 9, (9, 9), high / 2, high)
+    ask(expected)
+    assert not questions  # pytest gives no terminal
+    terminal = SimpleNamespace(isatty=lambda: True)
+    monkeypatch.setattr(planning, "sys", SimpleNamespace(stdin=terminal, stderr=terminal))
+    if asked:
+        with pytest.raises(UsageError, match="not started"):
+            ask(expected)
+    else:
+        ask(expected)
+    assert len(questions) == asked
+
+
+def test_a_dry_run_prints_requests_tokens_cost_and_time_and_asks_no_endpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = write_text_benchmark(tmp_path / "benchmark", 12)
+    done = run_command("eval", folder, "-m", "m1", "--base-url", "http://127.0.0.1:9/v1", "--price", "1/2", "--dry-run")
+    assert done.returncode == 0, done.stderr
+    for text in (
+        "24 of 24 records to run",
+        "about 60 requests",
+        "tokens in",
+        "USD (m1:",
+        "about 1 min or less",
+        "runs/",
+    ):
+        assert text in done.stdout
+    assert not (tmp_path / "runs").exists()
