@@ -32,6 +32,7 @@ NOT_RUN = {
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
+    r"serve mcp|runs/claude|my-questions": "serves until it is stopped, or needs what it recorded: tests/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
@@ -104,6 +105,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "corpus").mkdir()
     (place / "corpus" / "rice.txt").write_text("水稻纹枯病由立枯丝核菌引起。", encoding="utf-8")
     _copy_part(GOLDEN / "benchmarks" / "drawn", place / "my-benchmark", 3)
+    ids = [json.loads(line)["id"] for line in (place / "my-benchmark" / "samples.jsonl").read_text().splitlines()]
+    (place / "answers.jsonl").write_text("".join(json.dumps({"id": name, "prediction": "7"}) + "\n" for name in ids))
     (place / "examples").mkdir()
     study = (ROOT / "examples" / "thirteen_models.toml").read_text(encoding="utf-8")
     (place / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-benchmark"'))

@@ -1,13 +1,15 @@
-"""Rows of a data file: parquet, JSON (a list, or an object of entries), JSON Lines and CSV."""
+"""Rows of a data file: parquet, JSON (a list, or an object of entries), JSON Lines, CSV, TSV and Excel."""
 
 import csv
+import sys
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
-from agrotools.core import BenchmarkError, imported
+from agrotools.core import BenchmarkError, UsageError, imported
+from agrotools.core.base import install_command
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
 
@@ -18,15 +20,18 @@ def read_rows(path: Path) -> Iterator[Any]:
     Many published files named ``.json`` are JSON Lines, so these are read, too.
 
     Raises:
-        UsageError: a parquet file is given and pyarrow is not installed.
+        UsageError: the file is parquet or Excel, and the package that reads it is not installed.
         BenchmarkError: the file cannot be read; the message names the place.
     """
     try:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
-        elif path.suffix == ".csv":
+        elif path.suffix == ".xlsx":
+            yield from _sheet_rows(path)
+        elif path.suffix in (".csv", ".tsv"):
+            csv.field_size_limit(sys.maxsize)  # tables of VLMEvalKit hold pictures as base64
             with path.open(encoding="utf-8-sig", newline="") as file:
-                yield from csv.DictReader(file)
+                yield from csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
         else:
             yield from _json_rows(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
@@ -41,6 +46,26 @@ def _parquet_rows(path: Path) -> Iterator[Any]:
                 yield from batch.to_pylist()
     except arrow.ArrowException as error:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
+
+
+def _sheet_rows(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield the rows of the first sheet, with the cells of its first row as keys."""
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise UsageError(f"{path.name} needs openpyxl", hint=install_command("build")) from error
+    try:
+        book = load_workbook(path, read_only=True, data_only=True)
+        try:
+            rows = iter(book.worksheets[0].iter_rows(values_only=True))
+            names = [str(name) for name in next(rows, ())]
+            yield from (dict(zip(names, row, strict=False)) for row in rows if any(cell is not None for cell in row))
+        finally:
+            book.close()
+    except (OSError, UsageError):
+        raise
+    except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
+        raise BenchmarkError(f"{path} cannot be read: {error}", hint="save it as .csv") from error
 
 
 def _json_rows(path: Path) -> Iterator[Any]:

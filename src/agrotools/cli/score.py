@@ -1,4 +1,4 @@
-"""``agrotools score``: score a finished run again, or a prediction file of another benchmark (``--format``)."""
+"""``agrotools score``: score a finished run again, or a file of predictions (``--predictions``, ``--format``)."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,14 +7,34 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
-from agrotools.cli.output import print_json
+from agrotools.cli.output import count_text, print_json
+
+_LISTED = 3
+"""Maximum number of rows or samples that a warning names."""
 
 
 @with_option_groups
 def score(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders, or one prediction file with --format.")],
     texts: TextOptions,
     judging: JudgeOptions,
+    runs: Annotated[
+        list[Path] | None, typer.Argument(help="Run folders, or one prediction file with --format.")
+    ] = None,
+    benchmark: Annotated[
+        str | None, typer.Option(help="With --predictions: name or folder of the benchmark.", metavar="NAME")
+    ] = None,
+    predictions: Annotated[
+        Path | None,
+        typer.Option(
+            help="Make a run of a file with a sample id (or index, or question) and a prediction in each row, and score"
+            " it: JSON Lines, JSON, CSV, parquet, or TSV or XLSX of VLMEvalKit.",
+            metavar="FILE",
+        ),
+    ] = None,
+    model: Annotated[
+        str, typer.Option(help="With --predictions: name of the model in tables; the file's name by default.")
+    ] = "",
+    out: Annotated[Path | None, typer.Option(help="With --predictions: run folder to write.", metavar="DIR")] = None,
     allow_invalid: AllowInvalid = False,
     details: Details = False,
     paper: Annotated[
@@ -26,7 +46,8 @@ def score(
         typer.Option("--format", metavar="FORMAT", help="Score a prediction file in this benchmark's format."),
     ] = None,
     data: Annotated[
-        Path | None, typer.Option(help="With --format: the data set that holds the reference answers.")
+        Path | None,
+        typer.Option(help="With --format: the data set with the reference answers. With --predictions: its data root."),
     ] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
     costs: Annotated[
@@ -45,9 +66,21 @@ def score(
     from agrotools.core import UsageError
     from agrotools.runner.rescore import stored_summaries
 
+    runs = runs or []
+    if predictions is not None or benchmark is not None:
+        if predictions is None or benchmark is None or runs or format_ or judgements:
+            raise UsageError(
+                "--benchmark and --predictions go together, without runs and --format",
+                hint="agrotools score --benchmark NAME --predictions FILE",
+            )
+        runs = [make_run(predictions, benchmark, data, model, out, as_json=as_json)]
+    elif model or out:
+        raise UsageError("--model and --out go with --predictions", hint="--benchmark NAME --predictions FILE")
+    elif not runs:
+        raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
         raise typer.Exit(print_costs(runs, costs, as_json=as_json))
-    if format_ is None and (data or judgements):
+    if format_ is None and predictions is None and (data or judgements):
         raise UsageError("--data and --judgements go with --format", hint="--format gta|thinkgeo|agentx")
     if format_ is not None:
         of_runs = {
@@ -83,6 +116,30 @@ def score(
         runs, compared, allow_invalid=allow_invalid, details=details, as_json=as_json, paper=paper, again=rescore
     )
     raise typer.Exit(code or int(missing))
+
+
+def make_run(
+    file: Path, benchmark: str, data_root: Path | None, model: str, out: Path | None, *, as_json: bool
+) -> Path:
+    """Make a run of a file of predictions, print what was matched, and return its folder."""
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.runner.predictions import import_predictions
+
+    loaded = load_benchmark(benchmark, data_root)
+    run, counts = import_predictions(file.expanduser(), loaded, benchmark, model=model, out=out)
+    matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
+    typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
+    kinds = {
+        "rows without a sample": counts.without_sample,
+        "repeated rows (the first of a sample counts)": counts.repeated,
+        "rows of samples that no-tool leaves out": counts.not_planned,
+        "samples without a row (invalid, left out of the scores)": counts.without_row,
+    }
+    for kind, entries in kinds.items():
+        if entries:
+            more = ", ..." if len(entries) > _LISTED else ""
+            typer.echo(f"warning: {len(entries)} {kind}: {', '.join(entries[:_LISTED])}{more}", err=True)
+    return run
 
 
 def print_costs(runs: Sequence[Path], table: Path, *, as_json: bool) -> int:

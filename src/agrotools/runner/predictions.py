@@ -1,16 +1,38 @@
-"""Export of runs as prediction files for the published scorers of their benchmarks."""
+"""Prediction files: export of runs for the published scorers, and runs made of somebody's answers to a benchmark.
 
+A file of answers has a row per sample: JSON Lines, JSON, CSV, parquet, or a table of VLMEvalKit (TSV or Excel).
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import orjson
 
-from agrotools.core import Mode, UsageError, imported
-from agrotools.core.files import write_whole
+from agrotools.benchmarks import Benchmark
+from agrotools.benchmarks.rows import SUFFIXES, read_rows
+from agrotools.core import Mode, Record, Sample, Step, Trajectory, UsageError, imported
+from agrotools.core.base import NoFileError
+from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
+from agrotools.runner.config import work_items
+from agrotools.runner.evaluate import default_folder
+from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
-from agrotools.runner.store import read_manifest
-from agrotools.scoring.metrics import is_invalid
+from agrotools.runner.store import RunStore, read_manifest
+from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
+
+PROTOCOL = "predictions"
+"""Protocol of a run that was made of a file of answers."""
+_ANSWERS = ("prediction", "response", "output", "answer")
+"""Columns with the answer; the first that a file has is read. Last ``answer``: beside another, it is the gold."""
+_QUESTIONS = ("question", "query")
+_IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
+"""Columns that identify the sample of a row, the surest first: an index may count rows of another file."""
+_API_FAILURE = "Failed to obtain answer via API."
+"""Text that VLMEvalKit writes where a request failed."""
 
 
 class PredictionFile(NamedTuple):
@@ -62,3 +84,170 @@ def _written_format(plugin: BenchmarkPlugin) -> PredictionFormat | None:
     """Return the first prediction format of the benchmark that can be written, or None."""
     formats: list[PredictionFormat] = [imported(target) for target in plugin.predictions.values()]
     return next((form for form in formats if form.write), None)
+
+
+class RowCounts(NamedTuple):
+    """Rows of a file of answers and samples of a benchmark, as far as they belong together."""
+
+    rows: int
+    matched: int
+    """Samples with a row."""
+    by: dict[str, int]
+    """Number of matched rows by what identified the sample: a column, or ``position``."""
+    without_sample: tuple[str, ...] = ()
+    """Rows, as ``row 3 (id 7)``, that belong to no sample of the benchmark."""
+    repeated: tuple[str, ...] = ()
+    """Further rows of a sample; its first one counts."""
+    not_planned: tuple[str, ...] = ()
+    """Ids of samples with a row that no-tool leaves out: they need raster processing, a table or a figure."""
+    without_row: tuple[str, ...] = ()
+    """Ids of samples without a row; their records are invalid."""
+
+
+def import_predictions(
+    file: Path, benchmark: Benchmark, benchmark_path: str, *, model: str = "", out: Path | None = None
+) -> tuple[Path, RowCounts]:
+    """Write a run folder (mode no-tool) with the answers of ``file``, and return it with what was matched.
+
+    Args:
+        benchmark_path: name or folder under which the benchmark was loaded.
+        model: name of the model in tables; the name of the file by default.
+        out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
+
+    Raises:
+        NoFileError: there is no such file.
+        BenchmarkError: the file cannot be read.
+        UsageError: the file has no column of answers, or none of its rows belongs to a sample.
+        RunStoreError: the folder holds another run, or cannot be written.
+    """
+    rows = _read_table(file)
+    answers, counts = _match(rows, benchmark, file)
+    plan = work_items(benchmark.samples, ["no-tool"], 1)
+    planned = [plan.samples[at] for part in plan.parts for at in part.positions]
+    wanted = {sample.id for sample in planned}
+    counts = counts._replace(
+        not_planned=tuple(name for name in answers if name not in wanted),
+        without_row=tuple(sample.id for sample in planned if sample.id not in answers),
+    )
+    manifest = Manifest(
+        agrotools=version("agrotools"),
+        scoring=SCORING_VERSION,
+        benchmark=benchmark.name,
+        benchmark_path=benchmark_path,
+        benchmark_version=benchmark.version,
+        benchmark_hash=benchmark.content_hash,
+        synthetic=benchmark.synthetic,
+        model=model or file.stem,
+        model_hash=sha256_of_file(file),
+        protocol=PROTOCOL,
+        max_steps=1,
+        seed=0,
+        toolset_hash=sha256_of_json({}),
+        prompt_hash="",
+        modes=("no-tool",),
+        epochs=1,
+        sample_ids=tuple(plan.sample_ids()),
+        planned=plan.sizes(),
+    )
+    folder = out or default_folder(manifest)
+    with RunStore(folder, manifest) as store:
+        for sample in planned:
+            record = _record(sample, answers.get(sample.id), file.name)
+            if record.key not in store.finished | store.failed:
+                store.append(record)
+    return folder, counts
+
+
+def _record(sample: Sample, text: str | None, file: str) -> Record:
+    if text is None or text.strip() == _API_FAILURE:
+        reason = f"no prediction in {file}" if text is None else f"no reply in {file}: {_API_FAILURE}"
+        return Record(sample=sample, mode="no-tool", invalid=reason)
+    step = Step(turn=0, kind="answer", text=text)
+    return Record(sample=sample, mode="no-tool", trajectory=Trajectory(steps=(step,), termination="answered"))
+
+
+def _read_table(file: Path) -> list[Mapping[str, Any]]:
+    """Return the rows of a file, with names of columns in lower case."""
+    if not file.is_file():
+        raise NoFileError(f"there is no file {file}", hint="--predictions FILE: rows with a sample id and a prediction")
+    if file.suffix not in (known := (*SUFFIXES, ".tsv", ".xlsx")):
+        raise UsageError(f"{file.name} is not a table of predictions", hint=f"one of {', '.join(known)}")
+    rows = list(read_rows(file))
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise UsageError(
+            f"{file.name} holds no rows with named fields" if rows else f"{file.name} holds no rows",
+            hint='one row per sample, e.g. {"id": "...", "prediction": "..."}',
+        )
+    return [{str(name).strip().lower(): value for name, value in row.items()} for row in rows]
+
+
+def _match(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path) -> tuple[dict[str, str], RowCounts]:
+    """Return the answers by sample id, and the counts of rows."""
+    columns = list(dict.fromkeys(name for row in rows for name in row))
+    column = next((name for name in _ANSWERS if name in columns), None)
+    if column is None:
+        raise UsageError(
+            f"{file.name} has no column of predictions; it has {', '.join(columns)}",
+            hint=f"name it {', '.join(_ANSWERS[:-1])} or {_ANSWERS[-1]}",
+        )
+    names, n_questions = list[str](), Counter[str]()
+    by_question: dict[str, str] = {}
+    for sample in benchmark.samples:
+        names.append(sample.id)
+        n_questions[question := " ".join(sample.query.split())] += 1
+        by_question[question] = sample.id
+    by_question = {question: name for question, name in by_question.items() if n_questions[question] == 1}
+    known = set(names)
+    found = [_sample_of(row, known, by_question) for row in rows]
+    if not any(found):
+        found = _by_position(rows, names)
+    answers: dict[str, str] = {}
+    unknown: list[str] = []
+    repeated: list[str] = []
+    for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
+        label = next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
+        if match is None or match[0] in answers:
+            (unknown if match is None else repeated).append(f"row {number}{label}")
+        else:
+            answers[match[0]] = _answer_text(row.get(column))
+    if not answers:
+        raise UsageError(
+            f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {unknown[0]}",
+            hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
+        )
+    by = dict(Counter(match[1] for match in found if match))
+    return answers, RowCounts(len(rows), len(answers), by, tuple(unknown), tuple(repeated))
+
+
+def _sample_of(row: Mapping[str, Any], known: set[str], by_question: Mapping[str, str]) -> tuple[str, str] | None:
+    """Return the sample of a row and the column that names it; None if no column does."""
+    for column in _IDS:
+        text = _plain(row.get(column))
+        if name := by_question.get(" ".join(text.split())) if column in _QUESTIONS else text if text in known else None:
+            return name, column
+    return None
+
+
+def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> list[tuple[str, str] | None]:
+    """Match whole numbers in ``index`` with positions, from 0 or from 1; nothing if both are possible."""
+    texts = [_plain(row.get("index")) for row in rows]
+    numbers = [int(text) if text.isdecimal() else -1 for text in texts]
+    first = 0 if 0 in numbers else 1 if len(names) in numbers else None
+    if first is None or max(numbers) - first >= len(names):
+        return [None] * len(rows)
+    return [(names[number - first], "position") if number >= first else None for number in numbers]
+
+
+def _plain(value: Any) -> str:
+    """Return an id as text; Excel stores whole numbers as floats."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _answer_text(value: Any) -> str:
+    """Return a prediction as text; an object becomes lines ``name: value``, as in the answer form."""
+    if isinstance(value, Mapping):
+        fields = cast("Mapping[str, Any]", value)
+        return "\n".join(f"{name}: {_answer_text(item)}" for name, item in fields.items())
+    if isinstance(value, list):
+        return ", ".join(_answer_text(item) for item in cast("list[Any]", value))
+    return "" if value is None or value != value else _plain(value)
