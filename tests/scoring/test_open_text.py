@@ -141,7 +141,7 @@ def test_templates_name_the_branches_of_a_topic():
         )
 
 
-@pytest.mark.parametrize("name", ["frontier"])
+@pytest.mark.parametrize("name", ["embedded", "frontier"])
 def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_apply(name: str):
     refreshed = script("training/refresh_open_text.py").refreshed
     samples = read_pack(name).samples

@@ -108,14 +108,17 @@ def tool_server(
 
         try:
             assert service.read is not None
-            media_type, content = service.read(str(params.uri))
+            media_type, content = await asyncio.to_thread(service.read, str(params.uri))
         except KeyError:
             raise MCPError(types.INVALID_PARAMS, f"there is no resource {params.uri}") from None
         return types.ReadResourceResult(contents=[_resource(types, str(params.uri), media_type, content)])
 
-    handlers = {"on_list_tools": list_tools, "on_call_tool": call_tool}
+    async def list_resources(_context: Any, _params: Any) -> Any:
+        return types.ListResourcesResult(resources=[])  # results link to theirs
+
+    handlers: dict[str, Any] = {"on_list_tools": list_tools, "on_call_tool": call_tool}
     if service.read is not None:
-        handlers["on_read_resource"] = read_resource
+        handlers |= {"on_read_resource": read_resource, "on_list_resources": list_resources}
     return lowlevel.Server("agrotools", version=version("agrotools"), instructions=instructions or None, **handlers)
 
 

@@ -26,6 +26,9 @@ def explain(
     prompt: Annotated[
         bool, typer.Option("--prompt", help="Print the prompts that the model was sent instead.")
     ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Also print the rule of each score and the figures that it uses.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print record and scores, or the prompt, as JSON.")] = False,
 ) -> None:
     """Show question, steps and answer of a sample, and for each score the matched text and the reason."""
@@ -74,7 +77,7 @@ def explain(
         )
         return
     for record, scores in scored:
-        print_explanation(record, scores, judges.of(record))
+        print_explanation(record, scores, judges.of(record), details=details)
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
             typer.echo(f"twin {record.sample.twin}: {_twin_state(twin)}; agrotools explain {run} {record.sample.twin}")

@@ -26,6 +26,7 @@ COMMANDS = {
     "scenes": ("scenes:scenes", "Build a benchmark from drawn scenes."),
     "review": ("review:review", "Review samples on a local page."),
     "export": ("export:export", "Write a benchmark in another format."),
+    "serve": ("serve:app", "Offer the tools to other programs, over MCP."),
     "probe": ("probe:probe", "Show what an endpoint supports, in ten tiny requests."),
     "doctor": ("doctor:doctor", "Check the installation, sandbox, cache and keys."),
     "benchmarks": ("benchmarks:app", "List, check and describe benchmarks."),

@@ -160,7 +160,7 @@ def _rows(values: Mapping[str, JsonValue], prefix: str = "", unit: str = "") -> 
 
 def _inline(value: Any) -> str:
     if value is None:
-        return "-"
+        return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):

@@ -307,6 +307,19 @@ class AbstainSlot(Slot):
         return f"cannot be determined ({self.reason})"
 
 
+class UnansweredSlot(Slot):
+    """An answer that nobody has given as ground truth, as in recorded sessions. It has no score."""
+
+    judged: ClassVar[bool] = True
+    scored_apart: ClassVar[bool] = True
+    free_text: ClassVar[bool] = True
+    type: Literal["unanswered"] = "unanswered"
+
+    @property
+    def expected_text(self) -> str:
+        return "(not known)"
+
+
 SLOT_TYPES: tuple[type[Slot], ...] = (
     ExactSlot,
     BooleanSlot,
@@ -318,6 +331,7 @@ SLOT_TYPES: tuple[type[Slot], ...] = (
     KeywordsSlot,
     ReferenceTextsSlot,
     AbstainSlot,
+    UnansweredSlot,
 )
 """Slot types that any benchmark may use."""
 

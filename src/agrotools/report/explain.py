@@ -16,6 +16,7 @@ from agrotools.core import (
     ChoiceSetSlot,
     ExactSlot,
     FileSlot,
+    OpenTextSlot,
     PlotSlot,
     Record,
     SampleFile,
@@ -23,6 +24,7 @@ from agrotools.core import (
     Slot,
     ToleranceSlot,
 )
+from agrotools.core.base import count_text
 from agrotools.report.layout import (
     MARK_STYLES,
     PLAIN_WIDTH,
@@ -51,24 +53,34 @@ _LONGEST_REPLY = 600
 
 
 def print_explanation(
-    record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, file: IO[str] | None = None
+    record: Record,
+    scores: Sequence[Score],
+    judgements: Sequence[Judgement] = (),
+    *,
+    details: bool = False,
+    file: IO[str] | None = None,
 ) -> None:
     """Print :func:`explain`: in colour on a terminal, else as plain text."""
-    print_parts(explain(record, scores, judgements), file)
+    print_parts(explain(record, scores, judgements, details=details), file)
 
 
-def explanation_text(record: Record, scores: Sequence[Score], *, width: int = PLAIN_WIDTH) -> str:
+def explanation_text(
+    record: Record, scores: Sequence[Score], *, details: bool = False, width: int = PLAIN_WIDTH
+) -> str:
     """Return :func:`explain` as plain text of at most ``width`` columns."""
-    return rendered(explain(record, scores), width)
+    return rendered(explain(record, scores, details=details), width)
 
 
-def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = ()) -> list[RenderableType]:
+def explain(
+    record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, details: bool = False
+) -> list[RenderableType]:
     """Return question, steps and answer of a sample, and for each slot the matched text, the score and the reason.
 
     Args:
         record: one record of a run.
         scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
         judgements: replies of judges about the record.
+        details: also show the rule of each score and the figures that it uses.
     """
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -88,7 +100,7 @@ def explain(record: Record, scores: Sequence[Score], judgements: Sequence[Judgem
         parts += [section("Answer"), *_answer(record)]
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:
-        parts += [section("Scores"), *reading_blocks(readings)]
+        parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -175,12 +187,18 @@ def slot_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[Slot
             yield SlotReading(slot, row.value, tuple(slot_lines(slot, row.value, row.reading)))
 
 
-def reading_blocks(readings: Iterable[SlotReading]) -> Iterator[RenderableType]:
-    """Yield readings for a terminal: a headline and its lines for each slot."""
+def reading_blocks(readings: Iterable[SlotReading], *, details: bool) -> Iterator[RenderableType]:
+    """Yield readings for a terminal: a headline and its lines for each slot.
+
+    Without ``details``, the rule is shown only where it is the reason for a lower score.
+    """
     for reading in readings:
         yield _headline(reading.slot, reading.value)
-        for detail in reading.lines:
-            yield block(detail.label, detail.text, detail.style)
+        explained = reading.value >= 1 or any(each.label == "reason" for each in reading.lines)
+        hidden = {"details", *(["rule"] if explained else [])}
+        for each in reading.lines:
+            if details or each.label not in hidden:
+                yield block(each.label, each.text, each.style)
 
 
 def summary_readings(slots: Sequence[Slot], rows: Sequence[Score]) -> Iterator[SlotReading]:
@@ -276,6 +294,15 @@ def _plot_lines(reading: Mapping[str, JsonValue]) -> Iterator[LabelledText]:
         yield LabelledText("labels", f"{labels_text}; weight {value_text(weight)}")
 
 
+_FACTORS = {
+    "precision": "facts about other subjects",
+    "length_factor": "its length",
+    "keyword_list_factor": "lists of keywords",
+    "branch_factor": "facts about the case that does not apply",
+}
+"""Factors below 1 that reduce the score of open text, with their causes."""
+
+
 def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> str:
     """Return the reason for a score; empty if the rule explains it."""
     if "termination" in reading:
@@ -291,6 +318,15 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         if value >= 1:
             return f"off by {off_by:.3g}{unit}, within the tolerance of {margin:.3g}" if off_by else "exact match"
         return f"off by {off_by:.3g}{unit}, outside the tolerance of {margin:.3g}"
+    facts = reading.get("facts")
+    if isinstance(slot, OpenTextSlot) and isinstance(facts, dict):
+        n_stated = sum(str(state).startswith("stated") for state in facts.values())
+        reasons = [f"{n_stated} of {count_text(len(facts), 'fact')} found"]
+        reasons += ["the answer reads as a denial"] if "stance" in reading else []
+        for key, cause in _FACTORS.items():
+            factor = reading.get(key)
+            reasons += [f"reduced for {cause}"] if isinstance(factor, int | float) and factor < 1 else []
+        return "; ".join(reasons)
     if isinstance(slot, BooleanSlot) and isinstance(read, bool):
         return f"the answer says {value_text(read)}, expected {value_text(slot.value)}"
     if isinstance(slot, ExactSlot | ChoiceSetSlot | FileSlot) and isinstance(read, list):

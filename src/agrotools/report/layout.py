@@ -89,7 +89,9 @@ def expected_text(slot: Slot) -> str:
         return f"{slot.value:.6g}{unit} ± {slot.margin:.3g}"
     if isinstance(slot, ExactSlot):
         unit = f" {slot.unit}" if slot.unit else ""
-        others = f" (or: {', '.join(slot.aliases)})" if slot.aliases else ""
+        names = slot.aliases.get(str(slot.value), ()) if isinstance(slot.aliases, Mapping) else slot.aliases
+        different = [name for name in dict.fromkeys(names) if name != slot.value]
+        others = f" (or: {', '.join(different)})" if different else ""
         return f"{_text(slot.value)}{unit}{others}"
     if isinstance(slot, BooleanSlot):
         return _text(slot.value)

@@ -296,6 +296,8 @@ def _without_scores(setting: Setting, summary: Summary) -> str:
     if judged:
         return "these answers are scored by a judge only: agrotools score RUN --judge MODEL"
     missing = summary.missing.get(setting.mode, 0)
+    if not missing:
+        return "no record can be scored: the samples have no gold answer"
     return f"no record can be scored; {missing} are missing: run the same agrotools eval command again"
 
 

@@ -13,14 +13,15 @@ Published benchmarks refer to files by path. Such a path is never opened; only i
 listed files and with the artifacts of earlier calls.
 """
 
+import errno
 import io
 import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import sha256
 from itertools import takewhile
@@ -35,9 +36,12 @@ from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.core.files import write_new
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
     from agrotools.tools.services import Replies, VisionModel
+    from agrotools.vision import Box
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
@@ -76,10 +80,12 @@ def read_sidecar(path: Path) -> SampleFile | None:
     Raises:
         ToolError: ``unreadable_file``: the sidecar is not a JSON object with the allowed keys.
     """
-    for sidecar in (path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)):
-        if sidecar.is_file():
-            return _parsed(sidecar, path.name)
-    return None
+    return next((_parsed(sidecar, path.name) for sidecar in sidecars(path) if sidecar.is_file()), None)
+
+
+def sidecars(path: Path) -> tuple[Path, Path]:
+    """Return the possible sidecars of a file."""
+    return path.with_name(path.name + SUFFIX), path.with_name(path.stem + SUFFIX)
 
 
 def _parsed(sidecar: Path, name: str) -> SampleFile:
@@ -119,6 +125,7 @@ _MEDIA_TYPES = {
     ".tif": "image/tiff",
     ".csv": "text/csv",
     ".json": "application/json",
+    ".geojson": "application/geo+json",
 }
 
 
@@ -170,6 +177,75 @@ class Workspace:
         return write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
 
 
+@dataclass(frozen=True)
+class FolderWorkspace(Workspace):
+    """All files of a folder by relative name, with metadata from their sidecars. ``root`` is the folder.
+
+    Links are followed only within the folder. ``opened`` collects the files that were resolved, by the name given.
+    """
+
+    opened: dict[str, Path] = field(default_factory=dict[str, Path])
+
+    def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
+        """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
+        assert self.root is not None
+        given, hint = name, "use the name of a file relative to the workspace, as in photos/field.jpg"
+        name = _path_inside(name, hint)
+        path, made = self.root / name, self.artifacts / name
+        if os.path.lexists(path):
+            self.opened[given] = real = _regular_file(path, name, within=self.root)
+            return real
+        if _FILE_NAME.fullmatch(name) and os.path.lexists(made):
+            return _regular_file(made, name, within=self.artifacts)
+        raise _not_found(name, self.names(limit=1000), close_to=name)
+
+    def info(self, name: str) -> SampleFile | None:
+        """Return the metadata in the sidecar of a file, or None.
+
+        Raises:
+            ToolError: ``unreadable_file`` (the sidecar is invalid), ``path_outside_workspace`` (it is such a link).
+        """
+        path = self.resolve(name)
+        for sidecar in sidecars(path):
+            if os.path.lexists(sidecar):
+                _regular_file(sidecar, sidecar.name, within=self.root)
+        return read_sidecar(path)
+
+    def keep(self, artifact: Artifact, content: bytes) -> Artifact:
+        """Write an artifact under a name that is unused, also in the folder itself.
+
+        Raises:
+            OSError: it cannot be written, or the folder of artifacts is a link.
+        """
+        assert self.root is not None
+        if self.artifacts.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link", str(self.artifacts))
+        return write_artifact(self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()})
+
+    def names(self, within: str = ".", *, limit: int) -> list[str]:
+        """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
+
+        Raises:
+            ToolError: ``path_outside_workspace``; ``file_not_found``: there is no such subfolder.
+        """
+        assert self.root is not None
+        found: list[str] = []
+        start = self.root / _path_inside(within)
+        if not os.path.lexists(start):
+            raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
+        for folder, subfolders, files in os.walk(start):
+            if not Path(folder).resolve().is_relative_to(self.root):
+                raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
+            subfolders[:] = sorted(
+                each for each in subfolders if each[0] != "." and Path(folder, each) != self.artifacts
+            )
+            shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
+            found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
+            if len(found) >= limit:
+                break
+        return found
+
+
 def host_file(name: str) -> Path:
     """Return the real path of a local file, for tools that are called as plain Python.
 
@@ -203,12 +279,11 @@ def _kind_of_suffix(path: Path) -> str:
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
-def _path_inside(name: str) -> str:
+def _path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
     if path.is_absolute() or ".." in path.parts or "\\" in name or name.startswith("~"):
-        hint = "use the name of a file exactly as it is listed, without folders"
         raise ToolError("path_outside_workspace", f"{name[:100]!r} leads out of the workspace", hint=hint)
     return str(path)
 
@@ -238,6 +313,20 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
     return real
 
 
+@dataclass(frozen=True, eq=False)
+class MapLayer:
+    """Map of a measured quantity. ``values``: float32 (rows, columns), NaN without data, of the part ``box`` of the
+    raster, perhaps reduced by a whole factor. ``marked``: bool (rows, columns), areas to be outlined.
+    """
+
+    name: str
+    values: "NDArray[np.float32]"
+    meaning: str
+    marked: "NDArray[np.bool_]"
+    marked_as: str
+    box: "Box"
+
+
 @dataclass
 class CallContext:
     """Context of a running tool: metadata of its files, its back-end, and the storage of artifacts."""
@@ -251,6 +340,10 @@ class CallContext:
     """Vision model of the back-end ``vlm``."""
     replies: "Replies | None" = None
     """Replies of services, if the tool runs in a worker; outside of workers services are called directly."""
+    layers: "list[MapLayer] | None" = None
+    """Collected maps, if the caller wants them."""
+    folder: Path | None = None
+    """Folder that ``keep`` writes to, if it is one of the caller."""
 
 
 _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
@@ -276,7 +369,7 @@ def artifacts_in(
     the back-end ``vlm``.
     """
     where = Path(folder)
-    current = _work.get()
+    current = _work.get() or CallContext(_unwritten, reads_sidecars=True)
 
     def keep(artifact: Artifact, content: bytes) -> Artifact:
         try:
@@ -284,16 +377,60 @@ def artifacts_in(
         except OSError as error:
             raise ArtifactWriteError(error.errno, error.strerror, error.filename or str(where)) from error
 
-    work = CallContext(
-        keep=keep,
-        infos=current.infos if current else {},
-        backend=backend or (current.backend if current else None),
-        reads_sidecars=current.reads_sidecars if current else True,
-        vision=vision or (current.vision if current else None),
-        replies=current.replies if current else None,
+    work = replace(
+        current, keep=keep, backend=backend or current.backend, vision=vision or current.vision, folder=where
     )
     with call_context(work):
         yield where
+
+
+@dataclass
+class CollectedFiles:
+    """Files of one call in this process: contents and paths by name, and maps. ``paths`` is empty if the caller gave
+    no folder.
+    """
+
+    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    paths: dict[str, Path] = field(default_factory=dict[str, Path])
+    layers: list[MapLayer] = field(default_factory=list[MapLayer])
+
+
+@contextmanager
+def collect_files(folder: Path | None) -> Iterator[CollectedFiles]:
+    """Collect the files of the tool that runs inside the block, and write them to ``folder``, else to that of
+    :func:`artifacts_in`, if any.
+    """
+    with ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(artifacts_in(folder))
+        work = _work.get() or CallContext(_unwritten, reads_sidecars=True)
+        collected = CollectedFiles()
+
+        def keep(artifact: Artifact, content: bytes) -> Artifact:
+            name, number = artifact.name, 1
+            while work.keep is _unwritten and collected.contents.get(name, content) != content:
+                number += 1
+                name = f"{Path(artifact.name).stem}_{number}{Path(artifact.name).suffix}"
+            stored = work.keep(artifact.model_copy(update={"name": name}), content)
+            collected.contents[stored.name] = content
+            if work.folder is not None:
+                collected.paths[stored.name] = work.folder / stored.name
+            return stored
+
+        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else collected.layers)))
+        yield collected
+
+
+def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
+    """Return the artifact of a caller who gave no folder; nothing is written."""
+    return artifact
+
+
+def add_map_layer(layer: Callable[[], MapLayer]) -> None:
+    """Add a map to those that the caller wants. Called by tools; ``layer`` is not called where no maps are wanted."""
+    work = _work.get()
+    if work is not None and work.layers is not None:
+        work.layers.append(layer())
 
 
 def file_info(path: Path) -> SampleFile | None:
@@ -339,12 +476,13 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     """Save a file for people to view. Called by tools.
 
     Args:
-        name: file name with extension: png, jpg, svg, tif, csv or json. A number may be added to make it unique.
+        name: file name with extension: png, jpg, svg, tif, csv, json or geojson; a number may be added to it.
         kind: kind of artifact.
         content: content of the file as bytes, or a Pillow image for png and jpg.
 
     Returns:
-        The artifact. Outside a worker it is written to ``agrotools-out`` or the folder of :func:`artifacts_in`.
+        The artifact. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any; the
+        result of the tool holds its content.
 
     Raises:
         ValueError: the name or its extension is not allowed.
@@ -355,9 +493,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
     work = _work.get()
-    if work is None:
-        return write_artifact(Path("agrotools-out"), artifact, data)
-    return work.keep(artifact, data)
+    return artifact if work is None else work.keep(artifact, data)
 
 
 def _encode(image: "Image", suffix: str) -> bytes:

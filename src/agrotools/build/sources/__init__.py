@@ -18,12 +18,13 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
         "field": "agrotools.build.sources.field:build_field",
         "hf": "agrotools.build.export.huggingface:build_huggingface",
         "gta": "agrotools.build.export.gta_in:build_gta",
+        "sessions": "agrotools.build.sources.sessions:build_sessions",
     },
 )
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 
 ``hf`` and ``gta`` read benchmarks in the layouts that :mod:`agrotools.build.export` writes; ``gta`` also reads those of
-other authors.
+other authors. ``sessions`` reads a run folder of ``agrotools serve mcp --record``.
 """
 
 for _name in DATASETS:

@@ -1,0 +1,158 @@
+"""MCP server of the tools on a folder, over standard input and output or HTTP, and its configuration for clients."""
+
+import asyncio
+import json
+import os
+import shlex
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any, Literal
+
+from agrotools.agents.mcp_server import PATH, http_server, is_token, tool_server
+from agrotools.core import UsageError
+from agrotools.core.files import cache_dir
+from agrotools.serve.folder_tools import (
+    INSTRUCTIONS,
+    RECORDED,
+    FolderTools,
+    check_tools,
+    encoded_schema,
+    open_workspace,
+)
+from agrotools.serve.recording import SessionRecorder
+from agrotools.tools import AGROTOOLS
+from agrotools.tools.cache import ResultCache
+from agrotools.tools.execution import ToolExecutor
+
+if TYPE_CHECKING:
+    from mcp.server.lowlevel import Server
+
+TOKEN_VARIABLE = "AGROTOOLS_MCP_TOKEN"
+_SHORTEST_TOKEN = 16
+Client = Literal["claude-desktop", "claude-code", "cursor", "vscode"]
+
+
+@dataclass(frozen=True)
+class ServerOptions:
+    """Options of the server."""
+
+    workspace: Path = Path()
+    tools: Sequence[str] = AGROTOOLS
+    backends: Mapping[str, str] = field(default_factory=dict[str, str])
+    record: Path | None = None
+    output_schemas: bool = False
+    workers: int = 2
+    timeout_s: float = 60.0
+
+
+def access_token() -> tuple[str, bool]:
+    """Return the token that clients need, and True if it is new and must be shown to the user.
+
+    Raises:
+        UsageError: the token in the environment is too short.
+    """
+    token = os.environ.get(TOKEN_VARIABLE, "")
+    if token and (len(token) < _SHORTEST_TOKEN or not token.isascii() or not token.isprintable() or " " in token):
+        raise UsageError(
+            f"{TOKEN_VARIABLE} is not usable as a token", hint=f"at least {_SHORTEST_TOKEN} letters, digits and signs"
+        )
+    return token or token_urlsafe(32), not token
+
+
+async def serve_stdio(options: ServerOptions) -> None:
+    """Serve one client over standard input and output until it closes them or the process is told to end."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with _server(options) as server:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopped.set)
+        running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+    if not running.done():
+        sys.stderr.flush()
+        os._exit(0)  # a thread still waits for standard input, and nothing can interrupt it
+    running.result()
+
+
+async def _run_stdio(server: "Server[Any]") -> None:
+    from mcp.server.stdio import stdio_server
+
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
+
+
+async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:
+    """Serve any number of clients over HTTP until the process is told to end.
+
+    Args:
+        port: number of the port; 0 for a free one.
+        started: is called with the address.
+
+    Raises:
+        UsageError: the port is taken.
+    """
+    async with (
+        _server(options) as server,
+        http_server(server, lambda given: is_token(given, token), port) as address,
+    ):
+        started(address)
+        await asyncio.Event().wait()
+
+
+@asynccontextmanager
+async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
+    names, workspace = check_tools(options.tools), open_workspace(options.workspace)
+    cache = ResultCache(cache_dir("tool-results"))
+    async with ToolExecutor(options.workers, options.timeout_s, cache=cache, backends=options.backends) as executor:
+        recorder = SessionRecorder(options.record, names) if options.record else None
+        try:
+            if recorder is not None:
+                sys.stderr.write(f"recording to {recorder.folder}\n")
+            tools = FolderTools(names, executor, workspace, recorder)
+            schemas = {name: encoded_schema(name) for name in names} if options.output_schemas else None
+            instructions = INSTRUCTIONS + RECORDED * (recorder is not None)
+            yield tool_server(tools.service, instructions=instructions, output_schemas=schemas)
+        finally:
+            if recorder is not None:
+                recorder.close()
+
+
+def client_configuration(client: Client, arguments: Sequence[str], port: int | None) -> str:
+    """Return the configuration of a client as text: where it belongs, and its JSON.
+
+    Args:
+        arguments: arguments of ``agrotools serve mcp``.
+        port: port of a running HTTP server; None if the client starts the server itself.
+
+    Raises:
+        UsageError: the client does not connect to HTTP servers by its configuration file.
+    """
+    command = {"command": sys.executable, "args": ["-m", "agrotools", "serve", "mcp", *arguments]}
+    if port is not None and client == "claude-desktop":
+        raise UsageError("the configuration of Claude Desktop has no HTTP servers", hint="omit --http")
+    variable = {"claude-code": f"${{{TOKEN_VARIABLE}}}", "cursor": f"${{env:{TOKEN_VARIABLE}}}", "vscode": "${input:t}"}
+    http = {"url": f"http://127.0.0.1:{port}{PATH}", "headers": {"Authorization": f"Bearer {variable.get(client)}"}}
+    entry: dict[str, Any] = command if port is None else http
+    if client in ("claude-code", "vscode"):
+        entry = {"type": "stdio" if port is None else "http", **entry}
+    key = "servers" if client == "vscode" else "mcpServers"
+    content: dict[str, Any] = {key: {"agrotools": entry}}
+    if client == "vscode" and port is not None:
+        content["inputs"] = [{"type": "promptString", "id": "t", "description": "token of agrotools", "password": True}]
+    place = {
+        "claude-desktop": "claude_desktop_config.json (Settings, Developer, Edit Config), then restart Claude Desktop",
+        "claude-code": ".mcp.json in your project",
+        "cursor": ".cursor/mcp.json in your project, or ~/.cursor/mcp.json",
+        "vscode": ".vscode/mcp.json in your project",
+    }[client]
+    lines = [f"# {place}", json.dumps(content, indent=2)]
+    if client == "claude-code" and port is None:
+        words = shlex.join([command["command"], *command["args"]])
+        lines += ["# or in a terminal:", f"claude mcp add agrotools -- {words}"]
+    return "\n".join(lines)

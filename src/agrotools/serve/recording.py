@@ -1,0 +1,248 @@
+"""Recording of real use: the calls of MCP clients as a run folder without gold answers.
+
+Each task of a client (from ``begin_task`` to the next one, at most 50 calls or 200 kB) is a record, written again
+after every call, so that nothing is lost when the client ends the server. The files that tools opened are copied into
+the run.
+"""
+
+import asyncio
+import platform
+import re
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from importlib.metadata import version
+from pathlib import Path
+
+from pydantic import JsonValue
+
+from agrotools.core import (
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Step,
+    ToolCall,
+    ToolError,
+    ToolOutcome,
+    Trajectory,
+)
+from agrotools.core.base import RunStoreError
+from agrotools.core.files import copy_whole, sha256_of_file, sha256_of_json, write_whole
+from agrotools.core.slot import UnansweredSlot
+from agrotools.formats.benchmark import FILES_FOLDER, HEADER_FILE, BenchmarkHeader
+from agrotools.formats.writing import header_toml
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.store import RunStore
+from agrotools.scoring.metrics import SCORING_VERSION
+from agrotools.tools import tool_specs
+from agrotools.tools.workspace import FolderWorkspace
+
+NOT_STATED = "(not stated)"
+"""Query of a session whose client did not call ``begin_task``."""
+BENCHMARK = "recorded-sessions"
+FILES = "recorded"
+"""Folder in the run with a header and the files of the sessions, in the form of a benchmark folder."""
+MOST_CALLS = 50
+_MOST_CHARACTERS = 200_000
+_MOST_RUNS, _MOST_CLIENTS = 20, 1000
+_KINDS = {".tif": "raster", ".tiff": "raster", ".csv": "table", ".json": "document"}
+
+
+@dataclass
+class _Session:
+    id: str
+    query: str = NOT_STATED
+    files: dict[str, SampleFile] = field(default_factory=dict[str, SampleFile])
+    """Files by the name that the client used."""
+    steps: list[Step] = field(default_factory=list[Step])
+    answer: str | None = None
+    size: int = 0
+    """Length of the steps as JSON."""
+
+    def record(self, toolset: Sequence[str]) -> Record:
+        steps = tuple(self.steps)
+        if self.answer is not None:
+            steps = (*steps, Step(turn=len(steps), kind="answer", text=self.answer))
+        sample = Sample(
+            id=self.id,
+            query=self.query,
+            files=tuple(self.files.values()),
+            family="recorded",
+            task_type="recorded",
+            answer_type="open_text",
+            template="recorded",
+            source="MCP client",
+            toolset=tuple(toolset),
+            answer=(UnansweredSlot(name="answer", label="the answer to the question"),),
+            no_tool_eligible=False,
+        )
+        ended = "answered" if self.answer is not None else "max_steps"
+        reason = "" if self.answer is not None else "the client gave no answer with end_task"
+        return Record(
+            sample=sample,
+            mode="end-to-end",
+            trajectory=Trajectory(steps=steps, termination=ended, reason=reason),
+            seconds=sum(step.seconds for step in steps),
+        )
+
+
+class SessionRecorder:
+    """Writes the calls of clients into a run folder.
+
+    Args:
+        run: the folder; if another server writes to it, or it is of other tools, the next free one of ``run-2``...
+
+    Raises:
+        RunStoreError: no folder can be written.
+    """
+
+    def __init__(self, run: Path, toolset: Sequence[str]) -> None:
+        self._toolset = tuple(toolset)
+        self._sessions: dict[str, _Session] = {}
+        self._lock = asyncio.Lock()
+        self._store = _open_store(run, self._toolset)
+        self._count = len(self._store.finished)
+        folder = self.folder / FILES
+        (folder / FILES_FOLDER).mkdir(parents=True, exist_ok=True)
+        header = BenchmarkHeader(name=BENCHMARK, version="1", licence="not stated", toolset=self._toolset)
+        write_whole(folder / HEADER_FILE, header_toml(header).encode())
+
+    @property
+    def folder(self) -> Path:
+        """The run folder."""
+        return self._store.folder
+
+    def begin(self, client: str, question: str) -> str:
+        """Begin the record of a question, and return its id."""
+        self._count += 1
+        session = self._sessions[client] = _Session(f"session-{self._count:04d}", question)
+        if len(self._sessions) > _MOST_CLIENTS:
+            del self._sessions[next(iter(self._sessions))]
+        return session.id
+
+    def end(self, client: str, answer: str) -> str:
+        """Write the answer of a client; the next call begins another record. Return the id.
+
+        Raises:
+            ToolError: ``invalid_argument``: nothing was called since the last answer.
+        """
+        session = self._sessions.get(client)
+        if session is None or not session.steps:
+            raise ToolError("invalid_argument", "no tool was called for this answer", hint="call begin_task and tools")
+        session.answer = answer
+        self._store.append(session.record(self._toolset))
+        del self._sessions[client]
+        return session.id
+
+    async def add_call(self, client: str, call: ToolCall, outcome: ToolOutcome, workspace: FolderWorkspace) -> None:
+        """Write a call with the files that it opened.
+
+        Raises:
+            RunStoreError, OSError: it cannot be written.
+        """
+        async with self._lock:
+            session = self._session(client)
+            for name, path in workspace.opened.items():
+                if name not in session.files:
+                    session.files[name] = await asyncio.to_thread(self._keep, name, path, workspace, session)
+            await self._store.keep_artifacts(outcome.observation, workspace.artifacts)
+            renamed = _renamed(call.arguments, {name: file.name for name, file in session.files.items()})
+            assert isinstance(renamed, dict)
+            step = Step(
+                turn=len(session.steps),
+                kind="call",
+                call=ToolCall(tool=call.tool, arguments=renamed),
+                observation=outcome.observation,
+                seconds=outcome.seconds,
+                cached=outcome.cached,
+            )
+            session.steps.append(step)
+            session.size += len(step.model_dump_json())
+            self._store.append(session.record(self._toolset))
+
+    def close(self) -> None:
+        """Sync what was written and release the folder."""
+        self._store.close(discard_unused=True)
+
+    def _session(self, client: str) -> _Session:
+        session = self._sessions.get(client)
+        if session is None or len(session.steps) >= MOST_CALLS or session.size >= _MOST_CHARACTERS:
+            self.begin(client, session.query if session else NOT_STATED)
+        return self._sessions[client]
+
+    def _keep(self, name: str, path: Path, workspace: FolderWorkspace, session: _Session) -> SampleFile:
+        """Copy a file into the run, and return it as a file of the sample."""
+        digest = sha256_of_file(path)
+        place = f"{FILES_FOLDER}/{digest[:16]}{path.suffix.lower()}"
+        target = self.folder / FILES / place
+        if not target.exists():
+            copy_whole(path, target)
+        taken = {file.name for file in session.files.values()}
+        safe = re.sub(r"[^A-Za-z0-9_.-]", "-", name).lstrip("_.-")[-90:].lstrip("_.-") or "file"
+        unused = next(each for n in range(1, 10_000) if (each := safe if n == 1 else f"{n}-{safe}") not in taken)
+        info = None
+        with suppress(ToolError):  # an invalid sidecar, which was the result of the call
+            info = workspace.info(name)
+        kind = _KINDS.get(path.suffix.lower(), "image")
+        known = info.model_dump(exclude_none=True) if info else {"kind": kind}
+        return SampleFile.model_validate({**known, "name": unused, "path": place, "sha256": digest})
+
+
+def _open_store(run: Path, toolset: Sequence[str]) -> RunStore:
+    for number in range(1, _MOST_RUNS + 1):
+        folder = run if number == 1 else run.with_name(f"{run.name}-{number}")
+        try:
+            return RunStore(folder, _manifest(folder, toolset))
+        except RunStoreError:
+            if number == _MOST_RUNS:
+                raise
+    raise AssertionError
+
+
+def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
+    specs = {
+        spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in tool_specs(toolset)
+    }
+    return Manifest(
+        agrotools=version("agrotools"),
+        scoring=SCORING_VERSION,
+        benchmark=BENCHMARK,
+        benchmark_path=f"{run.resolve().name}/{FILES}",
+        benchmark_version="1",
+        benchmark_hash=sha256_of_json(BENCHMARK),
+        model="MCP client",
+        protocol="tool-calling",
+        max_steps=MOST_CALLS,
+        seed=0,
+        toolset=specs,
+        toolset_hash=sha256_of_json(specs),
+        prompt_hash="",
+        python=f"{platform.python_version()} on {sys.platform}",
+        modes=("end-to-end",),
+        epochs=1,
+        sample_ids=(),
+    )
+
+
+def _renamed(value: JsonValue, names: Mapping[str, str]) -> JsonValue:
+    """Return ``value`` with every text that is a key of ``names`` replaced."""
+    if isinstance(value, dict):
+        return {key: _renamed(item, names) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_renamed(item, names) for item in value]
+    return names.get(value, value) if isinstance(value, str) else value
+
+
+def reference_of(trajectory: Trajectory) -> ReferenceTrajectory:
+    """Return the successful calls of a session as reference calls."""
+    calls = [step for step in trajectory.calls if step.call and step.observation and step.observation.ok]
+    return ReferenceTrajectory(
+        steps=tuple(
+            ReferenceStep(tool=step.call.tool, arguments=step.call.arguments, observation=step.observation)
+            for step in calls
+            if step.call
+        )
+    )

@@ -1,0 +1,491 @@
+"""Tools of a folder over MCP, with the SDK's client over both transports and two protocols, under hostile input."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncGenerator, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import numpy as np
+import pytest
+import slow_tools
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters, stdio_client
+from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
+from PIL import Image
+from typer.testing import CliRunner
+
+from agrotools.agents import mcp_server
+from agrotools.agents.mcp_server import http_server, is_token, tool_server
+from agrotools.benchmarks import load_folder
+from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.review.app import render
+from agrotools.build.review.material import open_material
+from agrotools.build.review.presenting import present
+from agrotools.build.sources import build_source
+from agrotools.cli.main import app
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.runner.records import RecordIndex
+from agrotools.serve import folder_tools
+from agrotools.serve import mcp as serving
+from agrotools.serve.folder_tools import PICTURE_BYTES, FolderTools, encoded_schema, open_workspace
+from agrotools.serve.mcp import ServerOptions, access_token
+from agrotools.tools import AGROTOOLS, get_tool
+from agrotools.tools.execution import ToolExecutor
+
+pytestmark = pytest.mark.process
+TOKEN = "token-of-the-test-1234"
+MODES = ("auto", "legacy")
+TOOLS = ("calculate", "describe_region", "plot")
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Path:
+    folder = tmp_path / "workspace"
+    (folder / "photos").mkdir(parents=True)
+    pixels = np.random.default_rng(0).integers(0, 256, (450, 600, 3)).astype(np.uint8)
+    pixels[100:250, 100:300] = (40, 160, 50)
+    Image.fromarray(pixels).save(folder / "photos" / "field.png")
+    return folder
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+
+
+def options(workspace: Path, **changes: Any) -> ServerOptions:
+    return ServerOptions(workspace, **{"tools": TOOLS, **changes})
+
+
+@asynccontextmanager
+async def http(chosen: ServerOptions) -> AsyncGenerator[str]:
+    async with (
+        serving._server(chosen) as server,  # pyright: ignore[reportPrivateUsage]
+        http_server(server, lambda given: is_token(given, TOKEN)) as address,
+    ):
+        yield address
+
+
+@asynccontextmanager
+async def client_of(chosen: ServerOptions, mode: str = "auto") -> AsyncGenerator[Client]:
+    async with serving._server(chosen) as server, Client(server, mode=mode) as client:  # pyright: ignore[reportPrivateUsage]
+        yield client
+
+
+def bearer(token: str = TOKEN) -> httpx2.AsyncClient:
+    limits = httpx2.Limits(max_connections=None)
+    return httpx2.AsyncClient(headers={"Authorization": f"Bearer {token}"}, timeout=100, limits=limits)
+
+
+def run(work: Coroutine[Any, Any, Any]) -> Any:
+    return asyncio.run(asyncio.wait_for(work, 120))
+
+
+def error_of(result: Any) -> dict[str, Any]:
+    assert result.is_error
+    assert result.structured_content is None
+    return json.loads(result.content[0].text)["error"]
+
+
+async def use(client: Client) -> None:
+    """Call a tool that reads a file and writes one, read what it wrote, and use it in another call."""
+    assert {tool.name for tool in (await client.list_tools()).tools} == {*TOOLS, "list_files"}
+    listed = await client.call_tool("list_files", {})
+    assert listed.structured_content == {"files": ["photos/field.png"], "complete": True}
+    result = await client.call_tool("describe_region", {"image": "photos/field.png"})
+    assert not result.is_error, result.content
+    content = result.structured_content
+    assert json.loads(result.content[0].text)["result"] == content  # pyright: ignore[reportAttributeAccessIssue]
+    (link,) = [each for each in result.content if each.type == "resource_link"]
+    (picture,) = [each for each in result.content if each.type == "image"]
+    assert len(picture.data) <= PICTURE_BYTES
+    assert link.name == f"agrotools-results/{content['overlay']}"
+    (written,) = (await client.read_resource(link.uri)).contents
+    assert len(written.blob) > 1000  # pyright: ignore[reportAttributeAccessIssue]
+    for name in (content["overlay"], link.name):
+        assert not (await client.call_tool("describe_region", {"image": name})).is_error
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_over_http(workspace: Path, mode: str):
+    async def work() -> None:
+        async with (
+            http(options(workspace)) as address,
+            bearer() as web,
+            Client(streamable_http_client(address, http_client=web), mode=mode) as client,
+        ):
+            await use(client)
+
+    run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_over_standard_input(workspace: Path, mode: str):
+    async def work() -> None:
+        command = ["-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", ",".join(TOOLS)]
+        server = StdioServerParameters(command=sys.executable, args=command, env=dict(os.environ))
+        async with Client(stdio_client(server), mode=mode) as client:
+            await use(client)
+
+    run(work())
+
+
+def test_malformed_input_does_not_end_the_server(workspace: Path):
+    call = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+    hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    lines = [
+        "{not json",
+        "[]",
+        json.dumps({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}),
+        json.dumps({"jsonrpc": "2.0", "method": "notifications/initialized"}),
+        json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
+        json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": 5}}),
+        '"\\ud800"',
+        json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}),
+    ]
+    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", "calculate"]
+    replies: dict[Any, Any] = {}
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{line}\n" for line in lines))
+        server.stdin.flush()
+        while 4 not in replies:
+            reply = json.loads(server.stdout.readline())
+            replies[reply.get("id")] = reply
+        server.stdin.close()
+        assert server.wait(30) == 0
+    assert replies[1]["result"]["protocolVersion"] == "2025-03-26"
+    assert replies[4]["result"]["structuredContent"]["value"] == 42
+    assert "error" in replies[2]
+    assert "error" in replies[3]
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path: Path, number: signal.Signals):
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--record", str(run)]
+    hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params},
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        assert json.loads(server.stdout.readline())["id"] == 2
+        server.send_signal(number)
+        assert server.wait(30) == 0
+    assert len(RecordIndex(run).finished) == 1
+
+
+def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
+    async def work() -> None:
+        async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
+            accept = {"Accept": "application/json, text/event-stream"}
+            hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+            first = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello}
+            reply = await web.post(address, json=first, headers=accept)
+            accept |= {"Mcp-Session-Id": reply.headers["mcp-session-id"], "MCP-Protocol-Version": "2025-06-18"}
+            await web.post(address, json={"jsonrpc": "2.0", "method": "notifications/initialized"}, headers=accept)
+            params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+            call = {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params}
+            reply = await web.post(address, json=call, headers=accept)
+            assert '"value":42' in reply.text.replace(" ", "")
+
+    run(work())
+
+
+@pytest.mark.parametrize(
+    ("headers", "body", "status"),
+    [
+        ({"Authorization": ""}, b"{}", 401),
+        ({"Authorization": "Bearer wrong"}, b"{}", 401),
+        ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401),
+        ({"Host": "attacker.example"}, b"{}", 421),
+        ({"Host": "127.0.0.1.attacker.example:80"}, b"{}", 421),
+        ({"Origin": "https://attacker.example"}, b"{}", 403),
+        ({}, b" " * (mcp_server.LARGEST_REQUEST + 1), 413),
+        ({}, b"{not json", 400),
+        ({}, b"\xff\xfe", 400),
+        ({}, b"[" * 100_000, 400),
+    ],
+)
+def test_hostile_requests_are_refused(workspace: Path, headers: Mapping[str, str], body: bytes, status: int):
+    async def work() -> None:
+        async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
+            kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+            reply = await web.post(address, content=body, headers={**kinds, **headers})
+            assert reply.status_code == status
+            async with Client(streamable_http_client(address, http_client=web)) as client:
+                assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
+
+    run(work())
+
+
+def test_only_files_of_the_workspace_are_read(workspace: Path, tmp_path: Path):
+    secret = tmp_path / "secret.png"
+    shutil.copy(workspace / "photos" / "field.png", secret)
+    (tmp_path / "secret.json").write_text('{"canary-key": 1}')
+    (workspace / "link.png").symlink_to(secret)
+    (workspace / "folder").symlink_to(tmp_path)
+    (workspace / "inside.png").symlink_to(workspace / "photos" / "field.png")
+    shutil.copy(secret, workspace / "sidecar.png")
+    (workspace / "sidecar.png.meta.json").symlink_to(tmp_path / "secret.json")
+    outside = [str(secret), "../secret.png", "photos/../../secret.png", "link.png", "folder/secret.png", "~/a.png"]
+    outside += ["..\\secret.png", "a\0b.png", f"file://{secret}", "/proc/self/environ", "sidecar.png"]
+
+    async def work() -> None:
+        async with client_of(options(workspace)) as client:
+            for name in outside:
+                error = error_of(await client.call_tool("describe_region", {"image": name}))
+                assert error["kind"] in ("path_outside_workspace", "file_not_found"), name
+                assert error["hint"]
+                assert "canary" not in json.dumps(error)
+            assert not (await client.call_tool("describe_region", {"image": "inside.png"})).is_error
+            assert error_of(await client.call_tool("describe_region", {"image": "photos"}))["kind"] == "unreadable_file"
+            for folder in ("..", "folder", "/"):
+                assert error_of(await client.call_tool("list_files", {"folder": folder}))["kind"]
+            for uri in (
+                f"file://{secret}",
+                "agrotools://results/../photos/field.png",
+                "agrotools://results/%2e%2e%2fx",
+            ):
+                with pytest.raises(MCPError, match="there is no resource"):
+                    await client.read_resource(uri)
+
+    run(work())
+    assert not (workspace / "secret.png").exists()
+
+
+def test_results_never_replace_files(workspace: Path, tmp_path: Path):
+    (workspace / "region_overlay.jpg").write_text("mine")
+    (workspace / "agrotools-results").mkdir()
+    (workspace / "agrotools-results" / "region_overlay_2.jpg").write_text("mine too")
+
+    async def work() -> str:
+        async with client_of(options(workspace)) as client:
+            result = await client.call_tool("describe_region", {"image": "photos/field.png"})
+            return result.structured_content["overlay"]
+
+    assert run(work()) == "region_overlay_3.jpg"
+    assert (workspace / "region_overlay.jpg").read_text() == "mine"
+    shutil.rmtree(workspace / "agrotools-results")
+    (workspace / "agrotools-results").symlink_to(tmp_path)
+    with pytest.raises(UsageError, match="is not a folder"):
+        open_workspace(workspace)
+
+
+def test_metadata_comes_from_sidecars(workspace: Path):
+    (workspace / "photos" / "field.png.meta.json").write_text('{"gsd_m": 0.01}')
+
+    async def work() -> None:
+        async with client_of(options(workspace)) as client:
+            result = await client.call_tool("describe_region", {"image": "photos/field.png"})
+            assert result.structured_content["area_m2"] == pytest.approx(27)
+            assert (await client.call_tool("list_files", {"folder": "photos"})).structured_content["files"] == [
+                "photos/field.png"
+            ]
+
+    run(work())
+
+
+def test_errors_have_kind_message_and_hint(workspace: Path):
+    async def work() -> None:
+        async with client_of(options(workspace)) as client:
+            error = error_of(await client.call_tool("calculat", {}))
+            assert (error["kind"], error["hint"]) == ("unknown_tool", "did you mean calculate?")
+            assert error_of(await client.call_tool("begin_task", {"question": "?"}))["kind"] == "unknown_tool"
+            error = error_of(await client.call_tool("describe_region", {"image": "photos/fiel.png"}))
+            assert (error["kind"], error["hint"]) == ("file_not_found", "did you mean photos/field.png?")
+            error = error_of(await client.call_tool("calculate", {"expression": 5, "more": 1}))
+            assert error["kind"] == "invalid_argument"
+            assert error_of(await client.call_tool("list_files", {"folder": 5}))["kind"] == "invalid_argument"
+            error = error_of(await client.call_tool("list_files", {"folder": "nowhere" * 9000}))
+            assert (error["kind"], error["hint"]) == ("file_not_found", "list_files names the files")
+
+    run(work())
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_thousand_calls_at_once_are_all_answered(workspace: Path, mode: str):
+    async def work() -> None:
+        async with (
+            http(options(workspace, tools=("calculate",))) as address,
+            bearer() as web,
+            Client(streamable_http_client(address, http_client=web), mode=mode) as client,
+        ):
+            calls = (client.call_tool("calculate", {"expression": f"{n} * 2"}) for n in range(1000))
+            results = await asyncio.gather(*calls)
+        assert [result.structured_content["value"] for result in results] == [2 * n for n in range(1000)]
+
+    run(work())
+
+
+@asynccontextmanager
+async def waiting_server(
+    monkeypatch: pytest.MonkeyPatch, workspace: Path, timeout_s: float
+) -> AsyncGenerator[tuple[Any, ToolExecutor]]:
+    """Serve ``calculate`` and a tool that does not end, in one worker."""
+    known = {"wait": slow_tools.wait, "calculate": get_tool("calculate")}
+    monkeypatch.setattr(folder_tools, "tool_specs", lambda names: [known[name].spec for name in names])
+    async with ToolExecutor(1, timeout_s, find_tool=known.__getitem__) as executor:
+        yield tool_server(FolderTools(tuple(known), executor, open_workspace(workspace)).service), executor
+
+
+def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Path, monkeypatch: pytest.MonkeyPatch):
+    heard: list[float] = []
+
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+        assert (total, message) == (None, f"wait: {progress:.0f} s")
+
+    async def work() -> None:
+        async with waiting_server(monkeypatch, workspace, 2.5) as (server, _), Client(server) as client:
+            waiting = asyncio.create_task(client.call_tool("wait", {}, progress_callback=hear))
+            assert not (await client.call_tool("list_files", {})).is_error
+            assert error_of(await waiting)["kind"] == "timeout"
+            assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
+
+    run(work())
+    assert heard[:2] == [1, 2]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_that_goes_away_frees_its_worker(workspace: Path, monkeypatch: pytest.MonkeyPatch, mode: str):
+    async def work() -> None:
+        async with (
+            waiting_server(monkeypatch, workspace, 100) as (server, executor),
+            http_server(server, lambda _token: True) as address,
+            bearer() as web,
+            Client(streamable_http_client(address, http_client=web), mode=mode) as client,
+        ):
+            waiting = asyncio.create_task(client.call_tool("wait", {}))
+            while not executor.calls_of_workers:  # noqa: ASYNC110 - the executor has no event for it
+                await asyncio.sleep(0.05)
+            waiting.cancel()
+            await asyncio.gather(waiting, return_exceptions=True)
+            result = await asyncio.wait_for(client.call_tool("calculate", {"expression": "1"}), 30)
+            assert not result.is_error
+
+    run(work())
+
+
+def test_output_schemas_describe_the_encoded_results(workspace: Path):
+    async def work() -> None:
+        async with client_of(options(workspace, tools=AGROTOOLS, output_schemas=True)) as client:
+            tools = (await client.list_tools()).tools
+            assert all(tool.output_schema for tool in tools if tool.name != "list_files")
+            spec = {"kind": "bar", "series": [{"name": "a", "x": ["p", "q"], "y": [1, 2]}]}
+            for tool, arguments in (
+                ("describe_region", {"image": "photos/field.png"}),
+                ("measure_crop_weed_area", {"image": "photos/field.png"}),
+                ("plot", spec),
+                ("calculate", {"expression": "1 / 3"}),
+                ("lookup_agronomy", {"query": "late blight"}),
+            ):
+                result = await client.call_tool(tool, arguments)  # the client validates it
+                assert not result.is_error, result.content
+        async with client_of(options(workspace)) as client:
+            assert all(tool.output_schema is None for tool in (await client.list_tools()).tools)
+
+    run(work())
+    for name in AGROTOOLS:
+        assert "sha256" not in json.dumps(encoded_schema(name))
+
+
+def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_path: Path):
+    folder = tmp_path / "recorded"
+    image = {"image": "photos/field.png"}
+
+    async def work() -> None:
+        async with client_of(options(workspace, record=folder)) as client:
+            await client.call_tool("calculate", {"expression": "1 + 1"})
+            await client.call_tool("begin_task", {"question": "How much of the field is green?"})
+            await client.call_tool("describe_region", {"image": "/etc/passwd"})
+            await client.call_tool("describe_region", image)
+            await client.call_tool("end_task", {"answer": "About 11 percent."})
+            assert error_of(await client.call_tool("end_task", {"answer": "?"}))["kind"] == "invalid_argument"
+            async with client_of(options(workspace, record=folder)) as other:  # the folder is in use
+                await other.call_tool("calculate", {"expression": "1 + 1"})
+        async with client_of(options(workspace, record=folder)) as client:
+            await client.call_tool("calculate", {"expression": "2 + 1"})
+
+    run(work())
+    records = {record.sample.id: record for record in RecordIndex(folder)}
+    assert len(RecordIndex(tmp_path / "recorded-2").keys) == 1
+    assert [record.sample.query for record in records.values()] == [
+        "(not stated)",
+        "How much of the field is green?",
+        "(not stated)",
+    ]
+    stated = records["session-0002"]
+    assert stated.trajectory is not None
+    assert stated.trajectory.answer == "About 11 percent."
+    assert [bool(step.observation and step.observation.ok) for step in stated.trajectory.calls] == [False, True]
+    assert stated.sample.files[0].name == "photos-field.png"
+    for command in (
+        ["explain", str(folder), "session-0002"],
+        ["report", str(folder)],
+        ["review", str(folder), "--summary"],
+    ):
+        result = CliRunner().invoke(app, command, catch_exceptions=False)
+        assert result.exit_code == 0, result.output
+    assert "with 2 images" in CliRunner().invoke(app, ["report", str(folder)]).output
+    material = open_material(str(folder))
+    assert "(not known)" in render("sample.html.j2", shown=present(material, stated.sample, {}, {}))
+    build_source(f"sessions={folder}", tmp_path / "bench")
+    assert validate_folder(tmp_path / "bench") == []
+    (sample,) = load_folder(tmp_path / "bench").samples
+    assert sample.reference is not None
+    assert [step.arguments for step in sample.reference.steps] == [{"image": "photos-field.png"}]
+    with pytest.raises(BenchmarkError, match="none of 1 session"):
+        build_source(f"sessions={tmp_path / 'recorded-2'}", tmp_path / "bench2")
+
+
+def test_pictures_are_scaled_down_to_a_megabyte(workspace: Path):
+    noise = np.random.default_rng(1).integers(0, 256, (1500, 2000, 3)).astype(np.uint8)
+    Image.fromarray(noise).save(workspace / "noise.png")
+
+    async def work() -> None:
+        async with client_of(options(workspace)) as client:
+            result = await client.call_tool("describe_region", {"image": "noise.png"})
+            (picture,) = [each for each in result.content if each.type == "image"]
+            assert (workspace / "agrotools-results" / result.structured_content["overlay"]).stat().st_size > 10**6
+            assert 10_000 < len(picture.data) <= PICTURE_BYTES
+
+    run(work())
+
+
+def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPatch):
+    token, is_new = access_token()
+    assert is_new
+    assert len(token) > 40
+    monkeypatch.setenv("AGROTOOLS_MCP_TOKEN", TOKEN)
+    assert access_token() == (TOKEN, False)
+    monkeypatch.setenv("AGROTOOLS_MCP_TOKEN", "short")
+    with pytest.raises(UsageError, match="not usable"):
+        access_token()
+    for client, key in (("claude-desktop", "mcpServers"), ("claude-code", "mcpServers"), ("vscode", "servers")):
+        arguments = ["serve", "mcp", "--workspace", str(workspace), "--tools", "plot", "--config", client]
+        text = CliRunner().invoke(app, arguments).output
+        entry = json.loads(text[text.index("{") : text.rindex("}") + 1])[key]["agrotools"]
+        assert entry["args"][-4:] == ["--workspace", str(workspace), "--tools", "plot"]
+    arguments = ["serve", "mcp", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
+    text = CliRunner().invoke(app, arguments).output
+    assert "http://127.0.0.1:8765/mcp" in text
+    assert "${env:AGROTOOLS_MCP_TOKEN}" in text
