@@ -78,3 +78,9 @@ def planted_rows(spacing: int = 60, shape: tuple[int, int] = (300, 400)) -> tupl
     crop = discs(shape, [(x, y) for x in columns for y in range(10, shape[0], 24)], 8)
     weeds = [(x + spacing / 2, y) for k, x in enumerate(columns) for y in range(35 + 20 * k, shape[0], 140)]
     return crop, discs(shape, weeds, 5) & ~crop
+
+
+def row_field(shape: tuple[int, int] = (120, 160)) -> NDArray[np.uint8]:
+    """A field of which 30 % is in green rows, 12 of every 40 pixels from x = 10 on, uint8 (rows, columns, 3)."""
+    in_row = (np.arange(shape[1]) - 10) % 40 < 12
+    return field(np.broadcast_to(in_row, shape))

@@ -14,6 +14,7 @@ from agrotools.tools.workspace import (
     artifacts_in,
     backend_in_use,
     call_context,
+    collect_files,
     file_info,
     host_file,
     save_artifact,
@@ -168,11 +169,18 @@ class TestArtifacts:
         assert (first.media_type, second.media_type) == ("image/png", "text/csv")
         assert first.sha256 is not None
 
-    def test_plain_python_without_choice_uses_the_current_folder(self, tmp_path, monkeypatch):
+    def test_plain_python_without_choice_writes_nothing(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         made = save_artifact("photo.jpg", "image", Image.new("RGBA", (4, 4), "blue"))
-        with Image.open(tmp_path / "agrotools-out" / made.name) as image:
-            assert image.format == "JPEG"
+        with collect_files(None) as files:
+            save_artifact("table.csv", "table", b"a")
+            assert save_artifact("table.csv", "table", b"b").name == "table_2.csv"
+        assert (made.name, files.contents, files.paths) == (
+            "photo.jpg",
+            {"table.csv": b"a", "table_2.csv": b"b"},
+            {},
+        )
+        assert not list(tmp_path.iterdir())
 
     @pytest.mark.parametrize("name", ["../a.png", "a", "a.exe", ".png", "a/b.png", "a\0.png"])
     def test_strange_names_are_a_fault_of_the_tool(self, tmp_path, name):

@@ -47,13 +47,10 @@ def search(
         return
 
     from agrotools.tools import get_tool
-    from agrotools.tools.workspace import CallContext, call_context, write_artifact
 
-    work = CallContext(keep=lambda artifact, content: write_artifact(Path("agrotools-out"), artifact, content))
     arguments = {"query": query, "topic": topic, "kind": kind, "crop": crop, "top_k": top_k}
     try:
-        with call_context(work):
-            result = get_tool("lookup_agronomy")(**arguments)
+        result = get_tool("lookup_agronomy")(**arguments)
     except ToolError as error:
         if error.kind != "invalid_argument":
             raise

@@ -51,7 +51,9 @@ def run(
     arguments: Annotated[
         str, typer.Option(help="Arguments as a JSON object; options on the command line take precedence.")
     ] = "{}",
-    out: Annotated[Path, typer.Option(help="Folder for the files that the tool writes.")] = Path("agrotools-out"),
+    out: Annotated[
+        Path, typer.Option(help="Folder for pictures, and for GeoTIFF and GeoJSON maps of a georeferenced raster.")
+    ] = Path("agrotools-out"),
     backend: Annotated[str | None, typer.Option(help="Back-end of the tool, e.g. pack:NAME or vlm.")] = None,
     vlm_model: Annotated[str | None, typer.Option(help="Vision model for --backend vlm.")] = None,
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None,
@@ -76,7 +78,7 @@ def run(
             check_backend(implementation, backend)
         vision = _vision(implementation, backend, vlm_model, vlm_base_url, vlm_api_key_env)
         with artifacts_in(out, backend=backend, vision=vision):
-            result = implementation(**call)
+            result = implementation(**call, out=out)
     except UsageError as error:
         _fail(error.message, error.hint, {"kind": "usage"}, as_json, BAD_USAGE)
     except ToolError as error:
@@ -95,13 +97,14 @@ def run(
     encoded, artifacts = encode_result(result, implementation.significant_digits)
     paths = [str(out / artifact.name) for artifact in artifacts]
     plain = with_artifact_names(encoded, paths)
+    maps = [str(path) for path in result.paths.values() if str(path) not in paths]
     if as_json:
         artifact_rows = [
             {**artifact.model_dump(), "path": path} for artifact, path in zip(artifacts, paths, strict=True)
         ]
-        print_json({"result": plain, "artifacts": artifact_rows})
+        print_json({"result": plain, "artifacts": artifact_rows, **({"maps": maps} if maps else {})})
     else:
-        typer.echo(result_text(plain, paths))
+        typer.echo(result_text(plain, [*paths, *maps]))
 
 
 def _vision(tool: Any, backend: str | None, name: str | None, base_url: str | None, api_key_env: str | None) -> Any:

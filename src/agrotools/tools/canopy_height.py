@@ -14,7 +14,7 @@ from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, normalise_set
 from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
-from agrotools.tools.workspace import file_info, save_artifact, shown_name
+from agrotools.tools.workspace import MapLayer, add_map_layer, file_info, save_artifact, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region, file_format
 
@@ -185,9 +185,10 @@ def estimate_canopy_height(
 
 @dataclass(frozen=True, eq=False)
 class _Measurement:
-    """Number of pixels of the region, a reduced picture of the heights, notes and flags."""
+    """Number of pixels of the region, the region, a reduced picture of the heights, notes and flags."""
 
     region_px: int
+    box: Box
     picture: "RasterThumbnail"
     notes: tuple[str, ...]
     flags: tuple[str, ...]
@@ -279,7 +280,7 @@ def _measure(
         flags.append("spikes_possible")
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
-    return _Measurement(region_px, picture, tuple(notes), tuple(flags))
+    return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))
 
 
 def _bins(statistics: "RunningStatistics", limits: tuple[float, ...]) -> tuple[HeightBin, ...]:
@@ -297,13 +298,14 @@ def _map(
 ) -> Artifact:
     from agrotools.vision.overlay import NO_DATA_COLOUR, Layer, draw_heat_map
 
+    heights = measured.picture.means
     cover = 100 * statistics.at_least(veg_min_height_m) / statistics.count
     empty = 100 * (1 - statistics.count / measured.region_px)
     layers = [Layer(0, (150, 150, 150), f"below {veg_min_height_m:g} m {100 - cover:.1f} %")]
     if empty:
         layers.append(Layer(1, NO_DATA_COLOUR, f"no data {empty:.1f} % of the region"))
     picture = draw_heat_map(
-        measured.picture.means,
+        heights,
         low=0.0,
         high=max(statistics.percentile(99.5), veg_min_height_m + 1),
         unit="m",
@@ -311,6 +313,11 @@ def _map(
         title=f"height: mean {statistics.mean:.2f} m, max {statistics.maximum:.2f} m; canopy cover {cover:.1f} %",
         legend=tuple(layers),
         gsd_m=None if gsd_m is None else gsd_m * measured.picture.factor,
+    )
+    add_map_layer(
+        lambda: MapLayer(
+            "canopy_height", heights, "height, metres", heights >= veg_min_height_m, "canopy", measured.box
+        )
     )
     return save_artifact("canopy_height_map.png", "overlay", picture)
 

@@ -17,10 +17,13 @@ import re
 import textwrap
 import warnings
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import update_wrapper
 from pathlib import Path
-from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints
+from tempfile import TemporaryDirectory
+from types import NoneType
+from typing import Any, Generic, ParamSpec, TypeVar, cast, get_type_hints, overload
 
 from pydantic import BaseModel, ConfigDict, JsonValue, TypeAdapter, ValidationError, create_model
 from pydantic_core import to_json
@@ -45,7 +48,7 @@ from agrotools.tools.arguments import (
     takes_path,
 )
 from agrotools.tools.result import ToolResult
-from agrotools.tools.workspace import host_file
+from agrotools.tools.workspace import collect_files, host_file
 
 __all__ = [
     "Agree",
@@ -137,7 +140,7 @@ def tool(
 
 @dataclass(eq=False, repr=False)
 class Tool(Generic[P, R]):
-    """Declared tool. It can be called like the original function, with files given as local paths."""
+    """Declared tool. It can be called like the original function, with files given as local paths or in memory."""
 
     function: Callable[P, R]
     category: str
@@ -227,8 +230,17 @@ class Tool(Generic[P, R]):
         model = self._checked(arguments, resolve)
         return {name: getattr(model, name) for name in self._parameters}
 
-    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+    @overload
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R: ...
+    @overload
+    def __call__(self, *args: Any, **kwargs: Any) -> R: ...
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         """Run the tool in this process.
+
+        Files are given as paths, Pillow images or arrays: uint8 (rows, columns, 3) for pictures, (rows, columns[,
+        bands]) of any number type for rasters, masks and depth. ``out`` (keyword): folder for the artifacts, and for
+        GeoTIFF and GeoJSON maps if a raster of the call is georeferenced; None (default): nothing is written, and the
+        result holds the contents.
 
         Raises:
             ToolError: the arguments are invalid, a file does not exist or cannot be read, or the tool itself fails.
@@ -239,11 +251,37 @@ class Tool(Generic[P, R]):
         arguments = dict(zip(names, args, strict=False))
         if twice := arguments.keys() & kwargs.keys():
             raise ToolError("invalid_argument", f"{', '.join(sorted(twice))} given twice")
-        values = self.prepare_arguments({**arguments, **kwargs}, host_file)
-        result = self.function(**values)  # pyright: ignore[reportCallIssue]
-        if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
+        arguments |= kwargs
+        out = None if "out" in names else arguments.pop("out", None)
+        folder = None if out is None else Path(out)
+        with ExitStack() as stack:
+            given = self._with_written_arrays(arguments, stack)
+            values = self.prepare_arguments(given, host_file)
+            files = stack.enter_context(collect_files(folder))
+            result = self.function(**values)  # pyright: ignore[reportCallIssue]
+            if not isinstance(result, ToolResult):  # pyright: ignore[reportUnnecessaryIsInstance]
+                raise TypeError(f"{self.name} returned an object of type {type(result).__name__}, not a ToolResult")
+            result.attach_files(files.contents, files.paths)
+            if folder is not None:
+                from agrotools.tools.maps import save_maps
+
+                rasters = [value for value in values.values() if isinstance(value, Path)]
+                save_maps(result, files.layers, rasters, values.get("region"))
+                result.attach_files(files.contents, files.paths)
         return result
+
+    def _with_written_arrays(self, arguments: Mapping[str, Any], stack: ExitStack) -> Mapping[str, Any]:
+        """Return the arguments with pictures and arrays in memory replaced by files that last as long as ``stack``."""
+        files = {name for name in arguments if self.spec.agreement.get(name) == "file"}
+        if all(isinstance(arguments[name], (str, os.PathLike, NoneType)) for name in files):
+            return arguments
+        from agrotools.tools.arrays import write_arrays
+
+        return write_arrays(
+            arguments,
+            files,
+            lambda: Path(stack.enter_context(TemporaryDirectory(prefix="agrotools-"))),
+        )
 
     def __repr__(self) -> str:
         return f"<tool {self.name}({', '.join(self._parameters)})>"

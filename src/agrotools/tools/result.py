@@ -4,16 +4,23 @@ A frame consists of the length of the JSON (4 bytes, big-endian), the total leng
 the JSON, and the contents one after the other. The JSON gives the length of each content.
 """
 
+import base64
+import html
+import io
 import math
 import struct
 from collections.abc import Mapping, Sequence
 from enum import Enum
-from typing import Any, BinaryIO, cast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 import orjson
-from pydantic import BaseModel, ConfigDict, JsonValue
+from pydantic import BaseModel, ConfigDict, JsonValue, PrivateAttr
 
 from agrotools.core import Artifact, ErrorInfo
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
 
 ARTIFACT_KEY = "$artifact"
 """Key of artifact placeholders: ``{"$artifact": n}`` in an encoded result is replaced by the n-th artifact's name."""
@@ -31,6 +38,74 @@ class ToolResult(BaseModel):
 
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
+    _contents: dict[str, bytes] = PrivateAttr(default_factory=dict[str, bytes])
+    _paths: dict[str, Path] = PrivateAttr(default_factory=dict[str, Path])
+
+    def attach_files(self, contents: Mapping[str, bytes], paths: Mapping[str, Path]) -> None:
+        """Add the contents and paths of written files, by name. Called by tools run in this process."""
+        self._contents.update(contents)
+        self._paths.update(paths)
+
+    @property
+    def paths(self) -> dict[str, Path]:
+        """Paths of the files that were written, by name: artifacts, and maps of a georeferenced raster."""
+        return dict(self._paths)
+
+    @property
+    def picture(self) -> "Image | None":
+        """Picture to check the result by: its overlay, else its plot or image; None if it has none."""
+        artifact = self._pictured()
+        if artifact is None:
+            return None
+        from PIL import Image
+
+        image = Image.open(io.BytesIO(self.content(artifact)))
+        image.load()
+        return image
+
+    def content(self, artifact: Artifact) -> bytes:
+        """Return the content of an artifact of a tool that was run in this process.
+
+        Raises:
+            KeyError: the tool was run elsewhere.
+        """
+        return self._contents[artifact.name]
+
+    def artifact_fields(self) -> dict[str, Artifact]:
+        """Return the artifacts of the result by the names of their fields."""
+        values = {name: getattr(self, name) for name in type(self).model_fields}
+        return {name: value for name, value in values.items() if isinstance(value, Artifact)}
+
+    def _pictured(self) -> Artifact | None:
+        usable = [
+            each
+            for each in self.artifact_fields().values()
+            if each.name in self._contents and each.media_type in ("image/png", "image/jpeg")
+        ]
+        kinds = ("overlay", "plot", "image", "mask")
+        return min(
+            (each for each in usable if each.kind in kinds), key=lambda each: kinds.index(each.kind), default=None
+        )
+
+    def _repr_html_(self) -> str:
+        rows = [
+            f"<tr><th>{html.escape(name)}</th><td>{html.escape(_shortened(value))}</td></tr>"
+            for name, value in encode_result(self)[0].items()
+            if value not in (None, [], {}) and not isinstance(getattr(self, name, None), Artifact)
+        ]
+        shown = ""
+        if artifact := self._pictured():
+            data = base64.b64encode(self.content(artifact)).decode()
+            shown = f'<img alt="{artifact.name}" style="max-width:100%" src="data:{artifact.media_type};base64,{data}">'
+        return f"<div>{shown}<table>{''.join(rows)}</table></div>"
+
+
+_LONGEST_VALUE = 300
+
+
+def _shortened(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else orjson.dumps(value).decode()
+    return text if len(text) <= _LONGEST_VALUE else f"{text[:_LONGEST_VALUE]}..."
 
 
 class ResultPart(BaseModel):

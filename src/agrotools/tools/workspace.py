@@ -19,9 +19,9 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from hashlib import sha256
 from itertools import takewhile
@@ -36,9 +36,12 @@ from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.core.files import write_new
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
     from PIL.Image import Image
 
     from agrotools.tools.services import Replies, VisionModel
+    from agrotools.vision import Box
 
 
 def match_file(name: str, files: Sequence[SampleFile], artifacts: Path) -> str | None:
@@ -124,6 +127,7 @@ _MEDIA_TYPES = {
     ".tif": "image/tiff",
     ".csv": "text/csv",
     ".json": "application/json",
+    ".geojson": "application/geo+json",
 }
 
 
@@ -224,11 +228,14 @@ class FolderWorkspace(Workspace):
         """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
 
         Raises:
-            ToolError: ``path_outside_workspace``.
+            ToolError: ``path_outside_workspace``; ``file_not_found``: there is no such subfolder.
         """
         assert self.root is not None
         found: list[str] = []
-        for folder, subfolders, files in os.walk(self.root / _path_inside(within)):
+        start = self.root / _path_inside(within)
+        if not os.path.lexists(start):
+            raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
+        for folder, subfolders, files in os.walk(start):
             if not Path(folder).resolve().is_relative_to(self.root):
                 raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
             subfolders[:] = sorted(
@@ -310,6 +317,20 @@ def _regular_file(path: Path, name: str, within: Path | None) -> Path:
     return real
 
 
+@dataclass(frozen=True, eq=False)
+class MapLayer:
+    """Map of a measured quantity. ``values``: float32 (rows, columns), NaN without data, of the part ``box`` of the
+    raster, perhaps reduced by a whole factor. ``marked``: bool (rows, columns), areas to be outlined.
+    """
+
+    name: str
+    values: "NDArray[np.float32]"
+    meaning: str
+    marked: "NDArray[np.bool_]"
+    marked_as: str
+    box: "Box"
+
+
 @dataclass
 class CallContext:
     """Context of a running tool: metadata of its files, its back-end, and the storage of artifacts."""
@@ -323,6 +344,10 @@ class CallContext:
     """Vision model of the back-end ``vlm``."""
     replies: "Replies | None" = None
     """Replies of services, if the tool runs in a worker; outside of workers services are called directly."""
+    layers: "list[MapLayer] | None" = None
+    """Collected maps, if the caller wants them."""
+    folder: Path | None = None
+    """Folder that ``keep`` writes to, if it is one of the caller."""
 
 
 _work: ContextVar[CallContext | None] = ContextVar("agrotools_work", default=None)
@@ -348,7 +373,7 @@ def artifacts_in(
     the back-end ``vlm``.
     """
     where = Path(folder)
-    current = _work.get()
+    current = _work.get() or CallContext(_unwritten, reads_sidecars=True)
 
     def keep(artifact: Artifact, content: bytes) -> Artifact:
         try:
@@ -356,16 +381,60 @@ def artifacts_in(
         except OSError as error:
             raise ArtifactWriteError(error.errno, error.strerror, error.filename or str(where)) from error
 
-    work = CallContext(
-        keep=keep,
-        infos=current.infos if current else {},
-        backend=backend or (current.backend if current else None),
-        reads_sidecars=current.reads_sidecars if current else True,
-        vision=vision or (current.vision if current else None),
-        replies=current.replies if current else None,
+    work = replace(
+        current, keep=keep, backend=backend or current.backend, vision=vision or current.vision, folder=where
     )
     with call_context(work):
         yield where
+
+
+@dataclass
+class CollectedFiles:
+    """Files of one call in this process: contents and paths by name, and maps. ``paths`` is empty if the caller gave
+    no folder.
+    """
+
+    contents: dict[str, bytes] = field(default_factory=dict[str, bytes])
+    paths: dict[str, Path] = field(default_factory=dict[str, Path])
+    layers: list[MapLayer] = field(default_factory=list[MapLayer])
+
+
+@contextmanager
+def collect_files(folder: Path | None) -> Iterator[CollectedFiles]:
+    """Collect the files of the tool that runs inside the block, and write them to ``folder``, else to that of
+    :func:`artifacts_in`, if any.
+    """
+    with ExitStack() as stack:
+        if folder is not None:
+            stack.enter_context(artifacts_in(folder))
+        work = _work.get() or CallContext(_unwritten, reads_sidecars=True)
+        collected = CollectedFiles()
+
+        def keep(artifact: Artifact, content: bytes) -> Artifact:
+            name, number = artifact.name, 1
+            while work.keep is _unwritten and collected.contents.get(name, content) != content:
+                number += 1
+                name = f"{Path(artifact.name).stem}_{number}{Path(artifact.name).suffix}"
+            stored = work.keep(artifact.model_copy(update={"name": name}), content)
+            collected.contents[stored.name] = content
+            if work.folder is not None:
+                collected.paths[stored.name] = work.folder / stored.name
+            return stored
+
+        stack.enter_context(call_context(replace(work, keep=keep, layers=None if folder is None else collected.layers)))
+        yield collected
+
+
+def _unwritten(artifact: Artifact, _content: bytes) -> Artifact:
+    """Return the artifact of a caller who gave no folder; nothing is written."""
+    return artifact
+
+
+def add_map_layer(layer: Callable[[], MapLayer]) -> None:
+    """Add a map to those that the caller wants. Called by tools; ``layer`` is not called where no maps are wanted."""
+    work = _work.get()
+    if work is not None and work.layers is not None:
+        work.layers.append(layer())
 
 
 def file_info(path: Path) -> SampleFile | None:
@@ -411,12 +480,13 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     """Save a file for people to view. Called by tools.
 
     Args:
-        name: file name with extension: png, jpg, svg, tif, csv or json. A number may be added to make it unique.
+        name: file name with extension: png, jpg, svg, tif, csv, json or geojson; a number may be added to it.
         kind: kind of artifact.
         content: content of the file as bytes, or a Pillow image for png and jpg.
 
     Returns:
-        The artifact. Outside a worker it is written to ``agrotools-out`` or the folder of :func:`artifacts_in`.
+        The artifact. Outside a worker it is written to the folder of the call or of :func:`artifacts_in`, if any; the
+        result of the tool holds its content.
 
     Raises:
         ValueError: the name or its extension is not allowed.
@@ -427,9 +497,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
     data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
     work = _work.get()
-    if work is None:
-        return write_artifact(Path("agrotools-out"), artifact, data)
-    return work.keep(artifact, data)
+    return artifact if work is None else work.keep(artifact, data)
 
 
 def _encode(image: "Image", suffix: str) -> bytes:
