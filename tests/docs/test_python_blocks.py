@@ -51,6 +51,7 @@ def find_sandbox(_folder: Path) -> None:
 
 
 PREPARE: dict[str, Callable[[Path], None]] = {
+    "agents.md": lambda _folder: None,
     "README.md": write_photo,
     "published.md": lambda _folder: None,
     "python.md": write_farm,
