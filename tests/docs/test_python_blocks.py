@@ -56,6 +56,7 @@ def find_sandbox(_folder: Path) -> None:
 
 
 PREPARE: dict[str, Callable[[Path], None]] = {
+    "agents.md": lambda _folder: None,
     "README.md": write_photo,
     "exports.md": write_run,
     "published.md": lambda _folder: None,
