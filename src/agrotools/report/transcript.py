@@ -165,8 +165,12 @@ class ScoredRun:
 
 
 def gold_text(record: Record) -> str:
-    """Return the reference answer as lines ``name: value``."""
-    return "\n".join(f"{slot.name}: {slot.expected_text}" for slot in record.sample.answer)
+    """Return the reference answer as lines ``name: value``; the value is JSON if the slot has none in plain words."""
+    form = {"name", "label", "from_", "weight"}
+    return "\n".join(
+        f"{slot.name}: {slot.expected_text or slot.model_dump_json(exclude=form, exclude_defaults=True)}"
+        for slot in record.sample.answer
+    )
 
 
 def final_answer(record: Record) -> str | None:
