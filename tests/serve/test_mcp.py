@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import AsyncGenerator, Coroutine, Mapping
@@ -26,6 +27,9 @@ from agrotools.agents import mcp_server
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
+from agrotools.build.review.app import render
+from agrotools.build.review.material import open_material
+from agrotools.build.review.presenting import present
 from agrotools.build.sources import build_source
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
@@ -166,6 +170,29 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
     assert "error" in replies[3]
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path: Path, number: signal.Signals):
+    run = tmp_path / "run"
+    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--record", str(run)]
+    hello = {"protocolVersion": "2024-11-05", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
+    params = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+    lines = [
+        {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello},
+        {"jsonrpc": "2.0", "method": "notifications/initialized"},
+        {"jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params},
+    ]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as server:
+        assert server.stdin is not None
+        assert server.stdout is not None
+        server.stdin.write("".join(f"{json.dumps(line)}\n" for line in lines))
+        server.stdin.flush()
+        assert json.loads(server.stdout.readline())["id"] == 1
+        assert json.loads(server.stdout.readline())["id"] == 2
+        server.send_signal(number)
+        assert server.wait(30) == 0
+    assert len(RecordIndex(run).finished) == 1
+
+
 def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
@@ -288,6 +315,8 @@ def test_errors_have_kind_message_and_hint(workspace: Path):
             error = error_of(await client.call_tool("calculate", {"expression": 5, "more": 1}))
             assert error["kind"] == "invalid_argument"
             assert error_of(await client.call_tool("list_files", {"folder": 5}))["kind"] == "invalid_argument"
+            error = error_of(await client.call_tool("list_files", {"folder": "nowhere" * 9000}))
+            assert (error["kind"], error["hint"]) == ("file_not_found", "list_files names the files")
 
     run(work())
 
@@ -321,13 +350,13 @@ async def waiting_server(
 def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Path, monkeypatch: pytest.MonkeyPatch):
     heard: list[float] = []
 
-    async def progress(done: float, _total: float | None, message: str | None) -> None:
-        heard.append(done)
-        assert message == f"wait: {done:.0f} s"
+    async def hear(progress: float, total: float | None, message: str | None) -> None:
+        heard.append(progress)
+        assert (total, message) == (None, f"wait: {progress:.0f} s")
 
     async def work() -> None:
         async with waiting_server(monkeypatch, workspace, 2.5) as (server, _), Client(server) as client:
-            waiting = asyncio.create_task(client.call_tool("wait", {}, progress_callback=progress))
+            waiting = asyncio.create_task(client.call_tool("wait", {}, progress_callback=hear))
             assert not (await client.call_tool("list_files", {})).is_error
             assert error_of(await waiting)["kind"] == "timeout"
             assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
@@ -416,6 +445,8 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
         result = CliRunner().invoke(app, command, catch_exceptions=False)
         assert result.exit_code == 0, result.output
     assert "with 2 images" in CliRunner().invoke(app, ["report", str(folder)]).output
+    material = open_material(str(folder))
+    assert "(not known)" in render("sample.html.j2", shown=present(material, stated.sample, {}, {}))
     build_source(f"sessions={folder}", tmp_path / "bench")
     assert validate_folder(tmp_path / "bench") == []
     (sample,) = load_folder(tmp_path / "bench").samples

@@ -66,18 +66,25 @@ def access_token() -> tuple[str, bool]:
 
 async def serve_stdio(options: ServerOptions) -> None:
     """Serve one client over standard input and output until it closes them or the process is told to end."""
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    async with _server(options) as server:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stopped.set)
+        running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
+        await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
+        stopping.cancel()
+    if not running.done():
+        sys.stderr.flush()
+        os._exit(0)  # a thread still waits for standard input, and nothing can interrupt it
+    running.result()
+
+
+async def _run_stdio(server: "Server[Any]") -> None:
     from mcp.server.stdio import stdio_server
 
-    async with _server(options) as server, stdio_server() as (incoming, outgoing):
-        running = asyncio.create_task(server.run(incoming, outgoing, server.create_initialization_options()))
-        loop = asyncio.get_running_loop()
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, running.cancel)
-        await asyncio.wait({running})
-    if running.cancelled():
-        sys.stderr.flush()
-        os._exit(0)  # a thread still waits for standard input
-    running.result()
+    async with stdio_server() as (incoming, outgoing):
+        await server.run(incoming, outgoing, server.create_initialization_options())
 
 
 async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:

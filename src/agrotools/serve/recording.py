@@ -1,7 +1,8 @@
 """Recording of real use: the calls of MCP clients as a run folder without gold answers.
 
-Each task of a client (from ``begin_task`` to the next one, at most 50 calls) is a record, written again after every
-call, so that nothing is lost when the client ends the server. The files that tools opened are copied into the run.
+Each task of a client (from ``begin_task`` to the next one, at most 50 calls or 200 kB) is a record, written again
+after every call, so that nothing is lost when the client ends the server. The files that tools opened are copied into
+the run.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ BENCHMARK = "recorded-sessions"
 FILES = "recorded"
 """Folder in the run with a header and the files of the sessions, in the form of a benchmark folder."""
 MOST_CALLS = 50
+_MOST_CHARACTERS = 200_000
 _MOST_RUNS, _MOST_CLIENTS = 20, 1000
 _KINDS = {".tif": "raster", ".tiff": "raster", ".csv": "table", ".json": "document"}
 
@@ -57,6 +59,8 @@ class _Session:
     """Files by the name that the client used."""
     steps: list[Step] = field(default_factory=list[Step])
     answer: str | None = None
+    size: int = 0
+    """Length of the steps as JSON."""
 
     def record(self, toolset: Sequence[str]) -> Record:
         steps = tuple(self.steps)
@@ -156,6 +160,7 @@ class SessionRecorder:
                 cached=outcome.cached,
             )
             session.steps.append(step)
+            session.size += len(step.model_dump_json())
             self._store.append(session.record(self._toolset))
 
     def close(self) -> None:
@@ -164,7 +169,7 @@ class SessionRecorder:
 
     def _session(self, client: str) -> _Session:
         session = self._sessions.get(client)
-        if session is None or len(session.steps) >= MOST_CALLS:
+        if session is None or len(session.steps) >= MOST_CALLS or session.size >= _MOST_CHARACTERS:
             self.begin(client, session.query if session else NOT_STATED)
         return self._sessions[client]
 

@@ -226,11 +226,14 @@ class FolderWorkspace(Workspace):
         """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
 
         Raises:
-            ToolError: ``path_outside_workspace``.
+            ToolError: ``path_outside_workspace``; ``file_not_found``: there is no such subfolder.
         """
         assert self.root is not None
         found: list[str] = []
-        for folder, subfolders, files in os.walk(self.root / _path_inside(within)):
+        start = self.root / _path_inside(within)
+        if not os.path.lexists(start):
+            raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
+        for folder, subfolders, files in os.walk(start):
             if not Path(folder).resolve().is_relative_to(self.root):
                 raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
             subfolders[:] = sorted(
