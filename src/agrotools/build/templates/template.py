@@ -160,6 +160,10 @@ class Template(FrozenModel):
     needs: tuple[str, ...] = ()
     """Conditions on the unrounded values of the source, checked before anything is drawn."""
     clear: tuple[str, ...] = ()
+    too_close: tuple[str, ...] = ()
+    """Conditions in place of ``clear`` under which values are too close to each other for any answer."""
+    within_error: str = ""
+    """Expression that is true if measured values differ by less than the error that the question states."""
     steps: tuple[StepDraft, ...] = ()
     slots: Annotated[tuple[SlotDraft, ...], Field(min_length=1)]
     wordings: Annotated[tuple[str, ...], Field(min_length=1)]
