@@ -36,13 +36,13 @@ from agrotools.tools import get_tool
 from agrotools.vision.reading import read_labels
 
 OUT = pack_path("field")
-VERSION = "5"
+VERSION = "6"
 QUICK = 50
 """Number of samples in the quick part, without twins."""
-_NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be repeated byte by byte"
+_NOT_BYTES = "its files were converted from the form in the repository ({}), which cannot be reproduced byte for byte"
 UNUSED = {
     "dsifn_cd": (24, "the terms of its data are not stated"),
-    "rgbd_apples": (22, _NOT_BYTES.format("depth in MATLAB's form")),
+    "rgbd_apples": (22, _NOT_BYTES.format("depth as MATLAB files")),
     "s2_ndvi": (15, _NOT_BYTES.format("arrays of NumPy")),
     "tree_canopy": (15, _NOT_BYTES.format("maps as GeoTIFF")),
     "multiband": (3, _NOT_BYTES.format("JSON in a Python package")),

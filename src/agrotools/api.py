@@ -78,7 +78,11 @@ class Comparison(tuple[MetricDifference, ...]):
 
 
 class Scores(dict[str, MetricScore]):
-    """Metrics by id. The KeyError of an unknown id lists the closest and the available ids."""
+    """Metrics by id, shown as a table. The KeyError of an unknown id lists the closest and the available ids."""
+
+    def __repr__(self) -> str:
+        width = max(map(len, self), default=0)
+        return "\n".join(f"{name:{width}}  {_score_text(score)}" for name, score in self.items()) or "Scores()"
 
     def __missing__(self, metric: str) -> MetricScore:
         raise KeyError(_unknown("metric", metric, list(self)))
@@ -491,8 +495,13 @@ def _interval_text(interval: tuple[float, float] | None) -> str:
     return f"{100 * interval[0]:.1f} to {100 * interval[1]:.1f}" if interval else ""
 
 
+def _score_text(score: MetricScore) -> str:
+    interval = f" [{_interval_text(score.interval)}]" if score.interval else ""
+    return f"{100 * score.value:5.1f}{interval}  ({score.mode}, n {score.n})"
+
+
 def _difference_line(each: MetricDifference) -> str:
-    adjusted = f", adjusted p {each.p_adjusted:.3g}" if each.p_adjusted is not None else ""
+    adjusted = f", adjusted p {each.p_adjusted:.3g}" if each.p_adjusted is not None else ", too few clusters for a p"
     detectable = f", detectable {100 * each.detectable:.0f}" if each.detectable is not None else ""
     interval = f" [{_interval_text(each.interval)}]" if each.interval else ""
     return (

@@ -7,7 +7,7 @@ import pytest
 
 from agrotools.benchmarks import load_folder
 from agrotools.build.assist.traces import TraceRecord, TraceStep, input_hash, trace_file
-from agrotools.build.review.agreement import Edits, apply_edits, checks_of, effective_edits
+from agrotools.build.review.agreement import Edits, apply_edits, checks_of, edit_text, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import (
     TOOL_FAILED,
@@ -141,6 +141,52 @@ def test_edits_change_wording_labels_and_tolerances_and_nothing_else(tmp_path: P
     yes = {"type": "boolean", "name": "green", "label": "green", "value": True}
     with pytest.raises(ValueError, match="no tolerance"):
         effective_edits(sample_of(tmp_path, answer=[yes]), Edits.model_validate({"slots": {"green": {"abs_tol": 1.0}}}))
+
+
+ANSWERS = {
+    "tolerance": {"type": "tolerance", "value": 4.0, "abs_tol": 1.0},
+    "boolean": {"type": "boolean", "value": True},
+    "exact": {"type": "exact", "value": "rust", "choices": ["rust", "miner"]},
+    "count": {"type": "exact", "value": 4},
+}
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "value", "stored"),
+    [
+        ("tolerance", "5,50", 5.5, "5.5"),
+        ("boolean", "No", False, "no"),
+        ("exact", "miner", "miner", "miner"),
+        ("count", "7", 7, "7"),
+    ],
+)
+def test_the_answer_is_edited(tmp_path: Path, kind: str, text: str, value: object, stored: str):
+    slot = {"name": "green", "label": "green", "from": "steps[1].observation.value", **ANSWERS[kind]}
+    sample = sample_of(tmp_path, answer=[slot])
+    edits = effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
+    assert edits is not None
+    assert edits.slots["green"].value == stored
+    (changed,) = apply_edits(sample, edits).answer
+    assert (changed.model_dump()["value"], changed.from_) == (value, None)
+    assert type(changed.model_dump()["value"]) is type(value)
+    same = {"slots": {"green": {"value": edit_text(sample.answer[0].model_dump()["value"])}}}
+    assert effective_edits(sample, Edits.model_validate(same)) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "why"),
+    [
+        ("tolerance", "many", "not a number"),
+        ("tolerance", "nan", "finite"),
+        ("boolean", "perhaps", "yes or no"),
+        ("exact", "mildew", "one of rust, miner"),
+        ("count", "4 or 5", "not a number"),
+    ],
+)
+def test_an_answer_that_the_slot_cannot_have_is_refused(tmp_path: Path, kind: str, text: str, why: str):
+    sample = sample_of(tmp_path, answer=[{"name": "green", "label": "green", **ANSWERS[kind]}])
+    with pytest.raises(ValueError, match=why):
+        effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
 
 
 def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path):

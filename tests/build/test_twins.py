@@ -184,6 +184,40 @@ def test_nothing_beside_the_files_tells_the_packed_twins_of_field_apart() -> Non
     assert len(pairs) < 20 or 0.2 < first / len(pairs) < 0.8
 
 
+def test_most_packed_twins_of_field_have_the_same_list_of_files() -> None:
+    samples = {sample.id: sample for sample in read_samples()}
+    reasons = {each.id: each.answer[0].reason for each in samples.values() if isinstance(each.answer[0], AbstainSlot)}
+    by_listing = [name for name, reason in reasons.items() if reason in ("missing_file", "no_scale")]
+    assert len(reasons) >= 0.15 * len(samples)
+    assert 3 * len(by_listing) <= len(reasons)
+    assert 5 * sum(reason == "missing_file" for reason in reasons.values()) <= len(reasons)
+    for name in reasons.keys() - {*by_listing}:
+        twins = (samples[name], samples[str(samples[name].twin)])
+        listed, other = ([each.model_dump(exclude={"path", "sha256"}) for each in sample.files] for sample in twins)
+        assert listed == other
+
+
+def test_of_two_pictures_only_the_one_that_is_the_answer_is_replaced(originals, tmp_path) -> None:
+    things = [
+        replace(each, tool="identify_weed", truth={"best": f"weed.{weed}"}, words={"shows": weed, "id": f"weed.{weed}"})
+        for place, weed in ((1, "lantana"), (2, "parkinsonia"))
+        for each in [photo_thing(named(originals.file(tmp_path / "photo.jpg"), "image", place), "x", {}, "I look.")]
+    ]
+    things[1] = replace(things[1], files=(things[1].files[0].model_copy(update={"path": "files/second.jpg"}),))
+    item = asked("weed", "weed_which", tuple(things))
+    spare = things[0].files[0].model_copy(update={"path": "files/spare.jpg"})
+    places = {each.files[0].path: spare for each in things}
+    twin = unanswerable_twin(replace(item, subject=replace(item.subject, instead={"another": places})))
+    assert twin is not None
+    assert isinstance(twin.slots[0], AbstainSlot)
+    sought = item.slots[0].value
+    assert [each.path == "files/spare.jpg" for each in twin.instance.files] == [
+        each.name == sought for each in item.instance.files
+    ]
+    assert twin.slots[0].reason == "wrong_subject"
+    assert str(twin.slots[0].from_).endswith("== ''")
+
+
 def test_the_text_about_the_files_differs_only_in_what_is_withheld(originals, tmp_path) -> None:
     item = asked("drawn_apple", "row_calibre", (thing(originals, tmp_path),))
     for wording in item.question.wordings[:12]:

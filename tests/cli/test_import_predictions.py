@@ -130,6 +130,13 @@ def test_wrong_files_are_refused_with_a_hint(tmp_path, benchmark, name, content,
     assert raised.value.hint
 
 
+def test_a_benchmark_whose_samples_all_need_tools_is_refused(tmp_path):
+    folder = write_text_benchmark(tmp_path / "questions", 2, no_tool_eligible=False)
+    file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "0"}])
+    with pytest.raises(UsageError, match="every sample of questions needs tools"):
+        imported(file, load_benchmark(folder))
+
+
 @pytest.mark.parametrize(
     "arguments", [["--benchmark", "embedded"], ["--predictions", "x"], ["--model", "x", "run"], []]
 )

@@ -1,7 +1,6 @@
 """``agrotools build --images --answers`` as an agronomist runs it."""
 
 import json
-import re
 import shutil
 import signal
 import subprocess
@@ -57,9 +56,9 @@ def _build(farm: Path, *more: str, table: str = "answers.csv", out: str = "made"
 
 
 def _ask_for(farm: Path, samples: int) -> None:
-    """Lower the number of samples in the plan."""
+    """Change the number of samples in the plan, two per photo with a row."""
     plan = farm / "answers.plan.toml"
-    plan.write_text(plan.read_text().replace("samples = 100", f"samples = {samples}"))
+    plan.write_text(plan.read_text().replace("samples = 22\n", f"samples = {samples}\n"))
 
 
 def test_without_a_terminal_the_plan_is_written_and_nothing_is_built(farm: Path):
@@ -100,7 +99,7 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     assert done.exit_code == 0, done.output
     assert validate_folder(farm / "made") == []
     samples = load_folder(farm / "made").samples
-    assert len(samples) > 20
+    assert len(samples) == 22
     assert {"lesion_severity", "crop_disease", "plotting"} <= {sample.task_type for sample in samples}
     truths = {
         step.truth["severity_pct"]
@@ -110,8 +109,8 @@ def test_photos_and_a_table_become_a_sound_benchmark(farm: Path):
     }
     assert truths
     assert truths <= {5 * number + 0.5 for number in range(2, 11)}
-    why = r"made: \d+ of 100 samples \(\d+ could not be asked: not enough different questions about 10 pictures\)"
-    assert re.search(why, " ".join(done.stdout.split()))
+    assert "could not be asked" not in done.stdout
+    assert done.stdout.count("solved_blind") <= 1
     for part in ("row 14", "row 15", "row 16", "HTML", "is outside the picture folder", "not in the folder",
                  "different answers", "cannot be used", "agrotools review"):  # fmt: skip
         assert part in done.stdout, part

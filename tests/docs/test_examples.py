@@ -25,11 +25,14 @@ def run(tmp_path: Path, *command: str) -> str:
 
 
 def test_every_example_is_tested():
+    """MLflow is in an environment of its own (tests/report/test_export_readers.py); nothing runs Weights & Biases."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
         "agent.py",
         "evaluate.py",
         "first_run.sh",
-        "run_in_notebook.ipynb",
+        "log_to_mlflow.py",
+        "log_to_wandb.py",
+        "quickstart.ipynb",
         "search_corpus.py",
         "use_tools.py",
     }
@@ -62,14 +65,19 @@ def test_baselines_are_evaluated_from_python(tmp_path: Path):
 
 
 @pytest.mark.slow
-def test_the_notebook_runs_in_a_kernel_and_shows_progress_and_pictures(tmp_path: Path):
-    notebook = nbformat.read(EXAMPLES / "run_in_notebook.ipynb", as_version=4)
+def test_the_notebook_measures_evaluates_and_explains(tmp_path: Path):
+    notebook = nbformat.read(EXAMPLES / "quickstart.ipynb", as_version=4)
     NotebookClient(notebook, timeout=300, resources={"metadata": {"path": str(tmp_path)}}).execute()
     outputs = [output for cell in notebook.cells for output in cell.get("outputs", [])]
     html = [output.get("data", {}).get("text/html", "") for output in outputs]
+    assert any("<img" in each and "veg_pct" in each and "area_m2" in each for each in html)
+    assert any("image/png" in output.get("data", {}) for output in outputs)
     assert any("<progress" in each for each in html)
-    assert any("<img" in each and "Question" in each and "Scores" in each for each in html)
+    explained = next(each for each in html if "<img" in each and "Question" in each and "Scores" in each)
+    assert "FAS 0.0" in explained
+    assert "\x1b" not in explained
     assert "agrotools.fas" in outputs[-1].data["text/plain"]
+    assert {path.name for path in tmp_path.iterdir()} == {"example-runs"}
 
 
 @pytest.mark.slow

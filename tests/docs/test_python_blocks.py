@@ -4,6 +4,7 @@ The blocks of ``extending.md`` are functions and classes for others to call: ``t
 """
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -45,13 +46,19 @@ def write_study(folder: Path) -> None:
     (folder / "examples" / "thirteen_models.toml").write_text(study.replace('"embedded"', '"my-farm"'))
 
 
+def write_run(folder: Path) -> None:
+    shutil.copytree(ROOT / "tests" / "golden" / "runs_0_1" / "drawn-react", folder / "runs" / "my-run")
+
+
 def find_sandbox(_folder: Path) -> None:
     if not available_runners():
         pytest.skip("no sandbox works here")
 
 
 PREPARE: dict[str, Callable[[Path], None]] = {
+    "agents.md": lambda _folder: None,
     "README.md": write_photo,
+    "exports.md": write_run,
     "published.md": lambda _folder: None,
     "python.md": write_farm,
     "retrieval.md": write_corpus,

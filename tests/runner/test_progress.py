@@ -150,7 +150,7 @@ def test_in_a_pipe_there_are_plain_lines_soon_after_the_start_and_then_every_ten
     text = stream.getvalue()
     assert set(text) - {"\n"} == {each for each in text if each.isprintable()}
     lines = text.splitlines()
-    assert lines[0] == "model?[31m? on bench: 1000 samples to run"
+    assert lines[0] == "model?[31m? on bench: 1,000 samples to run"
     assert [line.split(", ")[2] for line in lines[1:]] == [
         f"0:{minute:02}:{second:02}" for minute, second in ((0, 2), (0, 12), (0, 22), (0, 32), (0, 42), (0, 52))
     ] + ["0:01:02"] * 2

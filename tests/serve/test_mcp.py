@@ -365,13 +365,14 @@ def test_a_call_that_hangs_reports_progress_and_ends_at_the_limit(workspace: Pat
     assert heard[:2] == [1, 2]
 
 
-def test_a_client_that_goes_away_frees_its_worker(workspace: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("mode", MODES)
+def test_a_client_that_goes_away_frees_its_worker(workspace: Path, monkeypatch: pytest.MonkeyPatch, mode: str):
     async def work() -> None:
         async with (
             waiting_server(monkeypatch, workspace, 100) as (server, executor),
             http_server(server, lambda _token: True) as address,
             bearer() as web,
-            Client(streamable_http_client(address, http_client=web)) as client,
+            Client(streamable_http_client(address, http_client=web), mode=mode) as client,
         ):
             waiting = asyncio.create_task(client.call_tool("wait", {}))
             while not executor.calls_of_workers:  # noqa: ASYNC110 - the executor has no event for it

@@ -38,8 +38,9 @@ def features(path: Path) -> list[dict]:
 
 def pixels(coordinates: list, place: Affine = PLACE, crs: str = CRS) -> np.ndarray:
     """Return longitudes and latitudes as pixels (n, 2) of the raster."""
-    x, y = transform("OGC:CRS84", crs, *zip(*coordinates, strict=True))
-    return np.column_stack(~place * (np.array(x), np.array(y)))
+    longitudes, latitudes = np.array(coordinates).T
+    moved = transform("OGC:CRS84", crs, longitudes, latitudes)
+    return np.array([~place * (x, y) for x, y in zip(moved[0], moved[1], strict=True)])
 
 
 def test_classes_of_a_field(field: Path, tmp_path: Path):

@@ -228,4 +228,5 @@ def test_only_files_of_the_kind_that_was_named_are_suggested(
     with pytest.raises(ToolError, match="no file") as raised:
         host_file(str(tmp_path / "nope.jpg"))
     assert raised.value.candidates == suggested
-    assert bool(raised.value.hint) is bool(there)
+    assert raised.value.hint is not None
+    assert raised.value.hint.startswith("did you mean") is bool(there)

@@ -13,8 +13,9 @@ from agrotools.core.base import count_text
 from agrotools.core.files import write_whole
 from agrotools.report.html.result_tables import templates
 from agrotools.report.layout import DASH, UNSEALED_NOTE, harmless, on_scale, percent, points
-from agrotools.report.settings import OUTCOME, PROCESS
+from agrotools.report.settings import KNOWING, OUTCOME, PROCESS
 from agrotools.scoring import METRICS, Estimate, Summary
+from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import RunDifference
 
 _INTERVAL = "95 % intervals over clusters of samples in brackets; values in percent."
@@ -52,6 +53,10 @@ def study_tables(result: StudyResult) -> list[StudyTable]:
     return [*tables, *(table for name in names if (table := _tools_table(name, result)).rows)]
 
 
+_NO_LETTERS = "No letters, because {}."
+_QUICK = "no differences are tested between runs of a quick part"
+
+
 def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
     states = [state for state in result.states if state.run.benchmark == benchmark]
     summary_of = {run.folder: (at, summary) for at, (run, summary) in enumerate(result.scored)}
@@ -85,6 +90,11 @@ def _score_table(benchmark: str, result: StudyResult) -> StudyTable:
     if shows_tools:
         notes.append("Tools needed: those of the reference calls alone, which hints at the solution; +N: and N others.")
     legend = [f"{_INTERVAL}{synthetic}", *([_group_legend(result)] if any(letters.values()) else [])]
+    if not any(letters.values()) and len(summaries) > 1:
+        quick = any(summary.quick for summary in summaries)
+        legend.append(
+            _NO_LETTERS.format(_QUICK if quick else f"differences need {MIN_CLUSTERS} clusters and equal tools")
+        )
     return StudyTable(f"{benchmark} {version}".strip(), groups, header, rows, [*legend, *notes])
 
 
@@ -92,7 +102,7 @@ def _columns(summaries: Sequence[Summary]) -> Iterator[tuple[Mode, str]]:
     """Yield the metrics of the main table: process metrics in step-by-step, outcomes in the other modes."""
     for mode in MODES:
         present = {metric for each in summaries if mode in each.modes for metric in each.modes[mode].metrics}
-        ours = PROCESS if mode == "step-by-step" else OUTCOME
+        ours = PROCESS if mode == "step-by-step" else (*OUTCOME, *KNOWING)
         theirs = [name for name in present if name not in ours and mode in METRICS[name].compared_in]
         for metric in (*ours, *sorted(theirs)):
             if metric in present:

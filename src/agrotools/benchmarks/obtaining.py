@@ -19,7 +19,7 @@ from pydantic import ValidationError
 from agrotools.benchmarks.downloads import Downloader, Failure, Item, Patience, repository_urls
 from agrotools.benchmarks.loading import RECORDS, data_folder
 from agrotools.core import BENCHMARKS, AgrotoolsError, BenchmarkError, FrozenModel, UsageError, imported
-from agrotools.core.base import Progress, no_progress
+from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import write_whole
 from agrotools.formats.benchmark import SourceNote
 from agrotools.plugin import BenchmarkPlugin, Download, benchmark_id
@@ -136,7 +136,9 @@ def _download(plugin: BenchmarkPlugin, download: Download, request: Request) -> 
     downloader = Downloader(folder, request.mirror, request.patience)
     items = items_at(download.address, downloader)
     known = sum(item.size or 0 for item in items)
-    request.say(f"{len(items)} files{f', {known / 1e6:,.0f} MB' if known else ''}, from {download.address}")
+    request.say(
+        f"{count_text(len(items), 'file')}{f', {known / 1e6:,.0f} MB' if known else ''}, from {download.address}"
+    )
     failures = downloader.fetch(items, request.progress)
     paths = [folder / item.path for item in items if (folder / item.path).is_file()]
     for archive in [path for path in paths if path.suffix.lower() == ".zip"]:

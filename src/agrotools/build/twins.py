@@ -8,6 +8,8 @@
     drop = "depth"                        # files of this kind are left out
     forget = ["intrinsics"]               # facts about the files that are left out
     instead = "unfit"                     # pictures of this kind take the place of others (``instead`` of a subject)
+    sought = true                         # only of the picture that is the answer, so that no picture is
+    shows = "'blurred' in @0.flags"       # expression that is true if the results show that there is no answer
     unknown = "scale_marker"              # an argument of calls that is not known any more
     missing = true                        # one of several pictures that all values need is left out
     too_close = true                      # other things of the subject, whose values differ by less than their error
@@ -34,7 +36,7 @@ from agrotools.build.quality.order import steps_in, steps_used
 from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
-from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FrozenModel, SampleFile, Slot
+from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot
 from agrotools.core.slot import AbstainReason
 from agrotools.core.taxonomy import FileKind
 
@@ -55,6 +57,8 @@ class Withholding(FrozenModel):
     drop: FileKind | None = None
     forget: tuple[Literal["gsd_m", "intrinsics", "depth_unit_mm"], ...] = ()
     instead: str = ""
+    sought: bool = False
+    shows: str = ""
     unknown: str = ""
     missing: bool = False
     too_close: bool = False
@@ -65,11 +69,12 @@ class Withholding(FrozenModel):
         """Return True if questions of a template lose their answer in this way."""
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
-    def without(self, file: SampleFile, subject: Subject) -> SampleFile | None:
+    def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile | None:
         """Return a file without the withheld facts, or the one in its place; None if it is left out itself."""
         if file.kind == self.drop:
             return None
-        shown = subject.instead.get(self.instead, {}).get(file.path, file)
+        stays = self.sought and file.name != getattr(answer, "value", None)
+        shown = file if stays else subject.instead.get(self.instead, {}).get(file.path, file)
         return shown.model_copy(update={"name": file.name, **dict.fromkeys(self.forget)})
 
 
@@ -80,8 +85,10 @@ def withholdings() -> tuple[Withholding, ...]:
     return tuple(Withholding.model_validate({"name": name, **body}) for name, body in tomllib.loads(text).items())
 
 
-def unanswerable_twin(item: Chosen) -> Chosen | None:
+def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen | None:
     """Return the unanswerable twin of a chosen question; None if nothing can be withheld that its answer needs.
+
+    ``subjects``: others that the same question may be asked about, if a difference there is within its error.
 
     Of several ways, one is taken by the question's words, so that the same question always gets the same twin; a file
     is left out only if there is no other way.
@@ -91,7 +98,7 @@ def unanswerable_twin(item: Chosen) -> Chosen | None:
     ways = [way for way in withholdings() if way.suits(item.question)]
     start = shift % max(1, len(ways))
     for way in sorted(ways[start:] + ways[:start], key=lambda way: way.missing):
-        if (instance := _withheld(item, way, shift)) is not None:
+        if (instance := _withheld(item, way, shift, subjects)) is not None:
             return replace(item, instance=instance, pair=pair)
     return None
 
@@ -107,18 +114,30 @@ def _paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
     return (asked, twin) if zlib.crc32(twin.pair.encode()) >> 8 & 1 else (twin, asked)
 
 
-def with_twins(items: Sequence[Chosen], share: float = SHARE) -> list[Chosen]:
+def with_twins(
+    items: Sequence[Chosen], share: float = SHARE, missing_file: float = 1.0, subjects: Sequence[Subject] = ()
+) -> list[Chosen]:
     """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
 
-    Reasons take turns, and so do the templates of a reason.
+    Reasons take turns, and so do the templates of a reason. ``missing_file``: largest share of the twins that a list
+    of the files tells apart, since one of them is missing; ``subjects``: as in :func:`unanswerable_twin`.
     """
     most = round(len(items) * share / (1 - share))
-    twins = {number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item)) is not None}
+    twins = {
+        number: twin for number, item in enumerate(items) if (twin := unanswerable_twin(item, subjects)) is not None
+    }
     waiting: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
     for number, twin in twins.items():
         reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
         waiting[reason][twin.question.template].append(number)
-    of_reasons = [_in_turn(list(templates.values())) for templates in waiting.values()]
+    others = sum(
+        len(numbers) for reason, some in waiting.items() if reason != "missing_file" for numbers in some.values()
+    )
+    limit = most if missing_file >= 1 else int(others * missing_file / (1 - missing_file))
+    of_reasons = [
+        _in_turn(list(templates.values()))[: limit if reason == "missing_file" else most]
+        for reason, templates in waiting.items()
+    ]
     chosen = {*_in_turn(of_reasons)[:most]}
     return [
         each
@@ -132,7 +151,7 @@ def _in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
     return [member for row in zip_longest(*groups) for member in row if member is not None]
 
 
-def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstance | None:
+def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Subject]) -> QuestionInstance | None:
     instance = item.instance
     if any(slot.made_by_tools or slot.free_text or slot.from_ is None for slot in instance.slots):
         return None  # A text may be known without the files.
@@ -142,10 +161,13 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
     if way.missing:
         return _with_missing_file(instance, slot, shift)
     if way.too_close:
-        return _with_close_values(item, slot, shift)
+        return _with_close_values(item, slot, shift, subjects)
     if way.reason == "no_scale" and _SCALE_WORDS.search(item.wording):
         return None
-    shown = tuple(file for each in instance.files if (file := way.without(each, item.subject)) is not None)
+    answer = next((each for each in instance.slots if isinstance(each, FileSlot)), None)
+    if way.sought and answer is None:
+        return None
+    shown = tuple(file for each in instance.files if (file := way.without(each, item.subject, answer)) is not None)
     if not shown or shown == instance.files:
         return None
     names = {file.name for file in shown}
@@ -157,7 +179,8 @@ def _withheld(item: Chosen, way: Withholding, shift: int = 0) -> QuestionInstanc
     for call in instance.calls:
         left = {key: value for key, value in call.arguments.items() if key != way.unknown and str(value) not in dropped}
         calls.append(replace(call, arguments=left))
-    return replace(instance, files=shown, calls=tuple(calls), slots=(slot,))
+    shows = f"({answer.from_}) == ''" if way.sought and answer else references_written_out(way.shows) or None
+    return replace(instance, files=shown, calls=tuple(calls), slots=(slot.model_copy(update={"from_": shows}),))
 
 
 def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
@@ -178,13 +201,20 @@ def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int
     return None
 
 
-def _with_close_values(item: Chosen, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
-    """Return the question about other things of the subject, whose values differ by less than their error."""
+def _with_close_values(
+    item: Chosen, slot: AbstainSlot, shift: int, subjects: Sequence[Subject]
+) -> QuestionInstance | None:
+    """Return the question about other things of the subject or of one like it, whose values differ too little."""
     question = item.question
     if not question.too_close:
         return None
-    close = ask_subject(item.subject, question.model_copy(update={"clear": question.too_close}), shift)
-    if close is None or close.instance.query(item.wording) != item.query:
+    among = question.model_copy(update={"clear": question.too_close})
+    series = item.subject.name.rpartition("-")[0]
+    alike = [each for each in subjects if each.name.rpartition("-")[0] == series and each is not item.subject]
+    start = shift % max(1, len(alike))
+    tried = (ask_subject(each, among, shift) for each in (item.subject, *alike[start:], *alike[:start]))
+    close = next((each for each in tried if each and each.instance.query(item.wording) == item.query), None)
+    if close is None:
         return None
     shows = references_written_out(filled(question.within_error, close.instance.words))
     return replace(close.instance, slots=(slot.model_copy(update={"asks": close.slots, "from_": shows}),))

@@ -1,29 +1,62 @@
 """``agrotools export``: export a benchmark to formats of other programs, or a run to a prediction file."""
 
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import typer
 
+from agrotools.cli.options import with_option_groups
 from agrotools.cli.output import count_text
 
 
+@dataclass(frozen=True)
+class EveryEvalEverOptions:
+    """What Every Eval Ever asks for and no run knows."""
+
+    PANEL: ClassVar = "Every Eval Ever (--format eee)"
+
+    model_id: Annotated[
+        str, typer.Option(metavar="DEVELOPER/MODEL", help="Id of the model; by default that of the run, by provider.")
+    ] = ""
+    organization: Annotated[str, typer.Option(help="Name of the organization that evaluated.")] = "unknown"
+    relationship: Annotated[
+        Literal["first_party", "third_party", "collaborative", "other"],
+        typer.Option(help="Relationship of the evaluating organization to the model's developer."),
+    ] = "other"
+    deployment_type: Annotated[
+        Literal["self_deployed", "externally_managed", "unknown"],
+        typer.Option(help="self_deployed: on machines under your control; externally_managed: behind somebody's API."),
+    ] = "unknown"
+    model_availability: Annotated[
+        Literal["open_weights", "closed_weights", "unknown"], typer.Option(help="Whether the weights can be obtained.")
+    ] = "unknown"
+
+
+@with_option_groups
 def export(
     benchmark: Annotated[str, typer.Argument(help="Benchmark folder or name, or a run folder.")],
     format: Annotated[
-        Literal["hf", "gta", "croissant", "predictions"],
+        Literal["hf", "gta", "croissant", "predictions", "inspect", "eee", "parquet"],
         typer.Option(
-            help="hf: parquet with pictures, for datasets.load_dataset. gta: GTA-shaped JSON. croissant: the folder"
-            " itself, described by croissant.json and a card. predictions: of a run on gta, thinkgeo or agent-x, what"
-            " their own scorers read."
+            help="Of a benchmark. hf: parquet with pictures, for datasets.load_dataset. gta: GTA-shaped JSON."
+            " croissant: the folder itself, described by croissant.json and a card. Of a run. predictions: on gta,"
+            " thinkgeo or agent-x, what their own scorers read. inspect: logs for inspect view. eee: Every Eval Ever"
+            " 0.3. parquet: a row per sample, and per step."
         ),
     ],
+    publication: EveryEvalEverOptions,
     out: Annotated[
         Path | None,
-        typer.Option(help="Folder to write; an older export there is replaced. croissant writes in place by default."),
+        typer.Option(
+            help="Folder to write; an older export there is replaced. By default, croissant writes in place, and"
+            " inspect, eee and parquet write to RUN/export."
+        ),
     ] = None,
+    images: Annotated[bool, typer.Option("--images", help="With --format inspect: include the pictures.")] = False,
 ) -> None:
-    """Write a benchmark as a Hugging Face data set, as GTA-shaped JSON, or with Croissant metadata.
+    """Write a benchmark as a Hugging Face data set, as GTA-shaped JSON or with Croissant metadata, or a run for others.
 
     hf and gta are read back by `agrotools build --source hf=DIR` (or gta=DIR). A folder that holds anything else is
     never overwritten.
@@ -36,6 +69,9 @@ def export(
 
     place = Path(benchmark).expanduser()
     is_run = (place / "records.jsonl").is_file()
+    if format in ("inspect", "eee", "parquet"):
+        _export_run(place, format, out.expanduser() if out else place / "export", images, publication)
+        return
     if format == "predictions":
         if not is_run or out is None:
             raise UsageError(
@@ -46,7 +82,7 @@ def export(
     if is_run:
         raise UsageError(
             f"{benchmark} is a run: {format} is a format of benchmarks",
-            hint="--format predictions is one of runs; records.jsonl is JSON lines, `agrotools report` a page",
+            hint="--format inspect, eee, parquet or predictions; records.jsonl is JSON Lines, agrotools report a page",
         )
     loaded = load_benchmark(benchmark)
     in_place = out is None or out.expanduser().resolve() == loaded.root
@@ -67,6 +103,35 @@ def export(
     else:
         typer.echo(f"read back by: agrotools build --source {format}={target} --out BENCHMARK")
     typer.echo(f"Terms of use: {loaded.licence}")
+
+
+def _export_run(run: Path, format_: str, folder: Path, images: bool, publication: EveryEvalEverOptions) -> None:
+    from agrotools.core import RunStoreError, UsageError
+    from agrotools.report.every_eval_ever import Publication, write_every_eval_ever
+    from agrotools.report.inspect_log import write_inspect_logs
+    from agrotools.report.row_tables import write_tables
+
+    if images and format_ != "inspect":
+        raise UsageError(f"--images is not for {format_}", hint="--format inspect --images")
+    details = Publication(**asdict(publication))
+    if details != Publication() and format_ != "eee":
+        raise UsageError(f"options of Every Eval Ever are not for {format_}", hint="--format eee")
+    writers: dict[str, Callable[[], list[Path]]] = {
+        "inspect": lambda: write_inspect_logs(run, folder, images=images),
+        "eee": lambda: write_every_eval_ever(run, folder, details),
+        "parquet": lambda: write_tables(run, folder),
+    }
+    try:
+        written = writers[format_]()
+    except OSError as error:
+        reason = error.strerror or error
+        raise RunStoreError(f"{folder} cannot be written: {reason}", hint="choose another --out") from error
+    for path in written:
+        typer.echo(f"{path}: {path.stat().st_size / 1e6:.2f} MB")
+    if format_ == "inspect":
+        typer.echo(f"opened by: inspect view --log-dir {folder}")
+    elif format_ == "eee":
+        typer.echo(f"checked by: cd {folder} && every_eval_ever validate 'data/*/*/*/*'")
 
 
 def _export_predictions(run: Path, folder: Path) -> None:

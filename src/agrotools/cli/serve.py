@@ -41,6 +41,7 @@ def mcp(
     AGROTOOLS_MCP_TOKEN.
     """
     import asyncio
+    import sys
 
     from agrotools.core import UsageError
     from agrotools.runner.config import tool_backends
@@ -64,6 +65,10 @@ def mcp(
         return
     chosen = ServerOptions(folder, names, tool_backends(backend or []), record, output_schemas, tool_workers, timeout)
     if not http:
+        if sys.stdin.isatty():
+            typer.echo(
+                "waiting for an MCP client on standard input; --config CLIENT shows how to connect one", err=True
+            )
         asyncio.run(serve_stdio(chosen))
         return
     token, is_new = access_token()

@@ -112,15 +112,22 @@ def print_findings(
 ) -> None:
     """Print the number of samples flagged by each check, with examples unless ``brief``, and skipped checks."""
     from agrotools.build.quality import CHECKS
-    from agrotools.build.quality.checking import SEVERITIES
+    from agrotools.build.quality.checking import BLIND_CHECK, SEVERITIES
     from agrotools.formats.benchmark import QUALITY_FILE
 
-    flagged = Counter((severity, check) for _, severity, check in {(f.id, f.severity, f.check) for f in findings})
+    blind = {finding.id for finding in findings if finding.check == BLIND_CHECK}
+    unlike_chance = {each.id for each in findings if each.check == BLIND_CHECK and each.severity == "warning"}
+    others = {(each.id, each.severity, each.check) for each in findings if each.check != BLIND_CHECK}
+    flagged = Counter((severity, check) for _, severity, check in others)
+    if blind:
+        flagged["warning" if unlike_chance else "info", BLIND_CHECK] = len(blind)
     summary = f"{count_text(len(findings), 'finding')} in {folder / QUALITY_FILE}" if findings else "no findings"
     typer.echo(f"quality: {summary}")
     for key in sorted(flagged, key=lambda key: (SEVERITIES.index(key[0]), -flagged[key], key[1])):
         severity, check = key
-        meaning = _MEANINGS.get(key, CHECKS.get(check, ""))
+        meaning = CHECKS.get(check, "")
+        if check == BLIND_CHECK:
+            meaning += f", in {len(unlike_chance)} of them where guessing rarely does"
         typer.echo(f"  {severity}: {check}, {count_text(flagged[key], 'sample')}: {meaning}")
         if brief:
             continue
@@ -130,11 +137,6 @@ def print_findings(
         typer.echo(f"  not checked: {what}")
 
 
-_MEANINGS = {
-    ("warning", "solved_blind"): "a baseline that sees no image gives the right answer, which guessing rarely does",
-    ("info", "solved_blind"): "a baseline that sees no image gives the right answer, as guessing does in 20 % or more",
-}
-"""Meanings of findings that depend on their severity."""
 _EXAMPLES = 3
 _LONGEST = 80
 

@@ -53,8 +53,8 @@ def no_progress(what: str, done: int, total: int) -> None:
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:
-    """Return a number with its noun: ``1 sample``, ``2 samples``; ``plural`` is an irregular plural."""
-    return f"{count} {noun}" if count == 1 else f"{count} {plural or f'{noun}s'}"
+    """Return a number with its noun: ``1 sample``, ``1,002 samples``; ``plural`` is an irregular plural."""
+    return f"{count} {noun}" if count == 1 else f"{count:,} {plural or f'{noun}s'}"
 
 
 @cache

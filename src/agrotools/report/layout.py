@@ -136,7 +136,9 @@ def console_for(file: IO[str] | None) -> Console:
 
     Plain text has :data:`PLAIN_WIDTH` columns, or as many as the environment variable COLUMNS says.
     """
-    console = Console(file=file, highlight=False, force_jupyter=False)
+    # Kernels of notebooks set FORCE_COLOR, which is not meant for text that goes into a page.
+    force_terminal = None if file is None else file.isatty()
+    console = Console(file=file, highlight=False, force_terminal=force_terminal, force_jupyter=False)
     if not console.is_terminal and not os.environ.get("COLUMNS", "").isdigit():
         console.width = PLAIN_WIDTH
     return console

@@ -124,6 +124,11 @@ def import_predictions(
     answers, counts = _match(rows, benchmark, file)
     plan = work_items(benchmark.samples, ["no-tool"], 1)
     planned = [plan.samples[at] for part in plan.parts for at in part.positions]
+    if not planned:
+        raise UsageError(
+            f"every sample of {benchmark.name} needs tools, and a row holds only an answer",
+            hint="--format scores published prediction files; agrotools eval runs the benchmark",
+        )
     wanted = {sample.id for sample in planned}
     counts = counts._replace(
         not_planned=tuple(name for name in answers if name not in wanted),

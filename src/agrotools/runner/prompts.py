@@ -15,13 +15,13 @@ Prompts are written just before the record that they belong to, so that every re
 import base64
 import os
 from binascii import Error as Base64Error
-from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import sha256
 from itertools import takewhile
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, BinaryIO, NamedTuple
 
 import orjson
 
@@ -42,6 +42,7 @@ PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
 _CONTENT = b'{"hash":"'
+_REQUESTS = b',"requests":'
 
 Request = tuple[Sequence[Message], Sequence[ToolSpec]]
 _sent: ContextVar[list[Request] | None] = ContextVar("sent", default=None)
@@ -174,39 +175,71 @@ class StoredRequest(NamedTuple):
     """Number of leading messages shared with the previous request."""
 
 
-def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
-    """Return the requests that were sent for a sample; None if none are stored.
+class StoredPrompts:
+    """Index of the requests of a run, in one pass over ``prompts.jsonl``; only offsets are kept in memory.
 
     Raises:
-        RunStoreError: the file cannot be read, or content that it refers to is missing.
+        RunStoreError: the file cannot be read.
     """
-    path = run / PROMPTS_FILE
-    prefix = orjson.dumps({"key": key})[:-1] + b","
-    try:
-        stored_line = next(iter(deque((line for line in _lines(path) if line.startswith(prefix)), maxlen=1)), None)
-        if stored_line is None:
+
+    def __init__(self, run: Path) -> None:
+        self._path = run / PROMPTS_FILE
+        self._contents: dict[bytes, int] = {}
+        self._keys: dict[bytes, int] = {}
+        """Offset of the last line of each key, by its beginning."""
+        with self._reading():
+            offset = 0
+            for line in _lines(self._path):
+                if line.startswith(_CONTENT):
+                    self._contents[line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]] = offset
+                else:
+                    self._keys[line.partition(_REQUESTS)[0]] = offset
+                offset += len(line)
+
+    def of(self, key: Key) -> list[StoredRequest] | None:
+        """Return the requests that were sent for a sample; None if none are stored.
+
+        Raises:
+            RunStoreError: the file cannot be read, or content that it refers to is missing.
+        """
+        offset = self._keys.get(orjson.dumps({"key": key})[:-1])
+        if offset is None:
             return None
-        entries = orjson.loads(stored_line)["requests"]
-        needed = {digest.encode() for _, added, tools in entries for digest in (*added, tools) if digest}
-        contents: dict[str, Any] = {}
-        for line in _lines(path):
-            digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
-            if line.startswith(_CONTENT) and digest in needed:
-                entry = orjson.loads(line)
-                contents[digest.decode()] = entry["message"] if "message" in entry else entry["tools"]
         requests: list[StoredRequest] = []
-        for shared, added, tools in entries:
-            shared_messages = requests[-1].messages[:shared] if shared else []
-            messages = [*shared_messages, *(contents[digest] for digest in added)]
-            requests.append(StoredRequest(messages, contents[tools] if tools else [], shared))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError, LookupError, TypeError) as error:
-        reason = f"cannot be read: {error.strerror or error}" if isinstance(error, OSError) else "is cut off or damaged"
-        raise RunStoreError(
-            f"{path} {reason}", hint="restore it from a copy of the run; records and scores do not depend on it"
-        ) from error
-    return requests
+        with self._reading(), self._path.open("rb") as file:
+            for shared, added, tools in self._entry(file, offset)["requests"]:
+                shared_messages = requests[-1].messages[:shared] if shared else []
+                contents = [self._entry(file, self._contents[digest.encode()]) for digest in added]
+                offered: list[dict[str, Any]] = []
+                if tools:
+                    offered = self._entry(file, self._contents[tools.encode()])["tools"]
+                messages = [*shared_messages, *(content["message"] for content in contents)]
+                requests.append(StoredRequest(messages, offered, shared))
+        return requests
+
+    @staticmethod
+    def _entry(file: BinaryIO, offset: int) -> dict[str, Any]:
+        file.seek(offset)
+        return orjson.loads(file.readline())
+
+    @contextmanager
+    def _reading(self) -> Generator[None]:
+        try:
+            yield
+        except FileNotFoundError:
+            return
+        except (OSError, ValueError, LookupError, TypeError) as error:
+            is_missing = isinstance(error, OSError)
+            reason = f"cannot be read: {error.strerror or error}" if is_missing else "is cut off or damaged"
+            raise RunStoreError(
+                f"{self._path} {reason}",
+                hint="restore it from a copy of the run; records and scores do not depend on it",
+            ) from error
+
+
+def read_requests(run: Path, key: Key) -> list[StoredRequest] | None:
+    """Return the requests that were sent for one sample, as :meth:`StoredPrompts.of`."""
+    return StoredPrompts(run).of(key)
 
 
 def stored_image(run: Path, url: str) -> StoredImage | None:

@@ -117,6 +117,8 @@ def _parsed(sidecar: Path, name: str) -> SampleFile:
 
 ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
 
+_MOST_NAMED = 5
+"""Maximum number of files of a folder in a hint if no name is close."""
 _FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MEDIA_TYPES = {
     ".png": "image/png",
@@ -291,10 +293,12 @@ def _path_inside(name: str, hint: str = "use the name of a file exactly as it is
 def _not_found(name: str, known: list[str], close_to: str | None = None) -> ToolError:
     close = get_close_matches(close_to or name, known, n=3, cutoff=0.5)
     listed = close or (known if close_to is None else [])
+    named = listed or known[:_MOST_NAMED]
+    none = "the folder has no file of this kind; give the path of a file" if close_to is not None else None
     return ToolError(
         "file_not_found",
         f"there is no file {name[:100]!r}",
-        hint=f"did you mean {' or '.join(close)}?" if close else f"files: {', '.join(listed)}" if listed else None,
+        hint=f"did you mean {' or '.join(close)}?" if close else f"files: {', '.join(named)}" if named else none,
         candidates=tuple(listed[:20]),
     )
 

@@ -81,6 +81,12 @@ class Proposal(NamedTuple):
     notes: dict[str, str]
 
 
+QUESTIONS_A_PHOTO = 2
+"""Questions of a new plan per photo with a row; the owner may ask for more."""
+MOST_QUESTIONS = 100
+"""Largest number of questions of a new plan."""
+
+
 def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     """Propose a plan for the table; :func:`open_questions` lists its gaps.
 
@@ -107,6 +113,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
         name=_slug(name),
         images_column=seen.images_column,
         languages=("zh",) if is_chinese else ("en",),
+        samples=min(MOST_QUESTIONS, QUESTIONS_A_PHOTO * len({matched.image for matched in seen.matched})),
         encoding=table.encoding,
         delimiter=table.delimiter,
         sheet=table.sheet,

@@ -306,6 +306,8 @@ def check_written(
                     yield Finding(id=sample.id, check="answer_in_picture", severity="warning", message=message)
 
 
+BLIND_CHECK = "solved_blind"
+"""Check that is reported in one line for the whole benchmark: only baselines' luck, not the question, decides it."""
 CHECKS: dict[str, str] = {
     "near_duplicate": "pictures of two unrelated samples are nearly the same",
     "same_query": "two questions are the same but for numbers and names of files",
@@ -320,7 +322,7 @@ CHECKS: dict[str, str] = {
     "ambiguous_scale": "an answer in physical units without a scale",
     "order_not_unique": "another sequence of tools gives the answer too",
     "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
-    "solved_blind": "a baseline that sees no image gives the right answer",
+    BLIND_CHECK: "a baseline that sees no image gives the right answer",
 }
 """Descriptions of the checks. The last two are run by :mod:`agrotools.build.assist.screening`, which has baselines."""
 

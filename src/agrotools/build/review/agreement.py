@@ -1,14 +1,15 @@
 """Reviewers' decisions, the resulting status of each sample, and the agreement between reviewers."""
 
+import math
 import re
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import combinations
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
-from agrotools.core import FrozenModel, PlotSlot, Sample
+from agrotools.core import BooleanSlot, ExactSlot, FrozenModel, PlotSlot, Sample, Slot, ToleranceSlot
 
 Verdict = Literal["accept", "reject", "edit", "withdraw"]
 """Verdict on a sample; ``withdraw`` cancels an earlier decision, so that the sample is undecided again."""
@@ -31,8 +32,12 @@ Reviewer = Annotated[
 
 
 class SlotEdit(FrozenModel):
-    """Edit of a slot by a reviewer; a field that is None is unchanged."""
+    """Edit of a slot by a reviewer; a field that is None is unchanged.
 
+    ``value``: the right answer as text: a number in the slot's unit, a name, or yes or no.
+    """
+
+    value: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     label: Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)] | None = None
     abs_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
     rel_tol: Annotated[FiniteFloat, Field(ge=0)] | None = None
@@ -93,31 +98,65 @@ def effective_edits(sample: Sample, edits: Edits) -> Edits | None:
     """Return ``edits`` without fields that change nothing; None if nothing is left.
 
     Raises:
-        ValueError: the sample does not have a slot, or a tolerance is given for a slot that is not numeric.
+        ValueError: the sample does not have a slot, a tolerance is given for a slot that is not numeric, or a value is
+            not one that the slot can have.
     """
     slots = {slot.name: slot for slot in sample.answer}
     changed: dict[str, SlotEdit] = {}
     for name, edit in edits.slots.items():
         if name not in slots:
             raise ValueError(f"the sample has no slot {name!r}")
-        changes = edit.model_dump(exclude_none=True)
-        if slots[name].type != "tolerance" and changes.keys() & {"abs_tol", "rel_tol"}:
-            raise ValueError(f"slot {name!r} has no tolerance")
+        changes = _slot_changes(slots[name], edit)
         if new := {field: value for field, value in changes.items() if getattr(slots[name], field) != value}:
-            changed[name] = SlotEdit.model_validate(new)
+            changed[name] = SlotEdit.model_validate(
+                new | ({"value": edit_text(new["value"])} if "value" in new else {})
+            )
     query = edits.query if edits.query != sample.query else None
     return Edits(query=query, slots=changed) if query is not None or changed else None
 
 
+def edit_text(value: Any) -> str:
+    """Return a value of a slot as the text of a :class:`SlotEdit`."""
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
+
+
+def _slot_changes(slot: Slot, edit: SlotEdit) -> dict[str, Any]:
+    """Return the fields of a slot that an edit gives, with the value in the type of the slot."""
+    changes: dict[str, Any] = edit.model_dump(exclude_none=True)
+    if slot.type != "tolerance" and changes.keys() & {"abs_tol", "rel_tol"}:
+        raise ValueError(f"slot {slot.name!r} has no tolerance")
+    if edit.value is None:
+        return changes
+    if isinstance(slot, BooleanSlot):
+        if edit.value.lower() not in ("yes", "no"):
+            raise ValueError(f"slot {slot.name!r}: write yes or no")
+        return changes | {"value": edit.value.lower() == "yes"}
+    if isinstance(slot, ToleranceSlot) or (isinstance(slot, ExactSlot) and not isinstance(slot.value, str)):
+        try:
+            number = float(edit.value.replace(",", "."))
+        except ValueError:
+            raise ValueError(f"slot {slot.name!r}: {edit.value!r} is not a number") from None
+        if not math.isfinite(number):
+            raise ValueError(f"slot {slot.name!r}: write a finite number")
+        is_whole = isinstance(slot, ExactSlot) and number.is_integer()
+        return changes | {"value": int(number) if is_whole else number}
+    if not isinstance(slot, ExactSlot):
+        raise ValueError(f"the answer of slot {slot.name!r} cannot be edited: reject the sample")
+    if slot.choices and edit.value not in slot.choices:
+        raise ValueError(f"slot {slot.name!r}: write one of {', '.join(slot.choices)}")
+    return changes
+
+
 def apply_edits(sample: Sample, edits: Edits) -> Sample:
-    """Return ``sample`` with ``edits`` applied; ValueError if they do not fit or the result is not valid."""
+    """Return ``sample`` with ``edits`` applied; ValueError if they do not fit or the result is not valid.
+
+    An edited answer is no longer computed from the reference calls: its ``from`` is removed.
+    """
     effective_edits(sample, edits)
-    answer = [
-        slot.model_copy(update=edits.slots[slot.name].model_dump(exclude_none=True))
-        if slot.name in edits.slots
-        else slot
-        for slot in sample.answer
-    ]
+    answer: list[Slot] = []
+    for slot in sample.answer:
+        changes = _slot_changes(slot, edits.slots[slot.name]) if slot.name in edits.slots else {}
+        answer.append(slot.model_copy(update=changes | ({"from_": None} if "value" in changes else {})))
     changed = sample.model_copy(update={"query": edits.query or sample.query, "answer": tuple(answer)})
     return Sample.model_validate_json(changed.model_dump_json(by_alias=True))
 

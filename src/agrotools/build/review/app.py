@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
+    edit_text,
     effective_edits,
     review_status,
     summary_of,
@@ -57,6 +58,7 @@ def _templates() -> "Environment":
         lstrip_blocks=True,
     )
     environment.filters["value_text"] = value_text
+    environment.globals["edit_text"] = edit_text
     return environment
 
 

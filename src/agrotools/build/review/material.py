@@ -9,6 +9,7 @@ import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
 from agrotools.build.assist.traces import TraceRecord, input_hash, read_traces
+from agrotools.build.quality.checking import BLIND_CHECK, CHECKS
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
 from agrotools.core.base import Progress, no_progress
@@ -114,6 +115,13 @@ def open_material(
 
 def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
     flags, notes = read_flags(benchmark.root / QUALITY_FILE)
+    blind = [
+        sample_id for sample_id, of_sample in flags.items() if any(flag.check == BLIND_CHECK for flag in of_sample)
+    ]
+    if blind:
+        notes.append(f"{BLIND_CHECK}, {len(blind)} of {len(benchmark.samples)} samples: {CHECKS[BLIND_CHECK]}")
+    for sample_id in blind:
+        flags[sample_id] = [flag for flag in flags[sample_id] if flag.check != BLIND_CHECK]
     traces, stale = _traces_of(benchmark)
     notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
     for sample_id, traces_of_sample in traces.items():

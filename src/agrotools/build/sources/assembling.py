@@ -56,15 +56,16 @@ def assembled(
         for part in parts:
             chosen = choose(part.subjects, part.questions, part.samples, SEED, used)
             used.update(sentence for item in chosen for sentence in sentences(item.query))
-            used_paths = {file.path for item in chosen for file in item.instance.files}
-            for stored in sorted(used_paths & part.files.keys()):
-                shutil.copyfile(part.files[stored], partial / stored)
             chosen_of_parts.append(chosen)
         everything = list(chain.from_iterable(chosen_of_parts))
-        asked = with_twins(everything) if twins else everything
+        everyone = [subject for part in parts for subject in part.subjects]
+        asked = with_twins(everything, missing_file=0.18, subjects=everyone) if twins else everything
+        used_paths = {file.path for item in asked for file in item.instance.files}
         for part in parts:
             subjects = {id(subject) for subject in part.subjects}
             ours = [item for item in asked if id(item.subject) in subjects]
+            for stored in sorted(used_paths & part.files.keys()):
+                shutil.copyfile(part.files[stored], partial / stored)
             groups.append(Group(part.name, part.source.name, ours))
         tally = Tally()
         samples = build_samples(groups, partial, toolset=AGROTOOLS, progress=progress, tally=tally)

@@ -139,7 +139,7 @@ export function decision(verdict) {
     for (const [name, text] of Object.entries(editsNow())) {
       const [slot, field] = name.includes(".") ? name.split(".") : [null, name];
       const value = field.endsWith("_tol") ? Number(text.trim().replace(",", ".") || "x") : text.trim();
-      if (value === "" || Number.isNaN(value) || value < 0) throw new Error(`${field === "query" ? "The question" : `${slot}: ${field}`} cannot be “${text}”.`);
+      if (value === "" || Number.isNaN(value) || (field.endsWith("_tol") && value < 0)) throw new Error(`${field === "query" ? "The question" : `${slot}: ${field}`} cannot be “${text}”.`);
       if (slot) (made.edits.slots[slot] ??= {})[field] = value;
       else made.edits.query = value;
     }

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import pairwise
 from pathlib import Path
@@ -16,9 +17,10 @@ from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
 from agrotools.core import Arguments, SampleFile
+from agrotools.tools.change.pairs import shift_between
 from agrotools.tools.result import round_significant
 from agrotools.vision.rasters import open_raster
-from agrotools.vision.reading import read_labels
+from agrotools.vision.reading import read_image, read_labels
 
 _DIGITS = 6
 _BANDS = ("B", "G", "R", "NIR")
@@ -116,7 +118,9 @@ def land_use(data: DataSet) -> Part:
 
 
 def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
-    subjects: list[Subject] = []
+    pairs: list[list[Subject]] = []
+    clear: set[str] = set()
+    """Names of the scenes whose two dates show outlines that are alike, so that another place is seen to be one."""
     for number, item in enumerate(read_items(data.folder, files=("before", "after", "mask"))):
         files = tuple(
             data.originals.file(
@@ -125,8 +129,18 @@ def _pairs(data: DataSet, changed: str, gsd_m: float | None) -> Part:
             for date, order in (("before", "first"), ("after", "second"))
         )
         mask = read_labels(data.folder / item["mask"]).classes > 0
-        subjects += change_subjects(f"{data.listing.part}-{number}", files, mask, changed, gsd_m)
-    return data.part(subjects, ["change"])
+        pairs.append(change_subjects(f"{data.listing.part}-{number}", files, mask, changed, gsd_m))
+        dates = [read_image(data.folder / item[date]).pixels for date in ("before", "after")]
+        if shift_between(dates[0], dates[1], np.ones(mask.shape, np.bool_)).is_clear:
+            clear.add(pairs[-1][0].name)
+    pairs.sort(key=lambda some: some[0].name not in clear)
+    # Two scenes lend each other their second dates, so that no more than two become one cluster.
+    for one, other in zip(pairs[::2], pairs[1::2], strict=False):
+        afters = [some[0].shown(0, 1).files[1] for some in (one, other)]
+        for some, own, strange in ((one, *afters), (other, *reversed(afters))):
+            if some[0].name in clear:
+                some[:] = [replace(each, instead={"another_place": {own.path: strange}}) for each in some]
+    return data.part([subject for some in pairs for subject in some], ["change"])
 
 
 def change_subjects(

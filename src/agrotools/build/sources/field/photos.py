@@ -1,12 +1,13 @@
 """Photographs: lesions outlined by hand, diseases and weeds named by experts, apples measured, fruit counted."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from agrotools.build.sources.part import Adapter, DataSet, Part, adapter, named, photo_pairs, photo_thing
+from agrotools.build.sources.part import Adapter, DataSet, Part, Photo, adapter, named, photo_pairs, photo_thing
 from agrotools.build.sources.reading import read_items
 from agrotools.build.templates import Thing
 from agrotools.build.templates.thing import Subject
@@ -21,6 +22,7 @@ _HEALTHY = "healthy"
 _STATES = {"bean_rust": "rust", "brown_spot_phoma": "phoma"}
 """Words for labels in questions, if they differ from the label."""
 _NO_WEED = "negative"
+_SPARE_NO_WEED = 4
 
 
 @adapter("field.coffee_lesions")
@@ -37,7 +39,7 @@ def leaves(data: DataSet) -> Part:
         thought = f"I need to know how much of the leaf in {file.name} has symptoms."
         return photo_thing(file, "analyze_lesions", truth, thought)
 
-    return data.part(photo_pairs("leaves", photos, thing, {}, "leaf"), ["leaf"])
+    return data.part(photo_pairs("leaves", photos, thing, {}, "leaf"), ["leaf", "surely"])
 
 
 def _severity(mask: Path) -> dict[str, Any]:
@@ -62,10 +64,40 @@ def leaf_photos(crop: str) -> Adapter:
             words = {"crop": crop, "state": _STATES.get(label, label.replace("_", " ")), "id": str(truth["best"])}
             return photo_thing(file, "diagnose_pest_disease", truth, thought, words, kind="disease", crop=crop)
 
-        pairs = photo_pairs(f"{crop}-leaves", photos, thing, {"crop": crop}, f"{crop}_leaf")
-        return data.part(pairs, ["leaf_disease"])
+        paired, spare = _with_spares(photos, 3 if crop == "bean" else 2)
+        pairs = photo_pairs(f"{crop}-leaves", paired, thing, {"crop": crop}, f"{crop}_leaf")
+        return data.part(_with_others(pairs, photos, spare), ["leaf_disease"])
 
     return read
+
+
+def _with_spares(photos: Sequence[Photo[str]], number: int) -> tuple[list[Photo[str]], list[Photo[str]]]:
+    """Return the pictures to ask about, and ``number`` of each label that are only shown in place of another one."""
+    spare: list[Photo[str]] = []
+    for label in sorted({label for _, label in photos}):
+        ours = sorted((each for each in photos if each[1] == label), key=lambda each: str(each[0].sha256))
+        spare += ours[: _SPARE_NO_WEED if number and label.lower() == _NO_WEED else number]
+    return [each for each in photos if each not in spare], spare
+
+
+def _with_others(subjects: Sequence[Subject], labels: Sequence[Photo[str]], spare: list[Photo[str]]) -> list[Subject]:
+    """Return the pairs, as many as there are spare pictures with one whose label is that of neither picture.
+
+    No spare picture is used twice, since samples that share a file are one cluster.
+    """
+    left, done = [*spare], []
+    of_path = {file.path: label for file, label in labels}
+    for subject in subjects:
+        paths = [subject.shown(index, 1).files[0].path for index in range(subject.things)]
+        ours = {of_path[path] for path in paths}
+        other = next((each for each in left if each[1] not in ours), None) if len(ours) > 1 else None
+        if other is None:
+            done.append(subject)
+            continue
+        left.remove(other)
+        kinds = ("another", "no_weed") if other[1].lower() == _NO_WEED else ("another",)
+        done.append(replace(subject, instead={kind: dict.fromkeys(paths, other[0]) for kind in kinds}))
+    return done
 
 
 def _leaf_diagnosis(crop: str, label: str) -> dict[str, Any]:
@@ -96,22 +128,27 @@ def weed_photos(data: DataSet) -> Part:
     """Weeds of Australian rangeland, named by botanists (DeepWeeds)."""
     items = read_items(data.folder, ("label",), ("image",))
     pictures = [(data.folder / item["image"], str(item["label"])) for item in items]
-    return data.part(weed_subjects("weed-photos", pictures, data), ["weed"])
+    return data.part(weed_subjects("weed-photos", pictures, data, spares=2), ["weed"])
 
 
-def weed_subjects(name: str, pictures: Iterable[tuple[Path, str]], data: DataSet) -> list[Subject]:
+def weed_subjects(name: str, pictures: Iterable[tuple[Path, str]], data: DataSet, *, spares: int = 0) -> list[Subject]:
     """Return subjects of pairs of pictures with their labels (one of the eight weeds, or ``negative``).
+
+    ``spares``: number of pictures of each label that are only shown in place of others.
 
     Raises:
         BenchmarkError: the knowledge base has no plant of that name.
     """
     note = "Rangeland in northern Australia, seen from above."
-    photos = [(data.originals.file(path, note=note), _weed_truth(label)) for path, label in pictures]
+    photos = [(data.originals.file(path, note=note), label) for path, label in pictures]
 
-    def thing(file: SampleFile, truth: dict[str, Any], _: int) -> Thing:
-        return photo_thing(file, "identify_weed", truth, f"I need to know which weed {file.name} shows, if any.")
+    def thing(file: SampleFile, label: str, _: int) -> Thing:
+        truth = _weed_truth(label)
+        words = {"shows": truth["common_name"] or "another plant", "id": truth["best"]}
+        return photo_thing(file, "identify_weed", truth, f"I need to know which weed {file.name} shows, if any.", words)
 
-    return photo_pairs(name, photos, thing, {}, "weed_photo")
+    paired, spare = _with_spares(photos, spares)
+    return _with_others(photo_pairs(name, paired, thing, {}, "weed_photo"), photos, spare)
 
 
 def _weed_truth(label: str) -> dict[str, Any]:
@@ -199,7 +236,9 @@ def orchard(fruit: str, folder: str) -> Adapter:
             if not isinstance(item["count"], int) or item["count"] < 0:
                 raise BenchmarkError(f"{data.folder}: the count of {item.get('id')} is not a whole number")
             counted.append((data.originals.file(data.folder / item["image"], note=note), item["count"]))
-        return data.part(fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard"), ["orchard"])
+        return data.part(
+            fruit_subjects(f"orchard-{fruit}", fruit, PLURAL[fruit], counted, of="orchard"), ["orchard", "surely"]
+        )
 
     return read
 

@@ -21,6 +21,7 @@ from pydantic import JsonValue
 from agrotools.build.area_truth import AreaTruth, Region, count_area
 from agrotools.build.sources.part import DataSet, Part, adapter, named, pairs_of
 from agrotools.build.sources.reading import TRUTH_FILE, read_items, require_files
+from agrotools.build.templates import load_templates
 from agrotools.build.templates.field import MEASURE, FieldPicture, field_picture, field_templates
 from agrotools.build.templates.thing import Subject
 from agrotools.core import BenchmarkError, Sample, SampleFile
@@ -127,7 +128,8 @@ def weeds(data: DataSet) -> Part:
         raise BenchmarkError(f"{data.folder} holds {len(images)} images; at least four are needed")
     subjects = [_subject(number, pair) for number, pair in enumerate(pairs)]
     counts = {"images": len(data.originals.files), "pairs": len(pairs)}
-    return data.part(subjects, field_templates(), counts, describe_separation)
+    questions = [*field_templates(), *load_templates("surely")]
+    return data.part(subjects, questions, counts, describe_separation)
 
 
 def describe_separation(samples: Sequence[Sample]) -> dict[str, JsonValue]:

@@ -1,0 +1,198 @@
+"""Scored records of a run as conversations, for files that other programs read."""
+
+import base64
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+from statistics import fmean
+from typing import Any, Literal
+
+import orjson
+
+from agrotools.agents.images import Preview, make_preview
+from agrotools.core import Answer, CallTools, Mode, Observation, Record, Score, Step, Unparseable
+from agrotools.core.record import Reply, ToolCall
+from agrotools.report.html.pictures import Absent, Places, benchmark_roots
+from agrotools.runner.prompts import StoredPrompts, stored_image
+from agrotools.runner.records import Key, iter_records
+from agrotools.runner.rescore import SCORES_FILE, score_runs
+from agrotools.runner.store import read_manifest
+
+Role = Literal["system", "user", "assistant", "tool"]
+_MEDIA_TYPES = {".png": "image/png", ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".webp": "image/webp"}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """Message of a conversation. ``pictures`` are data URLs; ``answers`` is the id of the call that a tool answers."""
+
+    role: Role
+    text: str = ""
+    pictures: tuple[str, ...] = ()
+    thought: str = ""
+    calls: tuple[ToolCall, ...] = ()
+    """Calls of an assistant, with ids that are unique in the conversation."""
+    answers: str = ""
+    tool: str = ""
+    error: str = ""
+    """Message of the error of a tool, empty without one."""
+
+
+class ScoredRun:
+    """Records of a run with their scores and conversations. Scores that are missing are computed and stored.
+
+    Args:
+        run: run folder.
+        images: include the pictures that the model was shown and that tools made.
+
+    Raises:
+        RunStoreError: the folder contains no run, or one that this version cannot read.
+    """
+
+    def __init__(self, run: Path, *, images: bool = False) -> None:
+        self.path = run
+        self.manifest = read_manifest(run)
+        self.summary = score_runs([run])[0].summary
+        self._images = images
+        self._prompts = StoredPrompts(run)
+        self._places = Places([run])
+
+    @cached_property
+    def scores(self) -> dict[Key, list[Score]]:
+        """Score rows as stored, by the key of their record."""
+        rows: defaultdict[Key, list[Score]] = defaultdict(list)
+        for row in orjson.loads((self.path / SCORES_FILE).read_bytes())["scores"]:
+            mode: Mode = row.pop("mode")
+            score = Score.model_validate(row)
+            rows[mode, score.sample_id, score.epoch].append(score)
+        return dict(rows)
+
+    def records(self, mode: Mode) -> Iterator[Record]:
+        """Yield the records of one mode by sample and epoch."""
+        return (record for record in iter_records(self.path) if record.mode == mode)
+
+    def means(self, record: Record) -> dict[str, float]:
+        """Return the mean score of a record in each metric."""
+        values: defaultdict[str, list[float]] = defaultdict(list)
+        for score in self.scores.get(record.key, ()):
+            values[score.metric].append(score.value)
+        return {metric: fmean(each) for metric, each in values.items()}
+
+    def question(self, record: Record) -> list[Turn]:
+        """Return the messages of the first request; the question and the names of its files if none is stored."""
+        requests = self._prompts.of(record.key)
+        if requests:
+            return [self._sent(message) for message in requests[0].messages]
+        files = record.sample.files
+        text = "\n".join([record.sample.query, *(f"file: {file.name}" for file in files)])
+        return [Turn("user", text, tuple(self._file_pictures(record)) if self._images else ())]
+
+    def reply(self, record: Record) -> list[Turn]:
+        """Return the messages after the question: replies, and what tools returned.
+
+        In step-by-step, each reply is followed by the reference call and its observation, which the model was shown.
+        """
+        if record.trajectory is not None:
+            return list(self._steps(record.trajectory.steps))
+        return list(self._actions(record))
+
+    def _steps(self, steps: tuple[Step, ...]) -> Iterator[Turn]:
+        for index, step in enumerate(steps):
+            if step.kind == "call" and step.call and step.observation:
+                if not index or steps[index - 1].turn != step.turn:
+                    calls = [each.call for each in steps[index:] if each.turn == step.turn and each.call]
+                    yield Turn(
+                        "assistant",
+                        step.thought,
+                        calls=tuple(replace_id(call, index + place) for place, call in enumerate(calls)),
+                    )
+                yield self._observed(step.observation, step.call.tool, f"call_{index}")
+            elif step.kind == "answer":
+                yield Turn("assistant", _text(step.form_reply or step.reply, step.text), thought=step.thought)
+            else:
+                yield Turn("assistant", step.text)
+                yield Turn("user", step.reason)
+
+    def _actions(self, record: Record) -> Iterator[Turn]:
+        reference = record.sample.reference.steps if record.sample.reference else ()
+        for index, action in enumerate(record.actions or ()):
+            if isinstance(action, CallTools):
+                calls = tuple(replace_id(call, f"{index}_{place}") for place, call in enumerate(action.calls))
+                yield Turn("assistant", action.thought, calls=calls)
+            elif isinstance(action, Answer):
+                yield Turn("assistant", _text(action.form_reply or action.reply, action.text), thought=action.thought)
+            else:
+                yield Turn("assistant", action.text if isinstance(action, Unparseable) else action.reason)
+            if index < len(reference) and (observation := reference[index].observation):
+                shown = self._observed(observation, "", "")
+                call = f"{reference[index].tool}({orjson.dumps(reference[index].arguments).decode()})"
+                yield replace(shown, role="user", text=f"reference call: {call}\n{shown.text}", error="")
+
+    def _observed(self, observation: Observation, tool: str, call: str) -> Turn:
+        error = observation.error
+        content = {"error": error.model_dump(exclude_none=True)} if error else observation.result or {}
+        names = [artifact.name for artifact in observation.artifacts]
+        text = orjson.dumps({**content, "files": names} if names else content).decode()
+        paths = [self._places.of_artifact(artifact) for artifact in observation.artifacts] if self._images else []
+        pictures = tuple(url for path in paths if not isinstance(path, Absent) and (url := _data_url(path)))
+        return Turn("tool", text, pictures, answers=call, tool=tool, error=error.message if error else "")
+
+    def _sent(self, message: dict[str, Any]) -> Turn:
+        """Return a stored message, which is in the wire format of chat completions."""
+        content = message.get("content") or ""
+        parts: list[dict[str, Any]] = content if isinstance(content, list) else [{"type": "text", "text": content}]
+        texts = [part["text"] for part in parts if part.get("type") == "text"]
+        pictures: list[str] = []
+        for part in parts:
+            if part.get("type") == "image_url":
+                image = stored_image(self.path, part["image_url"]["url"])
+                if self._images and image is not None and (url := _data_url(self.path / image.file)):
+                    pictures.append(url)
+                elif not self._images:
+                    texts.append("(image)")
+        role: Role = message["role"] if message["role"] in ("system", "assistant") else "user"
+        return Turn(role, "\n".join(texts), tuple(pictures))
+
+    def _file_pictures(self, record: Record) -> Iterator[str]:
+        roots = benchmark_roots(self.manifest, self.path, None)
+        for file in record.sample.files:
+            path = self._places.of_file(file, roots)
+            preview = None if isinstance(path, Absent) else make_preview(path, file.name, file.kind, file.bands)
+            if isinstance(preview, Preview):
+                yield preview.url
+
+
+def gold_text(record: Record) -> str:
+    """Return the reference answer as lines ``name: value``; the value is JSON if the slot has none in plain words."""
+    form = {"name", "label", "from_", "weight"}
+    return "\n".join(
+        f"{slot.name}: {slot.expected_text or slot.model_dump_json(exclude=form, exclude_defaults=True)}"
+        for slot in record.sample.answer
+    )
+
+
+def final_answer(record: Record) -> str | None:
+    """Return the answer text of a record in any mode; None if there is none."""
+    if record.trajectory is not None:
+        return record.trajectory.answer
+    last = (record.actions or (None,))[-1]
+    return last.text if isinstance(last, Answer) else None
+
+
+def replace_id(call: ToolCall, number: int | str) -> ToolCall:
+    """Return a call with an id that is unique in its conversation; models repeat or omit theirs."""
+    return call.model_copy(update={"id": f"call_{number}"})
+
+
+def _text(reply: Reply | None, text: str) -> str:
+    return reply.text if reply is not None and reply.text else text
+
+
+def _data_url(path: Path) -> str:
+    """Return a picture as a data URL; empty if it is missing or of another type."""
+    media_type = _MEDIA_TYPES.get(path.suffix.lower())
+    if media_type is None or not path.is_file():
+        return ""
+    return f"data:{media_type};base64,{base64.b64encode(path.read_bytes()).decode()}"
