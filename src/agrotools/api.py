@@ -4,7 +4,6 @@ The command line calls the same functions.
 """
 
 import importlib
-import inspect
 import io
 import sys
 import threading
@@ -15,7 +14,7 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
-from agrotools.agents.modes import Policy
+from agrotools.agents.modes import Policy, check_object, object_name
 from agrotools.core import MODES, Mode, Protocol, Record, Score, UsageError
 from agrotools.core.base import InvalidRunError, count_text
 from agrotools.formats.benchmark import Benchmark
@@ -333,8 +332,8 @@ def evaluate(
         BudgetReached: the budget does not even allow the first sample.
     """
     if not isinstance(model, str):
-        _check_object(model)
-    name = model if isinstance(model, str) else _name_of(model)
+        check_object(model)
+    name = model if isinstance(model, str) else object_name(model)
     given = {"mode": mode, "quick": quick, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url}
     given |= {"out": out, "benchmark": str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)}
     values = {key: value for key, value in {**given, **options}.items() if value is not None}
@@ -454,34 +453,6 @@ def compare(*runs: str | Path | Run) -> Comparison:
         )
         for each in scored[0].summary.between_runs
     )
-
-
-def _check_object(model: Model | Policy | AgentFunction) -> None:
-    """Check, before anything runs, that an object is a model, a policy or a function.
-
-    Raises:
-        UsageError: a class, an object without ``generate`` or ``act``, or one whose method is not async.
-    """
-    if inspect.isroutine(model):
-        return
-    kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
-    method = "generate" if isinstance(model, Model) else "act"
-    function = getattr(model, method, None)
-    if isinstance(model, type) or not callable(function):
-        raise UsageError(
-            f"model must be a name, a function, a Model or a Policy, not {kind}",
-            hint=f"give an object: {model.__name__}()"
-            if isinstance(model, type)
-            else 'e.g. model="openai:gpt-4o", or an object with `async def act(self, view, history)`',
-        )
-    plain = inspect.isroutine(function) and not hasattr(function, "__wrapped__")
-    if plain and not inspect.iscoroutinefunction(function):
-        raise UsageError(f"{kind}.{method} must be async", hint=f"define it as `async def {method}`")
-
-
-def _name_of(model: Model | Policy | AgentFunction) -> str:
-    name = getattr(model, "name", None) or getattr(model, "__name__", None)
-    return name if isinstance(name, str) and name else type(model).__name__
 
 
 def _imported(name: str) -> Any:

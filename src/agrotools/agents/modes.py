@@ -5,6 +5,7 @@ between them that gives the number of omitted characters, because a model that r
 """
 
 import asyncio
+import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
@@ -32,6 +33,7 @@ from agrotools.core import (
     ToolSpec,
     Trajectory,
     Unparseable,
+    UsageError,
 )
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
@@ -80,6 +82,35 @@ class ModelAgent(Policy, Protocol):
     ) -> tuple[Sequence[Message], Sequence[ToolSpec]]:
         """Return the request that :meth:`act` sends: messages, and tools that are offered as native functions."""
         ...
+
+
+def check_object(model: object) -> None:
+    """Check, before anything runs, that an object is a model, a policy or a function.
+
+    Raises:
+        UsageError: a class, an object without ``generate`` or ``act``, or one whose method is not async.
+    """
+    if inspect.isroutine(model):
+        return
+    kind = f"the class {model.__name__}" if isinstance(model, type) else type(model).__name__
+    method = "generate" if isinstance(model, Model) else "act"
+    function = getattr(model, method, None)
+    if isinstance(model, type) or not callable(function):
+        raise UsageError(
+            f"model must be a name, a function, a Model or a Policy, not {kind}",
+            hint=f"give an object: {model.__name__}()"
+            if isinstance(model, type)
+            else 'e.g. model="openai:gpt-4o", or an object with `async def act(self, view, history)`',
+        )
+    plain = inspect.isroutine(function) and not hasattr(function, "__wrapped__")
+    if plain and not inspect.iscoroutinefunction(function):
+        raise UsageError(f"{kind}.{method} must be async", hint=f"define it as `async def {method}`")
+
+
+def object_name(model: object) -> str:
+    """Return the name of a model, a policy or a function in reports."""
+    name = getattr(model, "name", None) or getattr(model, "__name__", None)
+    return name if isinstance(name, str) and name else type(model).__name__
 
 
 CallTool = Callable[[ToolCall], Awaitable[ToolOutcome]]

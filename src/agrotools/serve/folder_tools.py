@@ -28,9 +28,9 @@ from agrotools.core import (
     UsageError,
 )
 from agrotools.serve.recording import SessionRecorder
+from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import get_tool, tool_specs
 from agrotools.tools.execution import ToolExecutor
-from agrotools.tools.workspace import FolderWorkspace
 
 RESULTS = "agrotools-results"
 """Folder of the files that tools write, in the workspace."""

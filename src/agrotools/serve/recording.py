@@ -37,8 +37,8 @@ from agrotools.formats.writing import header_toml
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.store import RunStore
 from agrotools.scoring.metrics import SCORING_VERSION
+from agrotools.serve.workspace import FolderWorkspace
 from agrotools.tools import tool_specs
-from agrotools.tools.workspace import FolderWorkspace
 
 NOT_STATED = "(not stated)"
 """Query of a session whose client did not call ``begin_task``."""

@@ -13,7 +13,6 @@ Published benchmarks refer to files by path. Such a path is never opened; only i
 listed files and with the artifacts of earlier calls.
 """
 
-import errno
 import io
 import os
 import re
@@ -119,7 +118,7 @@ ArtifactKind = Literal["overlay", "mask", "plot", "image", "table"]
 
 _MOST_NAMED = 5
 """Maximum number of files of a folder in a hint if no name is close."""
-_FILE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
+ARTIFACT_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,99}")
 _MEDIA_TYPES = {
     ".png": "image/png",
     ".jpg": "image/jpeg",
@@ -159,15 +158,15 @@ class Workspace:
         """
         if by_last_part:
             name = match_file(name, self.files, self.artifacts) or name
-        name = _path_inside(name)
+        name = path_inside(name)
         for file in self.files:
             if file.name == name:
                 path = Path(file.path)
-                return _regular_file(path, name, within=self.root or path.parent)
+                return regular_file(path, name, within=self.root or path.parent)
         made = self.artifacts / name
-        if _FILE_NAME.fullmatch(name) and os.path.lexists(made):
-            return _regular_file(made, name, within=self.artifacts)
-        raise _not_found(name, [file.name for file in self.files])
+        if ARTIFACT_NAME.fullmatch(name) and os.path.lexists(made):
+            return regular_file(made, name, within=self.artifacts)
+        raise file_not_found(name, [file.name for file in self.files])
 
     def info(self, name: str) -> SampleFile | None:
         """Return the metadata of the file with this name or last path part, or None for an artifact."""
@@ -177,75 +176,6 @@ class Workspace:
     def keep(self, artifact: Artifact, content: bytes) -> Artifact:
         """Write an artifact under an unused name; equal content with the same name is written only once."""
         return write_artifact(self.artifacts, artifact, content, {file.name for file in self.files})
-
-
-@dataclass(frozen=True)
-class FolderWorkspace(Workspace):
-    """All files of a folder by relative name, with metadata from their sidecars. ``root`` is the folder.
-
-    Links are followed only within the folder. ``opened`` collects the files that were resolved, by the name given.
-    """
-
-    opened: dict[str, Path] = field(default_factory=dict[str, Path])
-
-    def resolve(self, name: str, *, by_last_part: bool = False) -> Path:  # noqa: ARG002 - names are paths
-        """Return the real path of a file of the folder, or of an artifact by its name. Errors as in the base class."""
-        assert self.root is not None
-        given, hint = name, "use the name of a file relative to the workspace, as in photos/field.jpg"
-        name = _path_inside(name, hint)
-        path, made = self.root / name, self.artifacts / name
-        if os.path.lexists(path):
-            self.opened[given] = real = _regular_file(path, name, within=self.root)
-            return real
-        if _FILE_NAME.fullmatch(name) and os.path.lexists(made):
-            return _regular_file(made, name, within=self.artifacts)
-        raise _not_found(name, self.names(limit=1000), close_to=name)
-
-    def info(self, name: str) -> SampleFile | None:
-        """Return the metadata in the sidecar of a file, or None.
-
-        Raises:
-            ToolError: ``unreadable_file`` (the sidecar is invalid), ``path_outside_workspace`` (it is such a link).
-        """
-        path = self.resolve(name)
-        for sidecar in sidecars(path):
-            if os.path.lexists(sidecar):
-                _regular_file(sidecar, sidecar.name, within=self.root)
-        return read_sidecar(path)
-
-    def keep(self, artifact: Artifact, content: bytes) -> Artifact:
-        """Write an artifact under a name that is unused, also in the folder itself.
-
-        Raises:
-            OSError: it cannot be written, or the folder of artifacts is a link.
-        """
-        assert self.root is not None
-        if self.artifacts.is_symlink():
-            raise OSError(errno.ELOOP, "it is a link", str(self.artifacts))
-        return write_artifact(self.artifacts, artifact, content, {entry.name for entry in self.root.iterdir()})
-
-    def names(self, within: str = ".", *, limit: int) -> list[str]:
-        """Return names of regular files below a subfolder, sorted by folder; hidden ones and sidecars are left out.
-
-        Raises:
-            ToolError: ``path_outside_workspace``; ``file_not_found``: there is no such subfolder.
-        """
-        assert self.root is not None
-        found: list[str] = []
-        start = self.root / _path_inside(within)
-        if not os.path.lexists(start):
-            raise ToolError("file_not_found", f"there is no folder {within[:100]!r}")
-        for folder, subfolders, files in os.walk(start):
-            if not Path(folder).resolve().is_relative_to(self.root):
-                raise ToolError("path_outside_workspace", f"{within[:100]!r} is a link that leads out of the workspace")
-            subfolders[:] = sorted(
-                each for each in subfolders if each[0] != "." and Path(folder, each) != self.artifacts
-            )
-            shown = sorted(each for each in files if each[0] != "." and not each.endswith(SUFFIX))
-            found += [str(Path(folder, each).relative_to(self.root)) for each in shown[: limit - len(found)]]
-            if len(found) >= limit:
-                break
-        return found
 
 
 def host_file(name: str) -> Path:
@@ -262,8 +192,8 @@ def host_file(name: str) -> Path:
     except OSError as error:
         raise ToolError("file_not_found", f"{name[:100]!r} cannot be looked up: {error.strerror}") from error
     if not exists:
-        raise _not_found(name, _check_kind(path), close_to=path.name)
-    return _regular_file(path, name, within=None)
+        raise file_not_found(name, _check_kind(path), close_to=path.name)
+    return regular_file(path, name, within=None)
 
 
 def _check_kind(path: Path) -> list[str]:
@@ -281,7 +211,12 @@ def _kind_of_suffix(path: Path) -> str:
     return "image" if guessed.startswith("image/") else path.suffix.lower()
 
 
-def _path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
+def path_inside(name: str, hint: str = "use the name of a file exactly as it is listed, without folders") -> str:
+    """Return a relative name without a way out of its folder.
+
+    Raises:
+        ToolError: ``path_outside_workspace``.
+    """
     if "\0" in name:
         raise ToolError("path_outside_workspace", "a file name cannot hold a NUL character")
     path = Path(name)
@@ -290,7 +225,8 @@ def _path_inside(name: str, hint: str = "use the name of a file exactly as it is
     return str(path)
 
 
-def _not_found(name: str, known: list[str], close_to: str | None = None) -> ToolError:
+def file_not_found(name: str, known: list[str], close_to: str | None = None) -> ToolError:
+    """Return the error for a name that no file has, with the closest of the ``known`` names."""
     close = get_close_matches(close_to or name, known, n=3, cutoff=0.5)
     listed = close or (known if close_to is None else [])
     named = listed or known[:_MOST_NAMED]
@@ -303,7 +239,12 @@ def _not_found(name: str, known: list[str], close_to: str | None = None) -> Tool
     )
 
 
-def _regular_file(path: Path, name: str, within: Path | None) -> Path:
+def regular_file(path: Path, name: str, within: Path | None) -> Path:
+    """Return the real path of a regular file.
+
+    Raises:
+        ToolError: ``file_not_found``; ``path_outside_workspace`` (a link out of ``within``); ``unreadable_file``.
+    """
     try:
         real = path.resolve(strict=True)
         mode = real.stat().st_mode
@@ -492,7 +433,7 @@ def save_artifact(name: str, kind: ArtifactKind, content: "Image | bytes") -> Ar
         ValueError: the name or its extension is not allowed.
     """
     suffix = Path(name).suffix
-    if not _FILE_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
+    if not ARTIFACT_NAME.fullmatch(name) or suffix not in _MEDIA_TYPES:
         raise ValueError(f"{name!r} is not a valid artifact name")
     data = content if isinstance(content, bytes) else _encode(content, suffix)
     artifact = Artifact(name=name, kind=kind, media_type=_MEDIA_TYPES[suffix], sha256=sha256(data).hexdigest())
