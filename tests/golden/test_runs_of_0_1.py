@@ -3,6 +3,7 @@
 import json
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 from golden_values import HERE, agrotools, differences
@@ -32,13 +33,23 @@ def run(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return Path(shutil.copytree(HERE / "runs_0_1" / request.param, tmp_path / request.param))
 
 
+def without_floors(stored: Any) -> Any:
+    """Return scores without those of guesses, which follow the model of guesses that ships."""
+    if isinstance(stored, list):
+        kept = (each for each in stored if not (isinstance(each, dict) and str(each.get("metric")).endswith("guess")))
+        return [without_floors(each) for each in kept]
+    if isinstance(stored, dict):
+        return {key: without_floors(value) for key, value in stored.items() if not key.endswith("guess")}
+    return stored
+
+
 @pytest.mark.parametrize("run", RUNS, indirect=True)
 def test_it_is_scored_as_it_was(run: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     stored = json.loads((run / "scores.json").read_bytes())
     (run / "scores.json").unlink()
     assert agrotools(monkeypatch, "score", run, "--rescore", "--json") == 0
     assert json.loads(capsys.readouterr().out)
-    found = differences(stored, json.loads((run / "scores.json").read_bytes()))
+    found = differences(without_floors(stored), without_floors(json.loads((run / "scores.json").read_bytes())))
     assert [
         line for line in found if not line.startswith(FORMER) and not any(words in line for words in REWORDED)
     ] == []
