@@ -2,14 +2,17 @@
 
     python training/fit_guess.py questions --seeds 101,102 --out DIR    # questions of fresh seeds, without tools
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
+    python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
     python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
 ``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
-that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``measure`` scores
-questions that nothing was fitted on: the best constant of each template, fitted on these very questions and on the
-others; the shipped kind of model, fitted on the others; gradient boosting on the same features, which does not ship. It
-prints upper 95 % bounds, by clusters, of what the last two score beyond constants. Needs scikit-learn.
+that a benchmark would hold); with ``--field``, of the pictures in DATA, no picture for two seeds. ``packed`` draws
+other scenes than those of the packs into WORK and chooses their questions as for the packs, ``--choices`` times: that
+is what to fit on, since answers are spread there. ``measure`` scores questions that nothing was fitted on: the best
+constant of each template, fitted on these very questions and on the others; the shipped kind of model, fitted on the
+others; gradient boosting on the same features, which does not ship. It prints upper 95 % bounds, by clusters, of what
+the last two score beyond constants. Needs scikit-learn.
 """
 
 import argparse
@@ -31,7 +34,10 @@ from pydantic import JsonValue, TypeAdapter
 from agrotools.build.building import with_plot_weights
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.sources.drawn.benchmark import drawn_questions
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS
 from agrotools.build.sources.field import PARTS
+from agrotools.build.sources.part import Originals
+from agrotools.build.templates import load_templates
 from agrotools.core import (
     BooleanSlot,
     ChoiceSetSlot,
@@ -45,7 +51,16 @@ from agrotools.core import (
 )
 from agrotools.scoring.slots import score_slot
 from agrotools.text import format_answer
-from agrotools.text.answer_form import Guesser, GuessModel, kind_key, plan_key, prompt_features, shown_choices, slot_key
+from agrotools.text.answer_form import (
+    Guesser,
+    GuessModel,
+    kind_key,
+    plan_key,
+    prompt_features,
+    shipped_model,
+    shown_choices,
+    slot_key,
+)
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
@@ -98,11 +113,27 @@ def write_field_questions(data: Path, seeds: Sequence[int], out: Path) -> None:
         _write(out / f"{seed}.jsonl", [_worded(item) for item in asked if item is not None])
 
 
-def _write(target: Path, chosen: Iterable[Chosen]) -> None:
+def write_packed_questions(work: Path, seeds: Sequence[int], choices: int, out: Path) -> None:
+    """Write the questions of both benchmarks as packed from scenes of these seeds, chosen several times."""
+    import pack_benchmarks
+
+    out.mkdir(parents=True, exist_ok=True)
+    originals = Originals(work)
+    for seed in seeds:
+        if seed == pack_benchmarks.SEED:
+            raise SystemExit("these are the scenes of the packs; give another seed")
+        for name in pack_benchmarks.SIZES:
+            offered = pack_benchmarks.offered_questions(name, work, originals, _progress, seed=seed)
+            for number in range(choices):
+                chosen = pack_benchmarks.choose(name, offered, seed + number)
+                _write(out / f"{name}-{seed}-{number}.jsonl", [item for _, item in chosen], f"{name}-{seed}")
+
+
+def _write(target: Path, chosen: Iterable[Chosen], scenes: str = "") -> None:
     lines = [
         {
             "template": item.question.template,
-            "cluster": f"{target.stem}-{item.subject.name}",
+            "cluster": f"{scenes or target.stem}-{item.subject.name}",
             "query": item.query,
             "files": [file.model_dump(mode="json", exclude_none=True) for file in item.instance.files],
             "slots": SLOTS.dump_python(with_plot_weights(item.instance.slots), mode="json", by_alias=True),
@@ -346,7 +377,11 @@ def fit_all(questions: Sequence[Question]) -> dict[str, Guesser]:
 
 
 def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Sequence[str]) -> None:
-    """Write the model into the package."""
+    """Write the model into the package. What it knew of other slots of drawn scenes stays."""
+    kinds = {file for kind in SCENE_KINDS.values() for file in kind.templates}
+    names = {slot.name for file in kinds for template in load_templates(file) for slot in template.slots}
+    before = {key: guesser for key, guesser in shipped_model().guessers.items() if key.split("|")[0] in names}
+    guessers = before | guessers
     arrays: dict[str, NDArray[np.float32]] = {}
     entries: dict[str, dict[str, Any]] = {}
     for key, guesser in sorted(guessers.items()):
@@ -365,6 +400,9 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
     (DATA / "guess.json").write_text(json.dumps(told, ensure_ascii=False, indent=1, sort_keys=True) + "\n", "utf-8")
     np.savez_compressed(DATA / "guess.npz", **arrays)
     plans: dict[str, Counter[str]] = defaultdict(Counter)
+    for key, calls in json.loads((DATA / "guess_plans.json").read_text("utf-8")).items():
+        if {part.split("|")[0] for part in key.split(" ")[:-1]} <= names:
+            plans[key][json.dumps(calls, ensure_ascii=False)] += 1
     for question in questions:
         plans[plan_key(question.slots, question.files)][json.dumps(question.calls, ensure_ascii=False)] += 1
     lines = (f"{json.dumps(key)}:{plans[key].most_common(1)[0][0]}" for key in sorted(plans))
@@ -490,6 +528,11 @@ def main() -> None:
     questions.add_argument("--queries", type=int, default=539, help="size of the benchmark whose scenes are drawn")
     questions.add_argument("--chosen", action="store_true")
     questions.add_argument("--field", type=Path, help="folder of the data sets of the field benchmark")
+    packed = commands.add_parser("packed")
+    packed.add_argument("work", type=Path)
+    packed.add_argument("--seeds", required=True)
+    packed.add_argument("--choices", type=int, default=8)
+    packed.add_argument("--out", type=Path, required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
     measured = commands.add_parser("measure")
@@ -504,6 +547,8 @@ def main() -> None:
             write_field_questions(given.field, seeds, given.out)
         else:
             write_questions(seeds, given.out, given.queries, given.chosen)
+    elif given.command == "packed":
+        write_packed_questions(given.work, [int(seed) for seed in given.seeds.split(",")], given.choices, given.out)
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])

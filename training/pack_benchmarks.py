@@ -1,12 +1,12 @@
 """Draw scenes, choose questions, run the reference calls, and write the packs of ``embedded`` and ``frontier``.
 
-    python training/pack_benchmarks.py WORK [--workers 2]
+    python training/pack_benchmarks.py WORK [--names embedded frontier] [--workers 2]
 
 ``membership.toml`` says which classes of questions (kind of scene, subject, template, variant, difficulty) belong to
-which benchmark. Each scene is asked one question: the one whose task type, answer type, number of calls and template
-are rarest so far. Scenes that are drawn and calls that have run are
-kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the membership changes, and
-raise ``VERSION``.
+which benchmark. Each scene is asked one question; which one is decided for all scenes together, before any tool runs,
+so that answers cannot be guessed from other ones and all shares are near those wanted. Scenes that are drawn and calls
+that have run are kept in WORK, so the command resumes. Run it again when a drawing, a template, a tool or the
+membership changes, and raise its version in ``VERSIONS``.
 """
 
 import argparse
@@ -16,7 +16,8 @@ import sys
 import tomllib
 import zlib
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from itertools import islice
 from pathlib import Path
@@ -24,16 +25,30 @@ from typing import Any, cast
 
 import numpy as np
 
-VERSION = "7"
-SEED = 20261120
+from agrotools.build.templates.slot_draft import PLOT_MARGIN
+
+VERSIONS = {"embedded": "8", "frontier": "7"}
+SEED = 20271120
 SIZES = {"embedded": 434, "frontier": 120}
-TWINS = 0.16
+DRAWN = {"embedded": 66, "frontier": 20}
+TIMES = {"rows": 2.0, "pots": 1.5}
+"""Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn."""
+TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
 QUICK = 60
-ANSWERS = {"tolerance": 0.33, "exact": 0.29, "plot": 0.25, "open_text": 0.13}
+ANSWERS = {"tolerance": 0.45, "exact": 0.22, "plot": 0.26, "open_text": 0.07}
 CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 22, 58, 12
+MOST_GUESSED = 0.55
+"""Largest score of the best constant answer to a template, over all scenes drawn."""
+COPIED, ROUNDS = 10.0, 200_000
+"""Weight of copied answers in the cost of a choice, and steps of its improvement."""
+ADVICE = 0.3
+"""Usual score of advice that was given to another question."""
+Features = tuple[str, str, str, int, str]
+"""Template, task type, answer type, number of calls, reason of an unanswerable twin (empty if there is none)."""
 _DESCRIPTIONS = {
     "embedded": "Questions on drawn scenes that the tools of the package can answer. No photographs.",
     "frontier": "Questions on drawn scenes that the tools of the package get wrong: what a better tool would win. "
@@ -44,66 +59,66 @@ _DESCRIPTIONS = {
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("work", type=Path)
+    parser.add_argument("--names", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--workers", type=int, default=2)
-    parser.add_argument("--share", type=float, default=1.0, help="share of the questions, for a first look")
+    parser.add_argument("--dry", action="store_true", help="choose the questions only")
     arguments = parser.parse_args()
     work = cast(Path, arguments.work).resolve()
     work.mkdir(parents=True, exist_ok=True)
     os.environ.setdefault("AGROTOOLS_CACHE", str(work / "cache"))
 
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
     from agrotools.build.sources.part import Originals
     from agrotools.runner.progress import stage_progress
 
     progress = stage_progress(sys.stderr)
     originals = Originals(work)
-    choice = Choice(originals, {name: round(size * arguments.share) for name, size in SIZES.items()})
-    for name in SIZES:
-        streams = {kind: orders_of(kind, name, choice) for kind in SCENE_KINDS}
-        while choice.is_open(name) and streams:
-            orders = {kind: list(islice(stream, 4)) for kind, stream in streams.items()}
-            streams = {kind: streams[kind] for kind in streams if orders[kind]}
-            batch = [order for one in orders.values() for order in one]
-            choice.ask(name, draw_all(batch, work / "scenes", progress, arguments.workers))
-            print(f"{name}: {len(choice.chosen[name])} questions", file=sys.stderr)
-        print(name, {str(value): n for (_, value), n in sorted(choice.counts[name].items(), key=str)})
-        write(name, choice.chosen[name], originals, work / name, arguments.workers, progress)
+    for name in arguments.names:
+        chosen = choose(name, offered_questions(name, work, originals, progress, arguments.workers))
+        if not arguments.dry:
+            write(name, chosen, originals, work / name, arguments.workers, progress)
 
 
 # -- Choice ------------------------------------------------------------------------------------------------------------
 
 
-class Choice:
-    """Questions chosen so far, as (scene, question) by benchmark; at most one question per scene."""
+def offered_questions(
+    name: str, work: Path, originals: Any, progress: Any, workers: int = 2, seed: int = SEED
+) -> list[tuple[Any, Any]]:
+    """Draw scenes into ``work`` and return all questions, each with its scene, that a benchmark may ask about them."""
+    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, draw_all
 
-    def __init__(self, originals: Any, sizes: Mapping[str, int]) -> None:
-        self._originals, self._sizes = originals, sizes
+    offers = _Offers(name, originals, seed)
+    wanted = {kind: round(DRAWN[name] * TIMES.get(kind, 1)) for kind in SCENE_KINDS}
+    orders = [order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), wanted[kind])]
+    scenes = draw_all(orders, work / "scenes", progress, workers)
+    return [(scene, item) for scene in scenes for item in offers.asked(scene)]
+
+
+class _Offers:
+    """Scenes and questions of a benchmark, as its classes say. ``frontier`` has scenes of its own."""
+
+    def __init__(self, name: str, originals: Any, seed: int) -> None:
+        self._originals, self._seed, self._first = originals, seed, seed + (500 if name == "frontier" else 0)
         table = files("agrotools.build.sources.drawn").joinpath("membership.toml").read_text("utf-8")
-        self._benchmarks = {tuple(row[:5]): row[7] for row in tomllib.loads(table)["classes"]}
-        self._sentences: set[str] = set()
-        self.chosen: dict[str, list[tuple[Any, Any]]] = {name: [] for name in sizes}
-        self.counts: dict[str, Counter[tuple[str, Any]]] = {name: Counter() for name in sizes}
+        self._classes = {tuple(row[:5]) for row in tomllib.loads(table)["classes"] if row[7] == name}
 
-    def is_open(self, name: str) -> bool:
-        return len(self.chosen[name]) < self._sizes[name]
+    def orders_of(self, kind: str) -> Iterator[Any]:
+        """Yield the scenes of a kind that may have such questions."""
+        from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
 
-    def suits(self, name: str, order: Any) -> bool:
-        """Return True if the scene may have questions of a benchmark, as far as its seed tells."""
+        first = self._first + 1_000 * SCENE_KINDS[kind].number
+        orders = (Order(kind, first + number, number % 4) for number in range(500))  # pyright: ignore[reportArgumentType]
+        return filter(self._suits, orders)
+
+    def _suits(self, order: Any) -> bool:
+        """Return True if the scene may have such questions, as far as its seed tells."""
         known = variant_of(order)
         return any(
-            benchmark == name and (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3])
-            for key, benchmark in self._benchmarks.items()
+            (key[0], key[4]) == (order.name, order.difficulty) and known in (None, key[3]) for key in self._classes
         )
 
-    def ask(self, name: str, scenes: Sequence[Any]) -> None:
-        """Choose a question of a benchmark for each scene that has one."""
-        for scene in scenes:
-            offered = list(self._asked(name, scene))
-            for candidate in sorted(offered, key=lambda item: _cost(item, self.counts[name])):
-                if self.is_open(name) and self._choose(name, scene, candidate):
-                    break
-
-    def _asked(self, name: str, scene: Any) -> Iterator[Any]:
+    def asked(self, scene: Any) -> Iterator[Any]:
+        """Yield the questions that can be asked of a scene."""
         from agrotools.build.choosing import ask_subject
         from agrotools.build.sources.drawn.drawing import SCENE_KINDS
         from agrotools.build.templates import load_templates
@@ -111,26 +126,162 @@ class Choice:
         kind = SCENE_KINDS[scene.name]
         for subject in kind.subjects(scene, self._originals):
             for template in (template for file in kind.templates for template in load_templates(file)):
-                variant = subject.metadata.get("variant", "")
-                key = (scene.name, subject.of, template.template, variant, scene.difficulty)
-                if self._benchmarks.get(key) != name or (item := ask_subject(subject, template, SEED)) is None:
+                key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
+                if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
                     continue
                 if 1 <= len(item.instance.calls) <= 6:
                     yield item
 
-    def _choose(self, name: str, scene: Any, candidate: Any) -> bool:
-        from agrotools.build.choosing import worded
-        from agrotools.build.templates.wording import sentences
 
-        template = candidate.question.template
-        before = [other for _, other in self.chosen[name] if other.question.template == template]
-        item = worded(candidate, before, self._sentences) if len(before) < MOST_OF_TEMPLATE else None
-        if item is None:
-            return False
-        self._sentences.update(sentences(item.query))
-        self.counts[name].update(_features(item))
-        self.chosen[name].append((scene, item))
-        return True
+def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> list[tuple[Any, Any]]:
+    """Choose the questions of a benchmark from those offered, at most one a scene, by simulated annealing.
+
+    The cost grows with the score of answers that fit two questions of the same template, so that no value suits many
+    of them and its options are right equally often, with that of the answer that is usual in all scenes, and with the
+    distance from the wanted shares. No tool has run yet. Templates that mostly have the usual answer are left out.
+    """
+    from agrotools.build.choosing import worded
+    from agrotools.build.templates.wording import sentences
+
+    rng = np.random.default_rng(seed)
+    places: dict[str, list[int]] = defaultdict(list)
+    for number, (_, item) in enumerate(offered):
+        places[item.question.template].append(number)
+    items = {template: [offered[each][1] for each in members] for template, members in places.items()}
+    usual = {template: _usual_answer(_copied(each, shared=False)) for template, each in items.items()}
+    guessed = {template for template, scores in usual.items() if scores.sum() / (len(scores) + 2) > MOST_GUESSED}
+    copied = {template: _copied(each, shared=True) for template, each in items.items()}
+    of_scene: dict[str, list[int]] = defaultdict(list)
+    for number, (scene, item) in enumerate(offered):
+        if item.question.template not in guessed:
+            of_scene[str(scene.folder)].append(number)
+    print(f"left out because they can be guessed: {', '.join(sorted(guessed))}")
+    row = {number: place for members in places.values() for place, number in enumerate(members)}
+    cost = _Cost([_features(item) for _, item in offered], row, copied, usual, SIZES[name])
+    scenes, current = list(of_scene), dict.fromkeys(of_scene, -1)
+    for step in range(ROUNDS):
+        heat = 2.0 * (1 - step / ROUNDS) ** 2 + 1e-3
+        scene = scenes[int(rng.integers(len(scenes)))]
+        place = int(rng.integers(len(of_scene[scene]) + 1)) - 1
+        new = of_scene[scene][place] if place >= 0 else -1
+        if new != current[scene]:
+            worse = cost.swap(current[scene], new)
+            if worse <= 0 or rng.random() < np.exp(-worse / heat):
+                current[scene] = new
+            else:
+                cost.swap(new, current[scene])
+    used: set[str] = set()
+    chosen: list[tuple[Any, Any]] = []
+    before: dict[str, list[Any]] = defaultdict(list)
+    for scene, item in (offered[number] for number in current.values() if number >= 0):
+        if (asked := worded(item, before[item.question.template], used)) is not None:
+            used.update(sentences(asked.query))
+            before[item.question.template].append(asked)
+            chosen.append((scene, asked))
+    for place, feature in enumerate(("template", "task", "answer", "calls", "twin")):
+        counts = Counter(_features(item)[place] for _, item in chosen)
+        print(f"{feature}: {dict(sorted(counts.items(), key=str))}")
+    return chosen
+
+
+class _Cost:
+    """Cost of a choice, kept up to date while questions are swapped."""
+
+    def __init__(
+        self,
+        features: Sequence[Features],
+        row: Mapping[int, int],
+        copied: Mapping[str, Any],
+        usual: Mapping[str, Any],
+        size: int,
+    ) -> None:
+        self._features, self._row, self._copied, self._size = features, row, copied, size
+        self._usual = usual
+        self._members: dict[str, list[int]] = {template: [] for template in copied}
+        self._counts: Counter[Any] = Counter()
+        self._tasks = {task for _, task, *_ in features}
+        self._reasons = {reason for *_, reason in features} - {""}
+
+    def swap(self, old: int, new: int) -> float:
+        """Replace a question by another one (-1: none), and return how much the cost grows."""
+        templates = {self._features[each][0] for each in (old, new) if each >= 0}
+        before = self._total(templates)
+        for number, sign in ((old, -1), (new, 1)):
+            if number >= 0:
+                template, *shares = self._features[number]
+                for feature in ("all", *shares):
+                    self._counts[feature] += sign
+                change = self._members[template].append if sign > 0 else self._members[template].remove
+                change(self._row[number])
+        return self._total(templates) - before
+
+    def _total(self, templates: Iterable[str]) -> float:
+        counts, wanted = self._counts, {**ANSWERS, **CALLS}
+        cost = sum((counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()) * self._size
+        cost += 0.5 * (counts["all"] - self._size) ** 2
+        apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
+        cost += sum(each**2 for each in apart)
+        cost += sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
+        return cost + sum(self._of_template(template) for template in templates)
+
+    def _of_template(self, template: str) -> float:
+        members = self._members[template]
+        many = 0.1 * max(0, len(members) - MANY_OF_TEMPLATE) ** 2 + 50 * (len(members) > MOST_OF_TEMPLATE)
+        table = self._copied[template]
+        pairs = float(table[np.ix_(members, members)].sum()) / max(1, len(members) - 1)
+        return many + COPIED * max(pairs, float(self._usual[template][members].sum()))
+
+
+def _features(item: Any) -> Features:
+    from agrotools.build.twins import unanswerable_twin
+
+    question, instance = item.question, item.instance
+    twin = unanswerable_twin(item if item.wording else replace(item, wording=question.wordings[0]))
+    reason = "" if twin is None else cast(Any, twin.slots[0]).reason
+    return question.template, question.task_type, instance.answer_type, len(instance.calls), reason
+
+
+def _copied(items: Sequence[Any], *, shared: bool) -> Any:
+    """Return the score of the answer to each question (column) as the answer to each other one (row)."""
+    from agrotools.build.building import with_plot_weights
+
+    slots = [with_plot_weights(item.instance.slots) for item in items]
+    table = np.array([[_score_of_copy(one, other, shared) for other in slots] for one in slots])
+    np.fill_diagonal(table, 0.0)
+    return table
+
+
+def _score_of_copy(slots: Sequence[Any], others: Sequence[Any], shared: bool) -> float:
+    right = [slot.weight * _likeness(slot, other, shared) for slot, other in zip(slots, others, strict=True)]
+    return sum(right) / sum(slot.weight for slot in slots)
+
+
+def _likeness(slot: Any, other: Any, shared: bool) -> float:
+    """Return 1 if the answer to ``other`` is right for ``slot``, by its value or by its place in the options, else 0.
+
+    For charts, return the share of the points. With ``shared``, it is enough that some value between both is right.
+    """
+    if slot.type == "open_text":
+        return ADVICE
+    if slot.type == "plot":
+        points, others = (
+            np.array([y for series in each.value["series"] for y in series["y"]], float) for each in (slot, other)
+        )
+        if len(points) != len(others):
+            return 0.0
+        return float((abs(points - others) <= (2 if shared else 1) * PLOT_MARGIN * abs(points)).mean())
+    if slot.type == "tolerance":
+        return float(abs(slot.value - other.value) <= slot.margin + (other.margin if shared else 0))
+    if slot.type == "file" or (slot.type == "exact" and {*slot.choices} != {*other.choices}):
+        places = [sorted(each.choices).index(each.value) for each in (slot, other)]
+        return float(places[0] == places[1] or (slot.type == "exact" and slot.value == other.value))
+    return float(slot.value == other.value)
+
+
+def _usual_answer(table: Any) -> Any:
+    """Return the scores of the answer that is right most often; its own question counts, too."""
+    best = table.sum(axis=0).argmax()
+    return np.where(np.arange(len(table)) == best, 1.0, table[:, best])
 
 
 def variant_of(order: Any) -> str | None:
@@ -149,38 +300,6 @@ def variant_of(order: Any) -> str | None:
     return None
 
 
-def orders_of(kind: str, name: str, choice: Choice) -> Iterator[Any]:
-    """Yield the scenes of a kind that may have questions of a benchmark; ``frontier`` has seeds of its own."""
-    from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order
-
-    first = SEED + 1_000 * SCENE_KINDS[kind].number + (500 if name == "frontier" else 0)
-    for number in range(500):
-        order = Order(kind, first + number, number % 4)  # pyright: ignore[reportArgumentType]
-        if choice.suits(name, order):
-            yield order
-
-
-def _features(item: Any) -> list[tuple[str, Any]]:
-    return [
-        ("task", item.question.task_type),
-        ("answer", item.instance.answer_type),
-        ("calls", len(item.instance.calls)),
-        ("template", item.question.template),
-    ]
-
-
-def _cost(item: Any, counts: Mapping[tuple[str, Any], int]) -> tuple[float, int]:
-    """Return how frequent the features of a question are already, each in proportion to its share."""
-    task, answer, calls, template = _features(item)
-    cost = (
-        12 * counts[task]
-        + counts[answer] / ANSWERS[answer[1]]
-        + counts[calls] / CALLS[calls[1]]
-        + 60 * counts[template]
-    )
-    return cost, zlib.crc32(f"{item.subject.name} {template[1]}".encode())
-
-
 # -- Writing -----------------------------------------------------------------------------------------------------------
 
 
@@ -193,7 +312,7 @@ def write(
     import PIL
 
     import agrotools
-    from agrotools.benchmarks.embedded.pack import pack_path, write_pack
+    from agrotools.benchmarks.pack import pack_path, write_pack
     from agrotools.build.building import Group, build_samples, with_levels
     from agrotools.build.references import Tally
     from agrotools.build.sources.drawn.drawing import SCENE_KINDS
@@ -201,15 +320,15 @@ def write(
     from agrotools.formats.writing import canary_of
     from agrotools.tools import AGROTOOLS, get_tool
 
-    shutil.rmtree(folder, ignore_errors=True)
-    (folder / FILES_FOLDER).mkdir(parents=True)
-    for stored in {file.path for _, item in items for file in item.instance.files}:
-        (folder / stored).hardlink_to(originals.files[stored])
     backends = {tool: kind for scenes in SCENE_KINDS.values() for tool, kind in scenes.backends.items()}
     from agrotools.build.twins import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
     asked = with_twins([item for _, item in items], TWINS) if name == "embedded" else [item for _, item in items]
+    shutil.rmtree(folder, ignore_errors=True)
+    (folder / FILES_FOLDER).mkdir(parents=True)
+    for stored in {file.path for item in asked for file in item.instance.files}:
+        (folder / stored).hardlink_to(originals.files[stored])
     by_kind = {kind: [item for item in asked if kinds[id(item.subject)] == kind] for kind in SCENE_KINDS}
     groups = [Group(kind, f"scenes.{kind}", chosen) for kind, chosen in by_kind.items()]
     tally = Tally()
@@ -217,13 +336,13 @@ def write(
         groups, folder, toolset=AGROTOOLS, progress=progress, workers=workers, backends=backends, tally=tally
     )
     tally.check()
-    scenes = {originals.files[file.path]: scene for scene, item in items for file in item.instance.files}
+    scenes = {scene.folder: scene for scene, _ in items}
     described: dict[str, dict[str, Any]] = {}
     samples = [packed_sample(sample, originals, scenes, described) for sample in with_levels(samples)]
-    canary = canary_of(name, VERSION)
+    canary = canary_of(name, VERSIONS[name])
     header = BenchmarkHeader(
         name=name,
-        version=VERSION,
+        version=VERSIONS[name],
         licence="Apache-2.0",
         description=_DESCRIPTIONS[name],
         synthetic=True,
@@ -253,7 +372,7 @@ def packed_sample(sample: Any, originals: Any, scenes: Mapping[Path, Any], descr
     renamed: list[Any] = []
     for file in sample.files:
         drawn = originals.files[file.path]
-        scene, look = scenes[drawn], look_of(drawn)
+        scene, look = scenes[drawn.parent], look_of(drawn)
         path = f"{FILES_FOLDER}/{look.pixels[:16]}{drawn.suffix}"
         described[path] = {
             "scene": [scene.name, scene.seed, scene.difficulty],
@@ -276,8 +395,8 @@ def quick_part(samples: Sequence[Any]) -> tuple[str, ...]:
         places += [(at > 0, (at + 0.5) / len(members), each.id, each) for at, each in enumerate(members)]
     ids: list[str] = []
     for *_, sample in sorted(places, key=lambda place: place[:3]):
-        if len(ids) < QUICK:
-            ids += [each for each in (sample.id, sample.twin) if each]
+        both = [each for each in (sample.id, sample.twin) if each]
+        ids += both if len(ids) + len(both) <= QUICK else []
     return tuple(sorted(ids))
 
 

@@ -6,19 +6,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks.field.pack import read_samples
 from agrotools.build.building import Group, build_samples
-from agrotools.build.choosing import Chosen
+from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
 from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.build.twins import unanswerable_twin, with_twin, with_twins, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
+from agrotools.core.base import no_progress
 from agrotools.text.answer_form import answer_form
+from agrotools.text.refusal import shows_no_answer
 from agrotools.tools import AGROTOOLS
 
 FRUIT = {"fruits": [{"diameter_mm": 70.0}], "mean_diameter_mm": 70.0}
@@ -228,3 +232,61 @@ def test_the_text_about_the_files_differs_only_in_what_is_withheld(originals, tm
             for each in (item, twin)
         )
         assert {word.strip(".,;") for word in withheld} <= {word.strip(".,;") for word in shown}
+
+
+@pytest.fixture(scope="module")
+def pots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Chosen]:
+    """Questions about drawn pots, by template and reason of the twin."""
+    folder = tmp_path_factory.mktemp("pots")
+    (scene,) = draw_all([Order("pots", 4_100, 0)], folder, no_progress, 1)
+    subjects = SCENE_KINDS["pots"].subjects(scene, Originals(folder))
+    return {
+        template.template: replace(item, wording=template.wordings[0])
+        for subject in subjects
+        for template in load_templates("drawn_pot")
+        if (item := ask_subject(subject, template, 1)) is not None
+    }
+
+
+def twins_of(item: Chosen) -> dict[str, Chosen]:
+    found = (unanswerable_twin(replace(item, wording=wording)) for wording in item.question.wordings[:30])
+    return {twin.slots[0].reason: twin for twin in found if twin is not None}  # type: ignore[union-attr]
+
+
+def test_a_pot_without_its_ruler_is_a_picture_of_its_own_whose_disc_has_no_known_size(pots) -> None:
+    twin = twins_of(pots["pot_five_mean"])["no_scale"]
+    assert len(twin.instance.files) == 5
+    for file, shown in zip(twin.instance.files, pots["pot_five_mean"].instance.files, strict=True):
+        assert (file.name, file.width_px) == (shown.name, shown.width_px)
+        assert file.path != shown.path
+        assert "cm" not in str(file.note)
+        assert " cm across" in str(shown.note)
+    assert not any("scale_marker" in call.arguments for call in twin.instance.calls)
+    assert "no_scale" not in twins_of(pots["pot_taller"])
+
+
+def test_a_failed_photograph_shows_nothing_and_is_described_as_the_other(pots) -> None:
+    twin = twins_of(pots["pot_height"])["unfit_image"]
+    assert twin.instance.calls == pots["pot_height"].instance.calls
+    (file,), (shown,) = twin.instance.files, pots["pot_height"].instance.files
+    assert (file.name, file.note) == (shown.name, shown.note)
+    assert file.path != shown.path
+
+
+def test_values_closer_than_the_stated_error_are_of_other_pictures_in_the_same_words(pots) -> None:
+    item = pots["pot_surely"]
+    twins = twins_of(item)
+    assert [*twins] == ["within_error"]
+    twin, (slot,) = twins["within_error"], twins["within_error"].slots
+    assert twin.query == replace(item, wording=twin.wording).query
+    assert [file.name for file in twin.instance.files] == [file.name for file in item.instance.files]
+    assert isinstance(slot, AbstainSlot)
+
+    def shows(first: float, second: float) -> bool:
+        heights: list[dict[str, JsonValue]] = [
+            {"plants": [{"height_cm": height}]} for height in (first, second, 0.5 * first)
+        ]
+        return shows_no_answer(slot, heights)
+
+    assert shows(20.0, 21.5)
+    assert not shows(20.0, 23.0)

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from agrotools.benchmarks.embedded import load
-from agrotools.benchmarks.embedded.pack import Pack, read_pack, write_pack
+from agrotools.benchmarks.pack import Pack, read_pack, write_pack
 
 
 def small_pack(path: Path, change: Callable[[dict[str, Any]], dict[str, Any]] = dict, samples: int = 4) -> Pack:

@@ -1,4 +1,4 @@
-"""Clusters of samples that share a file."""
+"""Clusters of samples that share a file or are twins."""
 
 from collections.abc import Iterable
 
@@ -6,7 +6,7 @@ from agrotools.core import Sample
 
 
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Return the samples with ``cluster`` set: connected components of samples that share a file (content or path).
+    """Return the samples with ``cluster`` set: components connected by a shared file (content or path), or as twins.
 
     A cluster is named after its first sample. Stored clusters are replaced.
     """
@@ -21,10 +21,11 @@ def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
         return place
 
     for number, sample in enumerate(ordered):
-        for file in sample.files:
-            for key in (("path", file.path), ("sha256", file.sha256 or file.path)):
-                first, second = root(owners.setdefault(key, number)), root(number)
-                parents[max(first, second)] = min(first, second)
+        keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
+        keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
+        for key in keys:
+            first, second = root(owners.setdefault(key, number)), root(number)
+            parents[max(first, second)] = min(first, second)
     return tuple(
         sample.model_copy(update={"cluster": ordered[root(number)].id}) for number, sample in enumerate(ordered)
     )

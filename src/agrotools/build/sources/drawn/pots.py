@@ -1,5 +1,6 @@
 """Potted weeds from the side, week by week, next to a disc of known size: height and growth in centimetres."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
@@ -9,19 +10,26 @@ from pydantic import JsonValue
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
+from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_unfit
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
+from agrotools.core import SampleFile
 
 _WEEKS = 4
 _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
+_INSTEAD = ("bare", "unfit")
+"""Pictures that may be shown in place of another one, from which no height can be measured."""
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw one plant in four weeks, four plants in one week, and two pictures of a pair with one plant outlined."""
+    """Draw one plant in four weeks, five plants in one week, and two pictures of a pair with one plant outlined.
+
+    The fifth plant is as tall as one of the two tallest, within less than can be measured. Each picture is also drawn
+    without the ruler, and as a failed photograph.
+    """
     rng = np.random.default_rng([seed, difficulty])
     species = list(FORMS)[int(rng.integers(len(FORMS)))]
     grown = draw_growth(rng)
@@ -31,12 +39,21 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     week = int(rng.integers(5, 9))
     others = [max(_LEAST_CM, draw_growth(rng).height_cm(week)) for _ in range(_WEEKS)]
 
+    twin = np.random.default_rng([seed, difficulty, 12])
+    close = sorted(others)[-int(twin.integers(1, 3))] * float(twin.uniform(0.99, 1.01))
+
     def pot(number: int, height: float, beside: float | None = None) -> dict[str, JsonValue]:
-        if not only(f"pot_{number}.jpg"):
-            return {}
-        scene = make_pot(16 * seed + number, difficulty, species, height, beside)
-        save_jpeg(folder / f"pot_{number}.jpg", scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
-        return {"file": f"pot_{number}.jpg", **scene.truth}
+        names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", *_INSTEAD)}
+        truth: dict[str, Any] = {}
+        for ruler, kinds in ((True, ("pot", "unfit")), (False, ("bare",))):
+            if not any(only(names[kind]) for kind in kinds):
+                continue
+            scene = make_pot(16 * seed + number, difficulty, species, height, beside, ruler=ruler)
+            truth |= scene.truth
+            save_jpeg(folder / names[kinds[0]], scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
+            if ruler:
+                save_unfit(folder / names["unfit"], scene.images["rgb"], 16 * seed + number)
+        return {"file": names["pot"], "instead": {kind: names[kind] for kind in _INSTEAD}, **truth}
 
     weeks_shown = weeks[1], weeks[3]
     return {
@@ -44,6 +61,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
         "week": week,
         "growth": [{**pot(k, height), "week": weeks[k]} for k, height in enumerate(heights)],
         "pots": [pot(4 + k, height) for k, height in enumerate(others)],
+        "fifth": [pot(8 + len(weeks_shown), close)],
         "marked": [
             {**pot(8 + k, grown.height_cm(each), max(_LEAST_CM, float(rng.uniform(0.55, 1.3)) * grown.height_cm(each))),
              "week": each}
@@ -55,15 +73,22 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
 def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     """Return the subjects of a scene.
 
-    ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_marked``: the outlined one of
-    two plants, in two weeks.
+    ``pot_growth``: one plant in four weeks; ``pot_row``: four plants in one week; ``pot_five``: these and a fifth one,
+    about as tall as one of them; ``pot_marked``: the outlined one of two plants, in two weeks.
     """
     record = cast("dict[str, Any]", drawn.record)
-    note = "Drawn. A potted weed from the side; the dark disc beside it is {disc_cm:g} cm across."
+    note, size = "Drawn. A potted weed from the side", "; the dark disc beside it is {disc_cm:g} cm across"
 
-    def subject(kind: str, suffix: str, of: str) -> Subject:
-        items: list[dict[str, Any]] = record[kind]
-        files = [originals.file(drawn.folder / item["file"], note=note.format(**item)) for item in items]
+    def subject(items: list[dict[str, Any]], suffix: str, of: str) -> Subject:
+        def file_of(item: dict[str, Any], name: str) -> SampleFile:
+            known = "" if name.startswith("bare") else size.format(**item)
+            return originals.file(drawn.folder / name, note=f"{note}{known}.")
+
+        files = [file_of(item, item["file"]) for item in items]
+        instead = {
+            kind: {file.path: file_of(item, item["instead"][kind]) for file, item in zip(files, items, strict=True)}
+            for kind in _INSTEAD
+        }
 
         def shown(index: int, place: int) -> Thing:
             file, item = named(files[index], "image", place), items[index]
@@ -72,16 +97,17 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
             week = str(item.get("week", record["week"]))
             words = {"species": str(record["species"]), "week": week, "disc": f"{item['disc_cm']:g}"}
             thought = f"I need the size of the plant in {file.name}; the disc tells the scale."
-            if kind == "marked":
+            if "box" in item:
                 arguments |= {"region": INSIDE, "before": (find_outline(file.name, item["box"]),)}
             return photo_thing(file, "measure_weed_phenotype", truth, thought, words, **arguments)
 
-        return drawn.subject(suffix, len(items), shown, of)
+        return replace(drawn.subject(suffix, len(items), shown, of), instead=instead)
 
     return [
-        subject("growth", "growth", "pot_growth"),
-        subject("pots", "row", "pot_row"),
-        subject("marked", "marked", "pot_marked"),
+        subject(record["growth"], "growth", "pot_growth"),
+        subject(record["pots"], "row", "pot_row"),
+        subject(record["pots"] + record["fifth"], "five", "pot_five"),
+        subject(record["marked"], "marked", "pot_marked"),
     ]
 
 

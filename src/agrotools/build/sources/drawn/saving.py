@@ -32,6 +32,17 @@ def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_col
     Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
 
 
+def save_unfit(path: Path, rgb: NDArray[np.uint8], seed: int) -> None:
+    """Save the picture as a failed photograph in which nothing can be seen: nearly black, or behind a fogged lens.
+
+    What is left of its contrast, at most two grey levels, is less than the noise.
+    """
+    rng = np.random.default_rng([seed, 11])
+    veil, contrast = ((5.0, 0.009), (rng.uniform(170, 215), 0.006))[int(rng.integers(2))]
+    grain = rng.standard_normal(rgb.shape, dtype=np.float32) * np.float32(2.0)
+    save_jpeg(path, np.clip(veil + contrast * rgb.astype(np.float32) + grain + 0.5, 0, 255).astype(np.uint8), 80)
+
+
 def save_png(path: Path, plane: NDArray[Any]) -> None:
     """Save a plane of 8 or 16 bits losslessly."""
     from PIL import Image
