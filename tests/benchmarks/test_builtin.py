@@ -20,7 +20,7 @@ def test_the_slot_types_of_every_metric_are_listed() -> None:
 def test_the_engine_has_no_slot_type_that_needs_the_calls_of_one_benchmark() -> None:
     types = [kind.model_fields["type"].default for kind in ENGINE_TYPES]
     closed, in_words = ["exact", "boolean", "choice_set", "file", "tolerance"], ["keywords", "reference_texts"]
-    assert types == [*closed, "open_text", "plot", *in_words, "abstain"]
+    assert types == [*closed, "open_text", "plot", *in_words, "abstain", "unanswered"]
 
 
 def test_a_worker_finds_every_tool_at_its_target() -> None:

@@ -120,6 +120,10 @@ def test_trees_are_points(tmp_path: Path):
         assert np.abs(places - top).max(axis=1).min() <= 1
     assert trees[0]["properties"]["height_m"] == pytest.approx(10, abs=0.1)
     assert result.centres is not None
+    picture = np.kron(np.moveaxis(row_field(), -1, 0), np.ones((1, 3, 3), np.uint8))
+    unplaced = raster(tmp_path / "picture.tif", picture, None, None)
+    elsewhere = count_objects(image=unplaced, target="trees", chm=chm, out=tmp_path / "other")
+    assert "objects.geojson" not in elsewhere.paths  # its pixels are those of the picture, which is at no place
 
 
 def test_change_between_dates(tmp_path: Path):

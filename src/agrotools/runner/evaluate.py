@@ -5,6 +5,7 @@ import itertools
 import platform
 import sys
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_LONG_LOADING_S = 1.0
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
 _MOST_SAMPLES = 256
@@ -168,8 +170,8 @@ def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> l
 def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalConfig] = ()) -> Benchmark:
     """Load the benchmark that ``config`` names.
 
-    Model names, keys and addresses of ``checked`` are checked first. If files have to be drawn or read for minutes,
-    each endpoint answers a tiny request before.
+    Model names, keys and addresses of ``checked`` are checked first. If files have to be drawn or read for more than
+    a moment, each endpoint answers a tiny request meanwhile.
 
     Raises:
         UsageError, EndpointRefusal, EndpointUnreachable: a model cannot be used.
@@ -179,10 +181,12 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
     for each in waiting:
         priced_model(each.endpoint)
 
+    began = time.monotonic()
+
     def report(stage: str, done: int, total: int) -> None:
         from agrotools.models.first_contact import check_endpoint
 
-        while waiting:
+        while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()
             if not each.cache:  # otherwise all replies may be in the cache
                 asyncio.run(check_endpoint(each.endpoint, each.settings))

@@ -57,9 +57,11 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
             Nothing is saved if none has one.
         region: region of the call, in pixels of that raster.
     """
+    paths = [*paths]
     grid = next((grid for path in paths if (grid := _grid_of(path))), None)
     if grid is None:
         return
+    has_points_on_grid = _size_of(paths[0]) == (grid.width, grid.height)  # they are pixels of the first file
     for layer in layers:
         if transform := grid.place_of(layer.values.shape, layer.box):
             _save_raster(layer.name, layer.values, grid, transform, np.nan, layer.meaning)
@@ -74,7 +76,7 @@ def save_maps(result: ToolResult, layers: Iterable[MapLayer], paths: Iterable[Pa
                 nodata = _NO_DATA if _NO_DATA in names else None
                 _save_raster(stem, classes, grid, transform, nodata, meaning)
                 _save_polygons(stem, classes, names, grid, transform)
-        elif artifact.kind == "table" and content.startswith(b"x_px,y_px"):
+        elif artifact.kind == "table" and content.startswith(b"x_px,y_px") and has_points_on_grid:
             _save_points(stem, content, grid)
 
 
@@ -89,6 +91,17 @@ def _grid_of(path: Path) -> _Grid | None:
             if dataset.crs is None or dataset.transform.is_identity:
                 return None
             return _Grid(dataset.crs, dataset.transform, source.width, source.height)
+    except ToolError:
+        return None
+
+
+def _size_of(path: Path) -> tuple[int, int] | None:
+    """Return width and height of a raster or picture in pixels; None if it is neither."""
+    from agrotools.vision.rasters import open_raster
+
+    try:
+        with open_raster(path) as source:
+            return source.width, source.height
     except ToolError:
         return None
 
