@@ -80,7 +80,7 @@ def test_a_model_without_a_place_is_told_how_to_name_one() -> None:
     assert "PROVIDER:qwen2.5vl" in (caught.value.hint or "")
     with pytest.raises(UsageError, match=r"unknown provider 'qwen2\.5vl'") as caught:
         made("qwen2.5vl:7b")
-    assert "openai, gemini" in (caught.value.hint or "")
+    assert "openai, openai-responses, gemini" in (caught.value.hint or "")
     with pytest.raises(UsageError) as caught:
         made("olama:qwen2.5vl:7b")
     assert "did you mean ollama:qwen2.5vl:7b?" in (caught.value.hint or "")

@@ -159,7 +159,7 @@ class TestRun:
         cells = {line.split("  ")[0].strip(): line.split("  ")[-1].strip() for line in lines}
         assert cells["weed_pct"] == "8.91235 %"
         assert cells["area_m2.crop"] == "12.5 m²"
-        assert cells["row.angle_deg"] == "-"
+        assert cells["row.angle_deg"] == "none"
         assert cells["row.spacing_px"] == "40.25 px"
         assert cells["plants[0]"] == "height_cm 0 cm"
         assert cells["plants[...]"].startswith("3 more")

@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 LARGEST_REQUEST = 2**20
 """Maximum bytes of a request's body."""
 PATH = "/mcp"
+_KEEP_ALIVE_S = 300
+"""Seconds that an unused connection stays open; if it is closed just before it is used again, the call is lost."""
 
 
 class Picture(NamedTuple):
@@ -175,7 +177,11 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
     except OSError as error:
         listener.close()
         raise UsageError(f"port {port} of 127.0.0.1 is taken", hint="choose another, or omit it") from error
-    running = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="on", timeout_graceful_shutdown=1))
+    running = uvicorn.Server(
+        uvicorn.Config(
+            app, log_level="error", lifespan="on", timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=1
+        )
+    )
     running.install_signal_handlers = lambda: None  # pyright: ignore[reportAttributeAccessIssue]
     task = asyncio.create_task(running.serve(sockets=[listener]))
     try:

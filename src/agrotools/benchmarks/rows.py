@@ -29,9 +29,12 @@ def read_rows(path: Path) -> Iterator[Any]:
         elif path.suffix == ".xlsx":
             yield from _sheet_rows(path)
         elif path.suffix in (".csv", ".tsv"):
-            csv.field_size_limit(sys.maxsize)  # tables of VLMEvalKit hold pictures as base64
-            with path.open(encoding="utf-8-sig", newline="") as file:
-                yield from csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            limit = csv.field_size_limit(sys.maxsize)  # tables of VLMEvalKit hold pictures as base64
+            try:
+                with path.open(encoding="utf-8-sig", newline="") as file:
+                    yield from csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
+            finally:
+                csv.field_size_limit(limit)  # it is that of the whole process
         else:
             yield from _json_rows(path)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
