@@ -253,7 +253,6 @@ def _agent(name: str, agents: AgentOptions) -> PolicySource:
             False,
             MODES,
             lambda _sample, _mode, _epoch: HttpAgentPolicy(server, agents.specs, agents.max_steps),
-            sealed=True,
             close=server.close,
         )
     sealed = is_available()
