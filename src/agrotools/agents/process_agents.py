@@ -120,7 +120,7 @@ class PythonAgents:
     variables: Sequence[str] = ()
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
-    _root: Path = field(default_factory=lambda: Path(tempfile.mkdtemp(prefix="agrotools-agents-")))
+    _root: Path | None = None
     _started: int = 0
 
     async def solve(self, task: Mapping[str, Any], call: CallTool) -> str:
@@ -160,11 +160,14 @@ class PythonAgents:
             await worker.end()
         self._all.clear()
         self._idle.clear()
-        shutil.rmtree(self._root, ignore_errors=True)
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+            self._root = None
 
     async def _start(self) -> _Worker:
+        root = self._root = self._root or Path(tempfile.mkdtemp(prefix="agrotools-agents-"))
         self._started += 1
-        folder, log = self._root / f"{self._started}", self._root / f"{self._started}.log"
+        folder, log = root / f"{self._started}", root / f"{self._started}.log"
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
         command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
