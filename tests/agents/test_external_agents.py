@@ -13,7 +13,7 @@ import pytest
 
 import agrotools as at
 from agrotools.core import EndpointUnreachable, UsageError
-from agrotools.sandbox.agents import is_available
+from agrotools.sandbox.agents import agent_command, is_available
 from support.benchmark_folders import number_sample, write_folder
 
 PROGRAM = """
@@ -305,3 +305,13 @@ def test_an_agent_that_cannot_start_is_a_usage_error(
 def test_a_server_that_does_not_answer_ends_the_run(tmp_path: Path, folder: Path):
     with pytest.raises(EndpointUnreachable, match="no agent answers"):
         evaluated(folder, "http://127.0.0.1:9/agent", tmp_path / "run")
+
+
+def test_variables_of_an_agent_are_not_on_its_command_line(tmp_path: Path):
+    for sealed in (True, False):
+        command, environment = agent_command(
+            ["agent"], {"API_KEY": "secret-key"}, sealed=sealed, readable=[], folder=tmp_path
+        )
+        assert command[-1] == "agent"
+        assert "secret-key" not in " ".join(command)
+        assert environment["API_KEY"] == "secret-key"

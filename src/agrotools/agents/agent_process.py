@@ -80,8 +80,8 @@ def _send(writing: BinaryIO, message: dict[str, Any]) -> None:
 
 
 def _described(error: BaseException) -> str:
-    own = [frame for frame in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in frame.filename]
-    place = f" ({own[-1].filename.rpartition('/')[2]}, line {own[-1].lineno})" if own else ""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in each.filename]
+    place = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
     return f"{type(error).__name__}: {error}{place}"
 
 

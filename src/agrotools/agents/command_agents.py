@@ -32,7 +32,7 @@ from agrotools.agents.mcp_server import (
 from agrotools.agents.process_agents import lay_out
 from agrotools.agents.task import ToolDescription
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_variables, isolated_command
+from agrotools.sandbox.agents import agent_command, agent_variables
 
 SUBMIT = ToolDescription(
     "submit_answer",
@@ -54,7 +54,7 @@ class CommandAgents:
     """Runs of a command, one for each sample, with one MCP server for all of them.
 
     Args:
-        command: program and arguments, with placeholders.
+        command: program and arguments, which may hold ``{prompt}``, ``{config}`` and ``{url}``.
         sealed: True to isolate the program with bubblewrap.
         variables: names of environment variables that it gets.
         paths: files and folders that it may read, besides the system and its own folder.
@@ -115,17 +115,14 @@ class CommandAgents:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": url}
         command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
         variables = {**agent_variables(self.variables), _URL: url, _TOKEN: token}
-        if self.sealed:
-            readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
-            command = isolated_command(command, readable=readable, variables=variables, folder=folder)
-        else:
-            variables["HOME"] = os.environ.get("HOME", "/")
+        readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
+        command, environment = agent_command(command, variables, sealed=self.sealed, readable=readable, folder=folder)
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
-            env=variables,
+            env=environment,
             start_new_session=True,
         )
         exchange = asyncio.ensure_future(process.communicate(None if "{prompt}" in self.command else prompt.encode()))

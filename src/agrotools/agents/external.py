@@ -39,6 +39,7 @@ from agrotools.core import (
     first_error,
 )
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
+from agrotools.models.timeouts import backoff_s
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
 from agrotools.text.loose_json import dumps
 
@@ -197,9 +198,6 @@ class _Turn(BaseModel):
     answer: str | dict[str, Any] | None = None
 
 
-_PAUSE_S, _LONGEST_PAUSE_S = 0.5, 20.0
-
-
 class HttpAgentPolicy:
     """Policy that asks an agent's server for each action: one ``POST`` with the task and the steps so far.
 
@@ -259,7 +257,7 @@ class AgentServer:
         problem = ""
         for attempt in range(self._wire.attempts):
             if attempt:
-                await asyncio.sleep(min(_LONGEST_PAUSE_S, _PAUSE_S * 2**attempt))
+                await asyncio.sleep(backoff_s(self._wire, attempt))
             try:
                 response = await self._transport.post(content.encode())
             except (NoResponse, TimedOut, UntrustedServer) as error:

@@ -22,7 +22,19 @@ from typing import TYPE_CHECKING, Any
 from agrotools.agents.images import file_parts
 from agrotools.agents.modes import kept_text, output_length, parse_in_thread
 from agrotools.agents.parsing import as_text, excerpt, parse_output
-from agrotools.core import Action, Answer, Halt, Mode, Protocol, Reply, SampleView, Step, Termination, ToolSpec
+from agrotools.core import (
+    Action,
+    Answer,
+    ErrorInfo,
+    Halt,
+    Mode,
+    Protocol,
+    Reply,
+    SampleView,
+    Step,
+    Termination,
+    ToolSpec,
+)
 from agrotools.models import Completion, ContentPart, Message, Model, ModelSettings, RequestedCall, TextPart
 from agrotools.models.base import FinishReason
 from agrotools.plugin import PromptTemplates, WithPlugins
@@ -140,6 +152,13 @@ OBSERVATION_LIMIT = 12_000
 _ITEMS_KEPT = (400, 200, 100, 50, 20, 10, 5)
 
 
+def error_data(error: ErrorInfo) -> dict[str, Any]:
+    """Return a tool error as a model sees it: without empty fields."""
+    return {
+        key: value for key, value in error.model_dump(mode="json", exclude_none=True).items() if value not in ([], "")
+    }
+
+
 def observation_data(step: Step) -> str:
     """Return result or error of the step's call as JSON that cannot close the surrounding tags."""
     content: dict[str, Any] = {"tool": step.call.tool if step.call else ""}
@@ -147,8 +166,7 @@ def observation_data(step: Step) -> str:
     if observation is None:
         content["error"] = {"kind": "backend_unavailable", "message": "the tool returned nothing"}
     elif observation.error is not None:
-        error = observation.error.model_dump(mode="json", exclude_none=True)
-        content["error"] = {key: value for key, value in error.items() if value not in ([], "")}
+        content["error"] = error_data(observation.error)
     else:
         content["result"] = observation.result
     if observation is not None and observation.artifacts:

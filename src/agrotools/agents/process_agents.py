@@ -17,7 +17,7 @@ from typing import Any
 
 from agrotools.agents.external import CallTool
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_variables, isolated_command
+from agrotools.sandbox.agents import agent_command, agent_variables
 
 _LONGEST_LINE = 64 * 2**20
 _START_TIMEOUT_S = 120.0
@@ -50,15 +50,15 @@ class PythonAgent:
         if lacking := [path for path in paths if not path.exists()]:
             raise UsageError(f"--agent-path: there is no {lacking[0]}", hint="give an existing file or folder")
         searched = [str(Path.cwd()), *(str(path.resolve()) for path in paths if path.is_dir()), *filter(None, sys.path)]
-        found = PathFinder.find_spec(module.partition(".")[0], searched)
-        if found is None:
+        module_spec = PathFinder.find_spec(module.partition(".")[0], searched)
+        if module_spec is None:
             raise UsageError(
                 f"there is no module {module.partition('.')[0]!r} in the current folder or in this environment",
                 hint="run from the folder that contains it, or name that folder with --agent-path",
             )
         places = [
-            *(found.submodule_search_locations or ()),
-            *([found.origin] if not found.submodule_search_locations else []),
+            *(module_spec.submodule_search_locations or ()),
+            *([module_spec.origin] if not module_spec.submodule_search_locations else []),
         ]
         code = [Path(place).resolve() for place in places if place]
         return cls(module, function, code[0].parent, (*code, *(path.resolve() for path in paths)))
@@ -172,17 +172,16 @@ class PythonAgents:
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
         command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
         variables = agent_variables(self.variables)
-        if self.sealed:
-            command = isolated_command(command, readable=self.agent.code, variables=variables, folder=folder)
-        else:
-            variables["HOME"] = os.environ.get("HOME", "/")
+        command, environment = agent_command(
+            command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder
+        )
         with log.open("wb") as errors:
             process = await asyncio.create_subprocess_exec(
                 *command,
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=errors,
-                env=variables,
+                env=environment,
                 limit=_LONGEST_LINE,
             )
         worker = _Worker(process, folder, log)

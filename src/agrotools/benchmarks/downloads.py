@@ -180,12 +180,12 @@ class Downloader:
                 done, pending = wait(pending, timeout=_REPORT_EVERY_S, return_when=FIRST_COMPLETED)
                 failures += [failure for future in done if (failure := future.result())]
                 here += len(done)
-                received, expected = map(sum, zip(*self._bytes.copy().values(), strict=True)) if self._bytes else (0, 0)
                 if shown != (now := (self._trouble, here - len(failures))):
                     progress(f"{what}{f' ({self._trouble})' if self._trouble else ''}", now[1], len(items))
                     shown = now
-                elif not done and expected > _MUCH:  # a large file: show its bytes
-                    progress("MB", received // 10**6, expected // 10**6)
+                elif not done and (expected := sum(whole for _, whole in self._bytes.copy().values())) > _MUCH:
+                    received = sum(here for here, _ in self._bytes.copy().values())
+                    progress("MB", received // 10**6, expected // 10**6)  # a large file: show its bytes
         except BaseException:
             self._stop.set()
             raise

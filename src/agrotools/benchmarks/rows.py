@@ -8,8 +8,8 @@ from typing import Any, cast
 
 import orjson
 
-from agrotools.core import BenchmarkError, UsageError, imported
-from agrotools.core.base import install_command
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.core.base import arrow_and_parquet, install_command
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
 
@@ -42,7 +42,7 @@ def read_rows(path: Path) -> Iterator[Any]:
 
 
 def _parquet_rows(path: Path) -> Iterator[Any]:
-    arrow, parquet = imported("agrotools.build.export.huggingface:arrow_and_parquet")()
+    arrow, parquet = arrow_and_parquet()
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256):

@@ -13,7 +13,7 @@ from agrotools.cli.output import count_text
 
 @dataclass(frozen=True)
 class EveryEvalEverOptions:
-    """What Every Eval Ever asks for and no run knows."""
+    """Facts for Every Eval Ever that no run knows."""
 
     PANEL: ClassVar = "Every Eval Ever (--format eee)"
 

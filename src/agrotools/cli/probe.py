@@ -27,16 +27,12 @@ def probe(
     0 whatever was found; 2 if the model is refused, 3 if no server answers.
     """
     from agrotools.core import UsageError
-    from agrotools.models import Endpoint, make_model
+    from agrotools.models import Endpoint
     from agrotools.models.probe import run_probe
 
-    endpoint = Endpoint(model, base_url, api_key_env)
-    address = getattr(make_model(endpoint), "base_url", "")
-    if not address:
+    if model.startswith("scripted:"):
         raise UsageError(f"{model} has no endpoint to probe", hint="give a model on a server")
-    report = run_probe(
-        lambda: make_model(endpoint.impatient), address, model, (lambda _: None) if as_json else _print_finding
-    )
+    report = run_probe(Endpoint(model, base_url, api_key_env), (lambda _: None) if as_json else _print_finding)
     if as_json:
         print_json(report.model_dump(mode="json"))
         return

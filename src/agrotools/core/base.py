@@ -6,7 +6,7 @@ Every error has a message with the problem and a hint on what to change.
 from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 from functools import cache
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import ErrorDetails
@@ -69,6 +69,16 @@ def install_command(extra: str = "") -> str:
         editable = "-e " if source["dir_info"].get("editable") else ""
         return f"pip install {editable}'.{wanted}' in the source folder of agrotools"
     return f"pip install 'agrotools{wanted} @ {source['url']}'" if source else f"pip install 'agrotools{wanted}'"
+
+
+def arrow_and_parquet() -> tuple[Any, Any]:
+    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
+    from importlib import import_module
+
+    try:
+        return import_module("pyarrow"), import_module("pyarrow.parquet")
+    except ImportError as error:
+        raise UsageError("this needs pyarrow", hint=install_command("build")) from error
 
 
 ToolErrorKind = Literal[

@@ -19,14 +19,15 @@ from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError, FrozenModel, ToolSpec
 from agrotools.core.files import cache_dir, write_whole
-from agrotools.models.base import Completion, ImagePart, Message, Model, ModelSettings, RequestedCall, TextPart
+from agrotools.models.base import Completion, ImagePart, Message, ModelSettings, RequestedCall, TextPart
+from agrotools.models.endpoint import Address, Endpoint, address_of, make_model, split_provider
 from agrotools.models.responses_format import SUFFIX
 
 PROBE_FILE = "probe.json"
 State = Literal["yes", "no", "refused", "unclear"]
 _TOKENS = 300
 """Token limit of a reply: room for a model that thinks before it answers."""
-_LISTING_TIMEOUT_S = 10.0
+_LISTING_TIMEOUT = aiohttp.ClientTimeout(10)
 _CONTEXT_KEYS = ("max_model_len", "context_length", "max_context_length", "context_window", "n_ctx", "n_ctx_train")
 
 
@@ -54,21 +55,20 @@ class ProbeReport(FrozenModel):
         return next((each.state for each in self.findings if each.feature == feature), None)
 
 
-async def probe_endpoint(
-    make: Callable[[], Model], base_url: str, name: str, ended: Callable[[Finding], None] = lambda _: None
-) -> ProbeReport:
+async def probe_endpoint(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:
     """Probe an endpoint with about ten tiny requests, one after the other.
 
     Args:
-        make: creates a model at the endpoint; see :attr:`~agrotools.models.endpoint.Endpoint.impatient`.
-        name: name of the model at the endpoint.
         ended: called with each finding.
 
     Raises:
+        UsageError: the address is not valid, or a required key is missing.
         EndpointRefusal: not even text is answered: wrong key, model or address.
         EndpointUnreachable: no server answers.
     """
-    asking = _Asking(make)
+    provider, name = split_provider(endpoint.model, endpoint.base_url)
+    address = address_of(name, provider, endpoint.base_url, endpoint.api_key_env)
+    base_url, asking = address.base_url, _Asking(endpoint.impatient)
     findings: list[Finding] = []
     for probe in (_text, _images, _images_of_tools, _native_tools, _parallel_calls, _json_schema, _seed, _logprobs):
         began, before = time.monotonic(), (asking.input_tokens, asking.output_tokens)
@@ -89,26 +89,24 @@ async def probe_endpoint(
         )
         findings.append(finding)
         ended(finding)
-    context = await _context(base_url, name, asking.headers)
+    context = await _context(address, name)
     findings.append(Finding(feature="context", state="yes" if context else "unclear", detail=context))
     ended(findings[-1])
     date = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-    return ProbeReport(model=name, base_url=base_url, date=date, findings=tuple(findings))
+    return ProbeReport(model=endpoint.model, base_url=base_url, date=date, findings=tuple(findings))
 
 
 class _Asking:
     """Requests to the endpoint, with a count of tokens."""
 
-    def __init__(self, make: Callable[[], Model]) -> None:
-        self._make = make
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
         self.input_tokens = self.output_tokens = 0
         self.plain_tokens = 0
         """Input tokens of the text probe, to tell what an image adds."""
-        self.headers: dict[str, str] = {}
 
     async def ask(self, *messages: Message, tools: Sequence[ToolSpec] = (), **settings: Any) -> Completion:
-        model = self._make()
-        self.headers = dict(getattr(getattr(model, "_endpoint", None), "headers", {}))
+        model = make_model(self._endpoint)
         values = {"temperature": None, "max_output_tokens": _TOKENS, **settings}
         try:
             completion = await model.generate(messages, tools, ModelSettings.model_validate(values))
@@ -248,16 +246,16 @@ async def _logprobs(asking: _Asking, _base_url: str) -> tuple[State, str]:
     return ("yes" if completion.first_token else "no"), candidates[:120]
 
 
-async def _context(base_url: str, name: str, headers: dict[str, str]) -> str:
+async def _context(address: Address, name: str) -> str:
     """Return the context length that the endpoint's list of models states; empty if it states none."""
-    address = f"{base_url.removesuffix(SUFFIX)}/models"
+    url = f"{address.base_url.removesuffix(SUFFIX)}/models"
     try:
         async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(_LISTING_TIMEOUT_S), headers=headers) as session,
-            session.get(address, allow_redirects=False) as response,
+            aiohttp.ClientSession(headers=address.headers, timeout=_LISTING_TIMEOUT) as session,
+            session.get(url, allow_redirects=False) as response,
         ):
             listed = (await response.json(content_type=None))["data"]
-        entry = next(each for each in listed if each["id"] in (name, name.partition(":")[2]))
+        entry = next(each for each in listed if each["id"] == name)
         found = {**entry, **(entry.get("meta") or {})}
         return next(f"{found[key]:,} tokens ({key})" for key in _CONTEXT_KEYS if isinstance(found.get(key), int))
     except (aiohttp.ClientError, OSError, ValueError, KeyError, TypeError, AttributeError, StopIteration, TimeoutError):
@@ -298,10 +296,8 @@ def attach_report(base_url: str, name: str, run: Path, *, images: bool, native_t
     return [f"{warning} (agrotools probe, {report.date[:10]})" for warning in warnings]
 
 
-def run_probe(
-    make: Callable[[], Model], base_url: str, name: str, ended: Callable[[Finding], None] = lambda _: None
-) -> ProbeReport:
+def run_probe(endpoint: Endpoint, ended: Callable[[Finding], None] = lambda _: None) -> ProbeReport:
     """Run :func:`probe_endpoint` to its end and store the report."""
-    report = asyncio.run(probe_endpoint(make, base_url, name, ended))
+    report = asyncio.run(probe_endpoint(endpoint, ended))
     keep_report(report)
     return report

@@ -26,7 +26,7 @@ _INTERVAL = "CR2 cluster-robust standard error, t interval over clusters of samp
 
 
 class Publication(NamedTuple):
-    """What the schema asks for and no run knows.
+    """Facts that the schema asks for and no run knows.
 
     ``model_id``: ``DEVELOPER/MODEL``; by default that of the run, with its provider as the developer.
     """

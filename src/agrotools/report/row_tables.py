@@ -7,8 +7,8 @@ from typing import Any
 
 import orjson
 
-from agrotools.core import CallTools, Record, Step, UsageError
-from agrotools.core.base import install_command
+from agrotools.core import CallTools, Record, Step
+from agrotools.core.base import arrow_and_parquet
 from agrotools.core.files import temporary_sibling
 from agrotools.core.record import Action
 from agrotools.report.transcript import ScoredRun, final_answer, gold_text
@@ -29,13 +29,9 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
         RunStoreError: the folder contains no run, or one that this version cannot read.
         OSError: a file cannot be written.
     """
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UsageError("parquet needs pyarrow", hint=install_command("build")) from error
+    arrow, parquet = arrow_and_parquet()
     scored = ScoredRun(run)
-    text, number, real, flag = pyarrow.string(), pyarrow.int64(), pyarrow.float64(), pyarrow.bool_()
+    text, number, real, flag = arrow.string(), arrow.int64(), arrow.float64(), arrow.bool_()
     key = {"model": text, "benchmark": text, "sample": text, "mode": text, "epoch": number}
     texts = ("family", "task_type", "cluster", "query", "gold", "answer", "termination", "invalid")
     counts = ("tool_calls", "input_tokens", "output_tokens")
@@ -49,13 +45,13 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
         STEPS_TABLE: (steps, _step_rows(scored)),
     }
     for name, (columns, rows) in tables.items():
-        schema = pyarrow.schema(list(columns.items()))
+        schema = arrow.schema(list(columns.items()))
         with (
             temporary_sibling(folder / name) as temporary,
-            pyarrow.parquet.ParquetWriter(temporary, schema) as file,
+            parquet.ParquetWriter(temporary, schema) as file,
         ):
             while batch := list(islice(rows, _BATCH)):
-                file.write_table(pyarrow.Table.from_pylist(batch, schema=schema))
+                file.write_table(arrow.Table.from_pylist(batch, schema=schema))
     return [folder / name for name in tables]
 
 

@@ -49,7 +49,7 @@ from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.store import RunStore
 from agrotools.runner.toolsets import tool_data, with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import tool_specs
+from agrotools.tools import tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, check_backends
 
@@ -418,8 +418,7 @@ def describe_run(
     vision_model: PricedModel | None = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
-    specs = tool_specs(benchmark.toolset, settings.recorded)
-    toolset = {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
+    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded))
     has_model, protocol = source.model is not None, run_protocol(settings.protocol)
     return Manifest(
         agrotools=version("agrotools"),

@@ -42,18 +42,27 @@ def agent_variables(names: Sequence[str]) -> dict[str, str]:
     return {"PATH": os.environ.get("PATH", os.defpath), "HOME": HOME, "TMPDIR": "/tmp", **passed}
 
 
-def isolated_command(
-    command: Sequence[str], *, readable: Sequence[Path], variables: Mapping[str, str], folder: Path
-) -> list[str]:
-    """Return ``command`` prefixed so that it runs in bubblewrap.
+def agent_command(
+    command: Sequence[str], variables: Mapping[str, str], *, sealed: bool, readable: Sequence[Path], folder: Path
+) -> tuple[list[str], dict[str, str]]:
+    """Return the command line and the environment of an agent's process.
+
+    Variables are never part of the command line, which other users of the machine can read.
 
     Args:
+        variables: its whole environment, but for the home folder of a process that is not sealed.
+        sealed: True to run it in bubblewrap.
         readable: files and folders that it may read, besides the system and this Python environment.
-        variables: its whole environment.
         folder: folder of this process that it sees at the same path, read-only; its content may change meanwhile.
     """
+    if sealed:
+        return [*_bubblewrap(readable, folder), "--", *command], {**variables}
+    return [*command], {**variables, "HOME": os.environ.get("HOME", "/")}
+
+
+def _bubblewrap(readable: Sequence[Path], folder: Path) -> list[str]:
     bwrap = shutil.which("bwrap") or "bwrap"
-    argv = [bwrap, "--unshare-user", "--unshare-all", "--share-net", "--new-session", "--die-with-parent", "--clearenv"]
+    argv = [bwrap, "--unshare-user", "--unshare-all", "--share-net", "--new-session", "--die-with-parent"]
     argv += ["--cap-drop", "ALL", "--hostname", "agent", "--proc", "/proc", "--dev", "/dev"]
     argv += ["--size", str(_TEMPORARY_BYTES), "--tmpfs", "/tmp", "--dir", HOME]
     for path in _SYSTEM:
@@ -68,9 +77,7 @@ def isolated_command(
     for path in hidden_folders():
         argv += ["--tmpfs", str(path)]
     argv += ["--ro-bind", str(folder), str(folder)]
-    for name, value in variables.items():
-        argv += ["--setenv", name, value]
-    return [*argv, "--chdir", HOME, "--", *command]
+    return [*argv, "--chdir", HOME]
 
 
 def hidden_folders() -> list[Path]:

@@ -14,6 +14,7 @@ from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
 from agrotools.agents.images import Unreadable, make_picture
+from agrotools.agents.llm import error_data
 from agrotools.agents.mcp_server import Headers, Link, Picture, ReportProgress, ToolReply, ToolService
 from agrotools.agents.task import ToolDescription
 from agrotools.core import (
@@ -245,8 +246,7 @@ def _session(headers: Headers) -> str:
 
 def _shown(error: ErrorInfo) -> dict[str, Any]:
     hint = {"hint": "list_files names the files"} if error.kind in _ABOUT_NAMES else {}
-    shown = {key: value for key, value in error.model_dump(mode="json", exclude_none=True).items() if value != []}
-    return {**hint, **shown}
+    return {**hint, **error_data(error)}
 
 
 def _error(error: AgrotoolsError) -> dict[str, Any]:

@@ -38,7 +38,7 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.store import RunStore
 from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.serve.workspace import FolderWorkspace
-from agrotools.tools import tool_specs
+from agrotools.tools import tool_specs, tool_versions
 
 NOT_STATED = "(not stated)"
 """Query of a session whose client did not call ``begin_task``."""
@@ -203,9 +203,7 @@ def _open_store(run: Path, toolset: Sequence[str]) -> RunStore:
 
 
 def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
-    specs = {
-        spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in tool_specs(toolset)
-    }
+    versions = tool_versions(tool_specs(toolset))
     return Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -217,8 +215,8 @@ def _manifest(run: Path, toolset: Sequence[str]) -> Manifest:
         protocol="tool-calling",
         max_steps=MOST_CALLS,
         seed=0,
-        toolset=specs,
-        toolset_hash=sha256_of_json(specs),
+        toolset=versions,
+        toolset_hash=sha256_of_json(versions),
         prompt_hash="",
         python=f"{platform.python_version()} on {sys.platform}",
         modes=("end-to-end",),

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from agrotools.core import Registry, ToolSpec, UsageError
+from agrotools.core.files import sha256_of_json
 from agrotools.plugin import plugins
 
 if TYPE_CHECKING:
@@ -111,6 +112,11 @@ def tool_specs(names: Iterable[str], may_be_absent: Container[str] = ()) -> list
         UsageError: any other tool is not installed or cannot be imported.
     """
     return [_spec(name, may_be_absent) for name in names]
+
+
+def tool_versions(specs: Iterable[ToolSpec]) -> dict[str, str]:
+    """Return the version and the hash of the specification of each tool, as the manifest of a run holds them."""
+    return {spec.name: f"{spec.version}:{sha256_of_json(spec.model_dump(mode='json'))[:12]}" for spec in specs}
 
 
 def _spec(name: str, may_be_absent: Container[str]) -> ToolSpec:

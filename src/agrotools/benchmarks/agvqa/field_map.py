@@ -169,10 +169,10 @@ class Row(NamedTuple):
 
     def all(self, path: str) -> dict[str, Any]:
         """Return the values at a path with ``*``, by the part of the names that it stands for."""
-        found: dict[str, Any] = {"": self.data}
+        values_by_name: dict[str, Any] = {"": self.data}
         for part in path.split(".") if path else ():
             inner = {}
-            for key, value in found.items():
+            for key, value in values_by_name.items():
                 if isinstance(value, Mapping):
                     if "*" not in part:
                         inner |= {key: value[part]} if part in value else {}
@@ -182,8 +182,8 @@ class Row(NamedTuple):
                         inner |= {str(name)[len(head) : len(str(name)) - len(tail)]: value[name] for name in names}
                 elif isinstance(value, list) and part.isdigit() and int(part) < len(value):
                     inner[key] = value[int(part)]
-            found = inner
-        return found if path else {}
+            values_by_name = inner
+        return values_by_name if path else {}
 
     def _filled(self, text: str) -> str | None:
         known = {"file": self.file.name.partition(".")[0], "": self.number}
@@ -223,17 +223,17 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
     Raises:
         RowFault: the row has no question, or its answer cannot be used.
     """
-    asked = row.get(fields.question) if fields.question else ""
-    if fields.question and (not isinstance(asked, str) or not asked.strip()):
+    question = row.get(fields.question) if fields.question else ""
+    if fields.question and (not isinstance(question, str) or not question.strip()):
         raise RowFault("no question")
-    asked = str(asked)
-    options = {**read_options(row, fields, asked), **option_images}
-    if fields.options == "in question" and (marks := _option_marks(asked)):
-        asked = asked[: marks[0].start()]
+    text = str(question)
+    options = {**read_options(row, fields, text), **option_images}
+    if fields.options == "in question" and (marks := _option_marks(text)):
+        text = text[: marks[0].start()]
     context = str(row.get(fields.context) or "") if fields.context else ""
-    texts = {"context": context.strip(), "question": asked.strip()}
+    texts = {"context": context.strip(), "question": text.strip()}
     prompt = _IN_BRACES.sub(lambda match: texts.get(match[1], match[0]), fields.prompt).strip()
-    lines = [f"{letter}. {text}" for letter, text in options.items()]
+    lines = [f"{letter}. {option}" for letter, option in options.items()]
     kind = _kind(row, fields, options)
     return Question("\n".join([prompt, *lines]), options, _slots(row, fields, options, kind), kind)
 

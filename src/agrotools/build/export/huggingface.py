@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import TERMS, Tally
 from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
-from agrotools.core import BenchmarkError, Sample, UsageError
-from agrotools.core.base import Progress, install_command, no_progress
+from agrotools.core import BenchmarkError, Sample
+from agrotools.core.base import Progress, arrow_and_parquet, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader
 from agrotools.formats.writing import replace_folder
 from agrotools.text.answer_form import answer_form
@@ -65,16 +65,6 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
         for number, shard in enumerate(shards):
             shard.rename(shard.with_name(f"{SPLIT}-{number:05d}-of-{len(shards):05d}.parquet"))
         write_card(partial, header, samples, front=front_matter(header, samples), use=_USE)
-
-
-def arrow_and_parquet() -> tuple[Any, Any]:
-    """Import ``pyarrow`` and ``pyarrow.parquet``; UsageError if they are not installed."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise UsageError("this needs pyarrow", hint=install_command("build")) from error
-    return pyarrow, pyarrow.parquet
 
 
 def front_matter(header: BenchmarkHeader, samples: Sequence[Sample]) -> str:
