@@ -104,7 +104,7 @@ class Outcomes:
         return [[at for at, number in enumerate(numbers) if number in chosen] for numbers in self._runs]
 
 
-def value_of(record: Record, scores: list[Score]) -> float | None:
+def value_of(record: Record, scores: Sequence[Score]) -> float | None:
     """Return the score of a record for sorting and colouring; None if it is invalid.
 
     It is the Final Answer Score; in step-by-step, the share of right steps."""
@@ -115,7 +115,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
     return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
 
 
-def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
+def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
     """Return True if the predicted action of a step is the expected one, with right arguments or slots."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
@@ -130,6 +130,9 @@ FACETS = {
     "missing call": "did not make a call of the reference",
     "tool error": "a call ended in an error",
     "unparseable": "output is neither a call nor an answer",
+    "no call": "answered without any call, where the reference has calls",
+    "error passed over": "a call ended in an error, and the answer is wrong",
+    "calls right": "made all calls of the reference, and the answer is wrong",
     "no answer": "ended without an answer",
     "answered too early": "answered where a call was expected",
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
@@ -151,7 +154,9 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
     """
     if is_invalid(record):
         return ["invalid"]
-    facets = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
+    facets = (
+        _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, scores, matches, differs)
+    )
     return [facet for facet in FACETS if facet in facets]
 
 
@@ -176,7 +181,7 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
     return facets
 
 
-def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool) -> set[str]:
+def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> set[str]:
     assert record.trajectory is not None
     facets: set[str] = set()
     sample = record.sample
@@ -194,6 +199,13 @@ def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool)
         facets.add("wrong argument")
     if set(range(len(sample.reference.steps))).difference(matches):
         facets.add("missing call")
+    if record.trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
+        if "tool error" in facets:
+            facets.add("error passed over")
+        if not matches and sample.reference.steps:
+            facets.add("no call")
+        if not facets:
+            facets.add("calls right")
     return facets
 
 
