@@ -29,7 +29,7 @@ from agrotools.agents.mcp_server import (
     tool_server,
 )
 from agrotools.agents.process_agents import lay_out
-from agrotools.agents.task import SendUsage, ToolDescription, ToolReply
+from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
 
@@ -165,7 +165,7 @@ class CommandAgents:
             session.report(arguments)
             return ToolReply({"result": {"reported": True}})
         if tool != SUBMIT.name:
-            return ToolReply(await session.call(tool, arguments))
+            return to_reply(await session.call(tool, arguments))
         if not session.answer.done():
             session.answer.set_result(str(arguments.get("answer", "")))
         return ToolReply({"result": {"submitted": True}})

@@ -21,7 +21,7 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from agrotools.agents.images import describe
+from agrotools.agents.images import describe, result_pictures
 from agrotools.agents.llm import observation_data, render
 from agrotools.agents.task import SendUsage, Task, UsageReport, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
@@ -47,7 +47,7 @@ from agrotools.models.transport import NoResponse, TimedOut, Transport, Untruste
 from agrotools.text.loose_json import dumps
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
-"""Executes a tool for an agent and returns its observation: ``result`` or ``error``, and ``artifacts``."""
+"""Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
 Solve = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, str]]
 """Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer; its last argument, called in the
 same event loop, takes the agent's reports of its usage."""
@@ -75,6 +75,7 @@ class AgentPolicy:
     def __init__(
         self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float = AGENT_TIMEOUT_S
     ) -> None:
+        self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
         self._usage = SampleUsage(meter)
@@ -93,7 +94,7 @@ class AgentPolicy:
             task = task_json(view, self._specs, self._max_steps)
             self._run = asyncio.create_task(self._solve(task, self._call, self._report))
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(shown_observation(history[-1]))
+            self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
         await asyncio.wait({next_call, self._run}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
         if self._fault is not None:
@@ -119,6 +120,14 @@ class AgentPolicy:
             self._run.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await self._run
+
+    async def _with_pictures(self, step: Step) -> dict[str, Any]:
+        """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""
+        shown, artifacts = shown_observation(step), step.observation.artifacts if step.observation else ()
+        if not artifacts or self.artifacts is None:
+            return shown
+        pictures = await asyncio.to_thread(result_pictures, artifacts, self.artifacts)
+        return {**shown, "pictures": [each._asdict() for each in pictures]} if pictures else shown
 
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()

@@ -9,6 +9,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
@@ -78,6 +79,14 @@ class ReportingPolicy(Policy, Protocol):
     def agent_replies(self) -> tuple[Reply, ...]:
         """Replies that the agent reported so far."""
         ...
+
+
+@runtime_checkable
+class ArtifactPolicy(Policy, Protocol):
+    """A policy for one sample, which may read the files that its calls write."""
+
+    artifacts: Path | None
+    """Their folder; None if no tool is executed."""
 
 
 @runtime_checkable

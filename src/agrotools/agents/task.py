@@ -221,6 +221,12 @@ def answer_text(answer: object) -> str:
     return "" if answer is None else str(answer)
 
 
+def to_reply(observation: Mapping[str, Any]) -> ToolReply:
+    """Return the reply that an observation is, with its pictures apart."""
+    shown = {key: value for key, value in observation.items() if key != "pictures"}
+    return ToolReply(shown, [Picture(**each) for each in observation.get("pictures", ())])
+
+
 def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
     """Return the result in an observation.
 
@@ -239,13 +245,13 @@ def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any
         return tool_result(await call(tool.name, arguments))
 
     async def reply_async(**arguments: Any) -> ToolReply:
-        return ToolReply(await call(tool.name, arguments))
+        return to_reply(await call(tool.name, arguments))
 
     def call_plain(**arguments: Any) -> Any:
         return tool_result(call(tool.name, arguments))
 
     def reply_plain(**arguments: Any) -> ToolReply:
-        return ToolReply(call(tool.name, arguments))
+        return to_reply(call(tool.name, arguments))
 
     is_async = inspect.iscoroutinefunction(call)
     function: Any = call_async if is_async else call_plain
