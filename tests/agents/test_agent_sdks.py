@@ -170,6 +170,8 @@ def test_an_agent_on_an_sdk_has_the_trajectory_of_the_own_loop(
 ):
     run, model = evaluated_with(sdk, folder, tmp_path, monkeypatch)
     assert outcome(run) == expected[0]
+    requests = [len(SCRIPTS[part]) for part in ("What is the mean yield?", "show the mean yields as bars")]
+    assert [record.spending[:2] for record in run.samples()] == [(100 * n, 10 * n) for n in requests]
     for name, tool in expected[1].offered.items():
         offered = model.offered[name]
         assert offered["description"] == tool["description"].strip()
