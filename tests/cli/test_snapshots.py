@@ -49,6 +49,9 @@ eval sums -m scripted:notes.txt
 score nowhere
 score empty
 score sums
+compare nowhere nowhere
+compare empty
+compare empty nowhere --format html
 explain nowhere q0
 explain empty q0
 report nowhere

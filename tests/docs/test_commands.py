@@ -27,7 +27,7 @@ NOT_RUN = {
     r"eval$": "runs the whole benchmark",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
-    r"python:my_agent|mcp:": "needs an agent: tests/agents/test_external_agents.py, tests/docs/test_examples.py",
+    r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",

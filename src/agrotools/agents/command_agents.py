@@ -23,14 +23,13 @@ from agrotools.agents.external import CallTool
 from agrotools.agents.mcp_server import (
     Headers,
     ReportProgress,
-    ToolReply,
     ToolService,
     bearer_token,
     http_server,
     tool_server,
 )
 from agrotools.agents.process_agents import lay_out
-from agrotools.agents.task import ToolDescription
+from agrotools.agents.task import ToolDescription, ToolReply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
 

@@ -23,7 +23,7 @@ from pydantic import BaseModel, ValidationError
 
 from agrotools.agents.images import describe
 from agrotools.agents.llm import observation_data, render
-from agrotools.agents.task import Task, answer_text, task_from_json, tool_result
+from agrotools.agents.task import Task, answer_text, task_from_json
 from agrotools.core import (
     Action,
     Answer,
@@ -129,6 +129,7 @@ def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
             "path": os.path.realpath(file.path),
             "kind": file.kind,
             "description": describe(file, None, is_shown=False),
+            "bands": file.bands,
         }
         for file in view.files
     ]
@@ -150,10 +151,7 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
 
         async def solve_async(data: dict[str, Any], call: CallTool) -> str:
-            async def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-                return tool_result(await call(tool, arguments))
-
-            return answer_text(await function(task_from_json(data, call_tool)))
+            return answer_text(await function(task_from_json(data, call)))
 
         return solve_async
 
@@ -163,7 +161,7 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             try:
-                return tool_result(asyncio.run_coroutine_threadsafe(call(tool, arguments), loop).result())
+                return asyncio.run_coroutine_threadsafe(call(tool, arguments), loop).result()
             except RuntimeError as error:  # the loop is closed
                 raise AgentStopped(str(error)) from None
 

@@ -196,7 +196,7 @@ class PythonAgents:
             await worker.end()
             hint = None
             if "ModuleNotFoundError" in str(reason) or "FileNotFoundError" in str(reason):
-                hint = "the agent sees only its own module or package: name other files with --agent-path"
+                hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
         return worker
 

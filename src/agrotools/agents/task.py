@@ -1,9 +1,12 @@
 """Task of an external agent: the question, its files, the form of the answer, and the tools as functions."""
 
+import base64
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from pathlib import Path
+from typing import Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
@@ -18,7 +21,47 @@ _TYPES: Mapping[str, type] = {
     "object": dict,
 }
 ToolCaller = Callable[[str, dict[str, Any]], Any]
-"""Executes a call, given the name of the tool and its arguments; a coroutine function for async agents."""
+"""Executes a call, given the name of the tool and its arguments, and returns the observation; a coroutine function for
+async agents."""
+
+
+class Picture(NamedTuple):
+    """Picture as a model can be shown it."""
+
+    media_type: str
+    content: str
+    """Base64."""
+
+    @property
+    def url(self) -> str:
+        """The picture as a data URL."""
+        return f"data:{self.media_type};base64,{self.content}"
+
+    @property
+    def data(self) -> bytes:
+        """The encoded file."""
+        return base64.b64decode(self.content)
+
+
+class Link(NamedTuple):
+    """File that a call wrote, as a resource that an MCP client can read."""
+
+    uri: str
+    name: str
+    media_type: str
+
+
+class ToolReply(NamedTuple):
+    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures and links."""
+
+    observation: Mapping[str, Any]
+    pictures: Sequence[Picture] = ()
+    links: Sequence[Link] = ()
+
+    @property
+    def text(self) -> str:
+        """The observation as JSON. That of a failed call has kind, message and hint of the error."""
+        return json.dumps(self.observation, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -31,6 +74,21 @@ class TaskFile:
     """``image``, ``raster``, ``depth``, ``mask`` or ``table``."""
     description: str
     """Size, bands, ground sampling distance and notes, as a model is told them."""
+    bands: Sequence[str] | None = None
+    """Names of the bands of a raster, in order, if they are known."""
+
+    @property
+    def picture(self) -> Picture | None:
+        """Preview of the file, as a model is shown it; None for tables and files that cannot be shown."""
+        from agrotools.agents.images import PREVIEWED_KINDS, Preview, make_preview
+
+        if self.kind not in PREVIEWED_KINDS:
+            return None
+        preview = make_preview(Path(self.path), self.name, self.kind, tuple(self.bands) if self.bands else None)
+        if not isinstance(preview, Preview):
+            return None
+        media_type, _, content = preview.url.removeprefix("data:").partition(";base64,")
+        return Picture(media_type, content)
 
 
 @dataclass(frozen=True)
@@ -45,8 +103,9 @@ class ToolDescription:
 class ToolFunctions(Mapping[str, Callable[..., Any]]):
     """Tools of a task as functions, by name (``task.tools["calculate"]``) or as attributes (``task.tools.calculate``).
 
-    A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. In an async
-    agent it returns an awaitable.
+    A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. For agent
+    frameworks, ``function.spec`` has name, description and JSON Schema, and ``function.reply(**arguments)`` makes the
+    same call but returns a :class:`ToolReply`, also if it failed. In an async agent, both return an awaitable.
 
     Raises:
         ToolError: from a function, if the call failed; its hint says what to change.
@@ -88,6 +147,11 @@ class Task:
     max_steps: int
     """Number of tool calls after which the sample ends without an answer."""
 
+    @property
+    def pictures(self) -> list[Picture]:
+        """Previews of the files that can be shown, in their order, as a model is shown them beside :attr:`prompt`."""
+        return [picture for file in self.files if (picture := file.picture) is not None]
+
 
 def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
     """Return the task that :func:`task_to_json` wrote, with tools that use ``call``."""
@@ -123,12 +187,20 @@ def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any]:
     async def call_async(**arguments: Any) -> Any:
-        return await call(tool.name, arguments)
+        return tool_result(await call(tool.name, arguments))
+
+    async def reply_async(**arguments: Any) -> ToolReply:
+        return ToolReply(await call(tool.name, arguments))
 
     def call_plain(**arguments: Any) -> Any:
-        return call(tool.name, arguments)
+        return tool_result(call(tool.name, arguments))
 
-    function: Any = call_async if inspect.iscoroutinefunction(call) else call_plain
+    def reply_plain(**arguments: Any) -> ToolReply:
+        return ToolReply(call(tool.name, arguments))
+
+    is_async = inspect.iscoroutinefunction(call)
+    function: Any = call_async if is_async else call_plain
+    function.reply = reply_async if is_async else reply_plain
     function.__name__ = function.__qualname__ = tool.name
     function.__doc__ = _docstring(tool)
     signature = _signature(tool)

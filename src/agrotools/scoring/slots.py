@@ -45,8 +45,7 @@ from agrotools.scoring.metrics import (
     is_invalid,
     metrics_about,
 )
-from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_values
+from agrotools.text.answer_form import guessed_text
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
@@ -186,7 +185,7 @@ def guess_score(sample: Sample) -> float:
 
 
 def _score_of_guess(sample: Sample) -> float:
-    answer = format_answer(sample.answer, guessed_values(sample, sample.answer))
+    answer = guessed_text(sample, sample.answer)
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
     guessed = [slot for slot in counted if not isinstance(slot, PlotSlot)]

@@ -295,6 +295,28 @@ def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
     return mine, other.values[by_key[at]]
 
 
+class SamplePair(NamedTuple):
+    """Samples with values of a metric in two runs (numbers of a table), and both values: means over the steps."""
+
+    samples: "IntArray"
+    first: "FloatArray"
+    second: "FloatArray"
+    means: tuple[float, float]
+    """Means over all paired units."""
+
+
+def by_sample(first: Units, second: Units) -> SamplePair:
+    """Return the samples with paired units; there must be at least one."""
+    import numpy as np
+
+    pair = _paired(first, second)
+    assert pair is not None
+    mine, theirs = pair
+    samples, at, counts = np.unique(mine.samples, return_inverse=True, return_counts=True)
+    first_values, second_values = (np.bincount(at, weights=values) / counts for values in (mine.values, theirs))
+    return SamplePair(samples, first_values, second_values, (float(mine.values.mean()), float(theirs.mean())))
+
+
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":
     """Return the numbers of the samples' clusters."""
     import numpy as np

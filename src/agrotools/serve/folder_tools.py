@@ -15,8 +15,8 @@ from urllib.parse import quote, unquote
 
 from agrotools.agents.images import Unreadable, make_picture
 from agrotools.agents.llm import error_data
-from agrotools.agents.mcp_server import Headers, Link, Picture, ReportProgress, ToolReply, ToolService
-from agrotools.agents.task import ToolDescription
+from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService
+from agrotools.agents.task import Link, Picture, ToolDescription, ToolReply
 from agrotools.core import (
     AgrotoolsError,
     Artifact,

@@ -43,7 +43,7 @@ from agrotools.core import (
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_values
+from agrotools.text.answer_form import guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import tool_specs
@@ -88,8 +88,8 @@ class ImmediatePolicy:
 
 
 def guessed_answer(sample: Sample, view: SampleView) -> str:
-    """Return the answer that is guessed from the answer form alone."""
-    return format_answer(sample.answer, guessed_values(view, sample.answer)) or "I cannot tell."
+    """Return the answer that is guessed from the prompt alone: a value of every slot, or a refusal."""
+    return guessed_text(view, sample.answer) or "I cannot tell."
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:

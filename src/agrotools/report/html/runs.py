@@ -26,7 +26,7 @@ from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
 from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
-from agrotools.scoring.aggregate import side_by_side
+from agrotools.scoring.comparisons import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 
