@@ -147,6 +147,7 @@ def test_a_session_of_claude_code_is_recorded(project: Path, monkeypatch: pytest
     shown = [part["type"] for result in results if isinstance(result["content"], list) for part in result["content"]]
     assert "image" in shown, str(results)[:3000]  # the model of Claude Code sees the pictures of the tools
     (record,) = at.read_run(recorded).samples("end-to-end")
+    assert record.trajectory
     assert record.sample.query == "Which colour has the middle?"
     assert [step.call.tool for step in record.trajectory.calls if step.call] == ["describe_region"]
     assert record.trajectory.answer == "green"
