@@ -19,6 +19,7 @@ COMMANDS = {
     "study": ("study:study", "Run all combinations of a study file in one table."),
     "score": ("score:score", "Score runs again and print their tables."),
     "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
+    "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),
     "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
     "report": ("report:report", "Write an HTML report of runs."),
