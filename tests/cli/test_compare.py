@@ -1,10 +1,11 @@
-"""``agrotools compare`` on runs that are written by hand."""
+"""``agrotools compare`` and ``agrotools gate`` on runs that are written by hand."""
 
 import csv
 import io
 import json
 from collections.abc import Iterable
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 
@@ -97,3 +98,60 @@ def test_runs_of_different_benchmarks_are_refused(tmp_path):
     done = run_command("compare", str(first), str(second))
     assert done.returncode == 2
     assert "different benchmark versions: 1 / 2" in done.stderr
+
+
+def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
+    good, poor = map(str, runs)
+    junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
+    done = run_command("gate", poor, "--against", good, "--junit", junit, "--markdown", summary)
+    assert done.returncode == 1
+    assert "failed: the score dropped by more than 0 points" in done.stdout
+    assert "end-to-end, FAS: 25.0 (new, poor), 75.0 (old, good)" in done.stdout
+    assert "probability of failing at a true drop of 5 points: " in done.stdout
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["failures"] == "1"
+    assert suite.find("testcase/failure") is not None
+    assert "### agrotools gate: failed" in summary.read_text()
+    done = run_command("gate", good, "--against", poor, "--junit", junit)
+    assert done.returncode == 0
+    assert ElementTree.parse(junit).getroot().find("testcase/failure") is None
+
+
+def test_an_allowed_drop_passes(runs):
+    done = run_command("gate", str(runs[1]), "--against", str(runs[0]), "--max-drop", "45", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["passed"]
+    assert found["bound"]["drop"] == 0.5
+    assert 0.3 < found["bound"]["lower"] < 0.45
+
+
+def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
+    old = written(tmp_path / "old", answers(at < 15 for at in range(20)))
+    lost = [invalid("s19", sample=made_sample("s19"), mode="end-to-end")]
+    new = written(tmp_path / "new", [*answers([True] * 19), *lost])
+    done = run_command("gate", str(new), "--against", str(old))
+    assert done.returncode == 1
+    assert "failed: 1 of 20 samples have no valid record in the new run" in done.stdout
+    done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
+    assert done.returncode == 0
+    assert "not compared: 1 sample with a valid record only in the old run" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"benchmark": "c"}, "different benchmarks: c / b"),
+        ({"benchmark_version": "2"}, "different benchmark versions: 2 / 1"),
+        ({"benchmark_hash": "i"}, "different content of the benchmark: i / h"),
+        ({"modes": ("end-to-end", "no-tool")}, "different modes: end-to-end, no-tool / end-to-end"),
+        ({"quick": True}, "different parts of the benchmark: quick part / whole"),
+        ({"scoring": "3"}, "different scoring versions: 3 / "),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused_by_name(tmp_path, changes, named):
+    old = written(tmp_path / "old", answers([True] * 20))
+    new = written(tmp_path / "new", answers([True] * 20), **changes)
+    done = run_command("gate", str(new), "--against", str(old))
+    assert done.returncode == 2
+    assert named in done.stderr

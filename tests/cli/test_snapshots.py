@@ -50,6 +50,8 @@ score nowhere
 score empty
 score sums
 compare nowhere nowhere
+gate nowhere --against nowhere
+gate nowhere
 compare empty
 compare empty nowhere --format html
 explain nowhere q0

@@ -26,6 +26,7 @@ from agrotools.core import (
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
+    Reply,
     Sample,
     SampleView,
     Step,
@@ -68,6 +69,16 @@ class SamplePolicy(Policy, Protocol):
     """A policy for one sample, which is told when the sample has ended."""
 
     async def end_sample(self) -> None: ...
+
+
+@runtime_checkable
+class ReportingPolicy(Policy, Protocol):
+    """A policy for one sample whose agent reports the models that it used."""
+
+    @property
+    def agent_replies(self) -> tuple[Reply, ...]:
+        """Replies that the agent reported so far."""
+        ...
 
 
 @runtime_checkable

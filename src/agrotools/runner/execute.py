@@ -26,7 +26,13 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
-from agrotools.agents.modes import ArtifactPolicy, SamplePolicy, with_shown_observations, with_truth_observations
+from agrotools.agents.modes import (
+    ArtifactPolicy,
+    ReportingPolicy,
+    SamplePolicy,
+    with_shown_observations,
+    with_truth_observations,
+)
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -240,6 +246,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         actions=actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
+        agent_replies=policy.agent_replies if isinstance(policy, ReportingPolicy) else None,
     )
 
 

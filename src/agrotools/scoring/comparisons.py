@@ -5,7 +5,7 @@ Differences of one table are adjusted together (:func:`agrotools.scoring.statist
 
 from collections.abc import Iterator, Sequence
 from itertools import combinations
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
@@ -22,10 +22,18 @@ from agrotools.scoring.summary import (
     with_comparisons_adjusted,
     with_gains_adjusted,
 )
-from agrotools.scoring.units import SamplePair, SampleTable, Units, by_sample, clusters_of, overall_difference
+from agrotools.scoring.units import (
+    SamplePair,
+    SampleTable,
+    Units,
+    by_sample,
+    clusters_of,
+    overall_difference,
+    paired_units,
+)
 
 if TYPE_CHECKING:
-    from agrotools.scoring.units import FloatArray
+    from agrotools.scoring.units import FloatArray, IntArray
 
 _ROUNDING = 1e-9
 
@@ -73,6 +81,28 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
             break
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
+
+
+class HeadlinePair(NamedTuple):
+    """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
+
+    metric: str
+    first: "FloatArray"
+    second: "FloatArray"
+    clusters: "IntArray"
+
+
+def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
+    """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
+    if mode not in first.modes or mode not in second.modes:
+        return None
+    for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
+        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
+        if mine is None or other is None:
+            continue
+        if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
+            return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    return None
 
 
 def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:

@@ -41,7 +41,8 @@ class Invalid(FrozenModel):
 
 
 class Amount(FrozenModel):
-    """Amount spent: in total, per valid record, and per success (an end-to-end or no-tool score of 1)."""
+    """Amount spent: in total, per valid record of which it is known, and per success (an end-to-end or no-tool score
+    of 1)."""
 
     total: float
     per_record: float
@@ -79,7 +80,10 @@ class Counts(FrozenModel):
     implied_differs: int = 0
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     spent: dict[str, Amount] = {}
-    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
+    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents.
+
+    Tokens and costs are those of the records in which an agent reported them, and missing if it reported none.
+    """
 
 
 class ErrorCount(FrozenModel):

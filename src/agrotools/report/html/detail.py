@@ -54,11 +54,9 @@ def record_data(
     differs = any(part.state == "wrong" and part.arguments for part in steps)
     readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
-    of_call = (
-        dict(zip((at for at, step in enumerate(trajectory.steps) if step.call), matches, strict=True))
-        if trajectory
-        else {}
-    )
+    places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
+    of_call = dict(zip(places, matches, strict=True))
+    tokens_in, tokens_out, usd = record.spending
     data: Data = {
         "about": _about(sample),
         "query": sample.query,
@@ -72,10 +70,9 @@ def record_data(
         "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
         "invalid": record.invalid or "",
         "seconds": round(record.seconds, 2),
-        "tokens": [
-            sum(reply.usage.input_tokens for reply in record.replies),
-            sum(reply.usage.output_tokens for reply in record.replies),
-        ],
+        "tokens": [tokens_in or 0, tokens_out or 0],
+        "usd": usd,
+        "silent": record.agent_replies == (),
         "sent": [] if prompts is None else _sent(prompts, record, showing),
     }
     if len(orjson.dumps(data)) > LARGEST_DETAIL:

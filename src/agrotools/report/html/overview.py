@@ -14,11 +14,11 @@ from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER
 from agrotools.runner.policies import is_baseline, read_spend
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
+from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
 Data = dict[str, Any]
 Measure = tuple[Setting, str]
 """Setting and metric that runs are judged by."""
-ATTRIBUTION_FILE = "attribution.json"
 ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
