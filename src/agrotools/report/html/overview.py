@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 
+from agrotools.core import Mode
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
 from agrotools.report.layout import harmless, run_names
 from agrotools.report.screen import headline
@@ -118,7 +119,8 @@ def attribution_data(folder: Path) -> Data | None:
 
 def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     """Yield the metrics of the steps, each with its value in every run; None where a run has none."""
-    for mode, metrics in (("step-by-step", PROCESS), ("end-to-end", KNOWING)):
+    rows: tuple[tuple[Mode, Sequence[str]], ...] = (("step-by-step", PROCESS), ("end-to-end", KNOWING))
+    for mode, metrics in rows:
         for name in metrics:
             of_runs = [summary.modes.get(mode) for summary in summaries]
             values = [part.metrics.get(name) if part and part.headline else None for part in of_runs]

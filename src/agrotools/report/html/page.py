@@ -7,6 +7,7 @@ first view needs; details (JSON lines, compressed in blocks) and pictures follow
 import base64
 import gzip
 import hashlib
+import re
 import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -37,6 +38,7 @@ from agrotools.report.html.runs import (
     Outcomes,
     Run,
     count_pictures,
+    floor_and_ceiling,
     opened_runs,
     run_facts,
     value_of,
@@ -53,6 +55,8 @@ DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
 _LONG_TEXT = 400
+_UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
 _SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
 
@@ -99,7 +103,8 @@ def build_report(
         summaries: summaries of the runs; computed if None.
         outcomes: scores of all records, run by run; computed if None and needed.
         papers: filled tables of the benchmarks' papers; filled here if None.
-        references: summaries of baselines on the same samples by model, drawn as floor and ceiling.
+        references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
+            and the benchmark can be loaded.
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
@@ -126,6 +131,7 @@ def build_report(
     # Tables of papers need records scored by the current version, so runs with stored scores of another have none.
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
+    references = floor_and_ceiling(opened, data_root, progress) if references is None else references
     pictures = Pictures(count_pictures(opened), picture_bytes, longest_px)
     page = _Page(opened, pictures, outcomes)
     try:
@@ -134,7 +140,7 @@ def build_report(
                 page.write_records(body, progress)
                 body.seek(0)
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(page.shell(papers, references or {}))
+                    file.write(page.shell(papers, references))
                     shutil.copyfileobj(body, file)
                     file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
@@ -325,7 +331,4 @@ def _hash(text: str) -> str:
 
 def _json(data: object) -> Markup:
     """Return JSON that is safe inside a script element."""
-    text = orjson.dumps(data).decode()
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(text)
+    return Markup(_UNSAFE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", orjson.dumps(data).decode()))

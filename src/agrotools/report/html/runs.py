@@ -7,19 +7,22 @@ import hashlib
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from agrotools.core import CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
-from agrotools.core.base import count_text
+from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
+from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
+from agrotools.runner.ladder import CEILING, FLOOR, references_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
@@ -28,7 +31,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import side_by_side
 from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 
 _MOST_ROWS = 1000
 
@@ -301,6 +304,26 @@ def opened_runs(
             folders, names, manifests, record_indexes, resolved, places, strict=True
         )
     ]
+
+
+def floor_and_ceiling(
+    runs: Sequence[Run], data_root: Path | None, progress: Progress = no_progress
+) -> Mapping[str, Summary]:
+    """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
+    run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
+    manifest = run.manifest
+    if {FLOOR, CEILING} <= {each.manifest.model for each in runs} or run.summary.scoring != SCORING_VERSION:
+        return {}
+    with suppress(AgrotoolsError, OSError, IndexError):
+        if manifest.benchmark_path in BENCHMARKS:
+            place, options = data_root or manifest.data_root, manifest.benchmark_options
+            benchmark = load_benchmark(manifest.benchmark_path, place, options=options)
+        else:
+            benchmark = load_benchmark(run.roots[0])
+        if benchmark.content_hash == manifest.benchmark_hash:
+            scored = references_of(run.folder, benchmark, data_root, progress).scored
+            return {name: each.summary for name, each in scored.items()}
+    return {}
 
 
 def _score(
