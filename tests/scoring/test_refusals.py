@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy, RandomPolicy, guessed_answer
+from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
@@ -207,8 +207,8 @@ def answer(policy, of) -> str:
     return action.text
 
 
-def guess(of: Sample) -> ImmediatePolicy:
-    return ImmediatePolicy(of, guessed_answer)
+def guess(of: Sample) -> GuessPolicy:
+    return GuessPolicy(of)
 
 
 def test_baselines_refuse_by_the_evidence_or_not_at_all():
