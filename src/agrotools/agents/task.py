@@ -4,13 +4,13 @@ import base64
 import inspect
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from agrotools.core import ErrorInfo, ToolError
+from agrotools.core import ErrorInfo, FrozenModel, ToolError
 
 _TYPES: Mapping[str, type] = {
     "string": str,
@@ -23,6 +23,22 @@ _TYPES: Mapping[str, type] = {
 ToolCaller = Callable[[str, dict[str, Any]], Any]
 """Executes a call, given the name of the tool and its arguments, and returns the observation; a coroutine function for
 async agents."""
+SendUsage = Callable[[dict[str, Any]], None]
+"""Passes a usage report, as JSON, to the run."""
+_Count = Annotated[int, Field(ge=0)]
+
+
+class UsageReport(FrozenModel):
+    """Tokens and cost of an agent's requests to models since its last report. Unknown fields are errors."""
+
+    input_tokens: _Count = 0
+    """Tokens of the prompts, including those that came from the provider's cache."""
+    output_tokens: _Count = 0
+    cached_input_tokens: _Count = 0
+    cost_usd: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    """Cost in US dollars; None to have it computed from the tokens and the price of ``model``."""
+    model: str = ""
+    """``PROVIDER:NAME``, or a name that only one provider of the price table has."""
 
 
 class Picture(NamedTuple):
@@ -146,6 +162,38 @@ class Task:
     tools: ToolFunctions
     max_steps: int
     """Number of tool calls after which the sample ends without an answer."""
+    _send_usage: SendUsage = field(default=lambda _report: None, repr=False)
+
+    def report_usage(
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cached_input_tokens: int = 0,
+        cost_usd: float | None = None,
+        model: str = "",
+    ) -> None:
+        """Report tokens and cost of requests to models; the reports of a sample are added up.
+
+        Args:
+            input_tokens: tokens of the prompts, including ``cached_input_tokens``.
+            output_tokens: tokens of the replies.
+            cached_input_tokens: input tokens that came from the provider's cache.
+            cost_usd: cost in US dollars. By default, it is computed from the tokens and ``--price``, or the price of
+                ``model``, without discounts for cached tokens.
+            model: ``PROVIDER:NAME``, or a name that only one provider of the price table has.
+
+        Raises:
+            ValueError: a number is negative or not finite.
+        """
+        report = UsageReport(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_input_tokens=cached_input_tokens,
+            cost_usd=cost_usd,
+            model=model,
+        )
+        self._send_usage(report.model_dump())
 
     @property
     def pictures(self) -> list[Picture]:
@@ -153,8 +201,8 @@ class Task:
         return [picture for file in self.files if (picture := file.picture) is not None]
 
 
-def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
-    """Return the task that :func:`task_to_json` wrote, with tools that use ``call``."""
+def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUsage) -> Task:
+    """Return the task that :func:`task_json` wrote, with tools that use ``call`` and reports for ``send_usage``."""
     return Task(
         query=data["query"],
         files=tuple(TaskFile(**file) for file in data["files"]),
@@ -162,6 +210,7 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
         prompt=data["prompt"],
         tools=ToolFunctions([ToolDescription(**tool) for tool in data["tools"]], call),
         max_steps=data["max_steps"],
+        _send_usage=send_usage,
     )
 
 
@@ -170,6 +219,12 @@ def answer_text(answer: object) -> str:
     if isinstance(answer, Mapping):
         return "\n".join(f"{name}: {value}" for name, value in answer.items())
     return "" if answer is None else str(answer)
+
+
+def to_reply(observation: Mapping[str, Any]) -> ToolReply:
+    """Return the reply that an observation is, with its pictures apart."""
+    shown = {key: value for key, value in observation.items() if key != "pictures"}
+    return ToolReply(shown, [Picture(**each) for each in observation.get("pictures", ())])
 
 
 def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
@@ -190,13 +245,13 @@ def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any
         return tool_result(await call(tool.name, arguments))
 
     async def reply_async(**arguments: Any) -> ToolReply:
-        return ToolReply(await call(tool.name, arguments))
+        return to_reply(await call(tool.name, arguments))
 
     def call_plain(**arguments: Any) -> Any:
         return tool_result(call(tool.name, arguments))
 
     def reply_plain(**arguments: Any) -> ToolReply:
-        return ToolReply(call(tool.name, arguments))
+        return to_reply(call(tool.name, arguments))
 
     is_async = inspect.iscoroutinefunction(call)
     function: Any = call_async if is_async else call_plain

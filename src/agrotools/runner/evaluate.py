@@ -126,7 +126,7 @@ def evaluate(
         accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
     ):
         todo = remaining(plan, store.finished, store.failed)
-        stats = source.stats
+        stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
             f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
@@ -137,14 +137,16 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
+        if config.budget and source.meter:
+            bar.note("--budget counts what the agent reports; it cannot limit an agent that reports nothing")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
         for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
-        if stats is not None:
-            stats.worked_before = bool(store.finished)
-            stats.stopping = False  # left over from an earlier run of the same object
+        if source.stats is not None:
+            source.stats.worked_before = bool(store.finished)
+            source.stats.stopping = False  # left over from an earlier run of the same object
         vision = _vision(accounts, vision_model)
         try:
             if todo:
@@ -238,7 +240,8 @@ def prepare_run(
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    if not source.base_url and (config.price is not None or (config.budget and vision_model is None)):
+    is_free = not (source.base_url or source.meter)
+    if is_free and (config.price is not None or (config.budget and vision_model is None)):
         raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
@@ -337,7 +340,7 @@ async def _execute(
                 items,
                 RunContext(source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit),
                 workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source.stats),
+                on_finished=_reporting(bar, source.stats, reports_cost=bool(config.budget and source.meter)),
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
@@ -353,13 +356,19 @@ async def _execute(
             await vision.close()
 
 
-def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
-    """Return a callback that counts a record in ``bar`` and reports the first invalid ones."""
+def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
+    """Return a callback that counts a record in ``bar`` and reports the first invalid ones.
+
+    ``reports_cost``: True if the cost is limited and only the agent knows it; its first silence is reported.
+    """
     n_named = 0
 
     def finished(record: Record) -> None:
-        nonlocal n_named
+        nonlocal n_named, reports_cost
         bar.finished(record)
+        if reports_cost and not record.agent_replies and record.invalid is None:
+            reports_cost = False
+            bar.note(f"the agent reported no usage on {record.sample.id}: --budget does not limit its cost")
         if record.invalid is None or n_named >= _MOST_NAMED:
             return
         # If the endpoint has never answered, individual samples do not matter.

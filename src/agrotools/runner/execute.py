@@ -26,7 +26,13 @@ from agrotools.agents import (
     run_single_shot,
     run_step_by_step,
 )
-from agrotools.agents.modes import SamplePolicy, with_shown_observations, with_truth_observations
+from agrotools.agents.modes import (
+    ArtifactPolicy,
+    ReportingPolicy,
+    SamplePolicy,
+    with_shown_observations,
+    with_truth_observations,
+)
 from agrotools.benchmarks import Benchmark
 from agrotools.core import (
     Action,
@@ -38,7 +44,6 @@ from agrotools.core import (
     Record,
     ReferenceStep,
     Sample,
-    SampleFile,
     ToolCall,
     Trajectory,
 )
@@ -208,7 +213,10 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
             actions = await run_step_by_step(policy, view, sample.reference)
         else:
             with ExitStack() as stack:
-                call_tool = _tool_caller(sample, view.files, context, stack)
+                workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
+                if isinstance(policy, ArtifactPolicy):
+                    policy.artifacts = workspace.artifacts
+                call_tool = _tool_caller(sample, workspace, context, stack)
                 limits = context.max_steps, context.unparseable_limit
                 trajectory = await run_end_to_end(policy, view, call_tool, *limits)
     except InfrastructureError as error:
@@ -238,6 +246,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         actions=actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
+        agent_replies=policy.agent_replies if isinstance(policy, ReportingPolicy) else None,
     )
 
 
@@ -256,7 +265,7 @@ def _with_history(item: WorkItem, source: PolicySource) -> Sample:
 
 
 def _tool_caller(
-    sample: Sample, files: tuple[SampleFile, ...], context: RunContext, stack: ExitStack
+    sample: Sample, workspace: Workspace, context: RunContext, stack: ExitStack
 ) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
     if context.source.truth_tools:
         from agrotools.agents.baselines.simple import TruthTools
@@ -269,7 +278,6 @@ def _tool_caller(
         return answer_with_truth
 
     replay = RecordedTools(sample) if context.recorded else None
-    workspace = Workspace(files, context.store.scratch / f"{next(_NUMBERS)}")
     has_artifacts = False
 
     async def call_tool(call: ToolCall) -> ToolOutcome:
