@@ -176,7 +176,7 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     assert value(refused) == 0.0
     assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
     rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
-    assert rows["agrotools.guess"] == 0.0
+    assert rows["agrotools.guess"] == 1.0  # A size in mm is asked for, and nothing gives the scale.
     assert "agrotools.css" not in rows
 
 
