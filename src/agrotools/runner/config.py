@@ -26,6 +26,7 @@ from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baselin
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
+from agrotools.scoring.repeats import MOST_EPOCHS
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
@@ -56,6 +57,10 @@ class EvalConfig(FrozenModel):
     """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeat_until: Annotated[float | None, Field(gt=0, le=100)] = None
+    """Width in points of the re-run interval at which a run with further epochs stops; None: ``epochs`` is fixed."""
+    max_epochs: Annotated[int, Field(ge=2, le=MOST_EPOCHS)] = 10
+    """Maximum number of epochs with ``repeat_until``."""
     degrade: str = ""
     """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
     max_steps: Annotated[int | None, Field(ge=1)] = None

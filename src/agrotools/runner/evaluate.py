@@ -46,6 +46,7 @@ from agrotools.runner.policies import (
     run_protocol,
 )
 from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.rescore import rerun_width
 from agrotools.runner.store import RunStore
 from agrotools.runner.toolsets import tool_data, with_offered_tools
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -103,6 +104,8 @@ def evaluate(
 ) -> Evaluation:
     """Execute the missing samples of the run that ``config`` describes.
 
+    With ``config.repeat_until``, epochs are added until the re-run noise is so small, in every mode with a score.
+
     Args:
         progress: stream for progress and notes.
         model: object to use instead of the model that ``config`` names.
@@ -117,6 +120,30 @@ def evaluate(
         KeyboardInterrupt: the run was interrupted; finished samples are kept.
     """
     benchmark = benchmark or load_for_run(config, progress, [config] if model is None else ())
+    if config.repeat_until is None:
+        return _evaluate(config, progress, benchmark, model, stop, confirm)
+    epochs, width = max(2, config.epochs), config.repeat_until
+    if epochs > config.max_epochs:
+        raise UsageError("--epochs is larger than --max-epochs", hint=f"--max-epochs {epochs} or more")
+    while True:
+        done = _evaluate(config.model_copy(update={"epochs": epochs}), progress, benchmark, model, stop, confirm)
+        if done.stopped or (stop is not None and stop.is_set()):
+            return done
+        reached = 100 * rerun_width(done.run, config.max_epochs - 1)
+        progress.write(f"{epochs} epochs: the re-run interval is {reached:.1f} points wide\n")
+        if reached < width or epochs == config.max_epochs:
+            return done
+        config, epochs = config.model_copy(update={"out": done.run}), epochs + 1
+
+
+def _evaluate(
+    config: EvalConfig,
+    progress: TextIO,
+    benchmark: Benchmark,
+    model: Model | Policy | AgentFunction | None,
+    stop: threading.Event | None,
+    confirm: Callable[["Estimate"], None] | None,
+) -> Evaluation:
     prepared = prepare_run(config, benchmark, model)
     config, settings, benchmark, source, vision_model, plan, manifest, folder = prepared
     if model is not None and config.out is None:
@@ -461,6 +488,7 @@ def describe_run(
         libraries={name: version(name) for name in _LIBRARIES},
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
+        looks=config.max_epochs - 1 if config.repeat_until else 1,
         quick=config.quick,
         sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
         planned=plan.sizes(),
