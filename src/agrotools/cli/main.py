@@ -20,7 +20,7 @@ COMMANDS = {
     "score": ("score:score", "Score runs again and print their tables."),
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),
     "report": ("report:report", "Write an HTML report of runs."),
-    "curve": ("curve:curve", "Draw score against dose, from runs with --degrade."),
+    "curve": ("curve:curve", "Draw score against dose, of runs with --degrade or --faults."),
     "validate": ("validate:validate", "Check a benchmark folder for errors."),
     "build": ("build:build", "Build a benchmark from a data set or your photos."),
     "scenes": ("scenes:scenes", "Build a benchmark from drawn scenes."),

@@ -214,6 +214,8 @@ def prepare_run(
         config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
     if config.degrade:
         benchmark = _degraded(benchmark, config)
+    if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
+        raise UsageError("--faults needs tools that run", hint="--mode end-to-end, and a model instead of a replay")
     settings = resolve_settings(config, benchmark)
     if config.degrade and settings.recorded and "end-to-end" in settings.modes:
         raise UsageError(
@@ -303,6 +305,8 @@ async def _execute(
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Probe the endpoint, print the estimate, and execute ``items``."""
+    from agrotools.runner.faults import fault_plan
+
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
@@ -333,9 +337,12 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
+            faults = fault_plan(config.faults, config.seed or 0, benchmark.samples)
             await execute(
                 items,
-                RunContext(source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit),
+                RunContext(
+                    source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit, plan
+                ),
                 workers=min(len(items), pace.most),
                 on_finished=_reporting(bar, source.stats),
                 on_tick=bar.tick,
@@ -430,6 +437,7 @@ def describe_run(
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
         **_degradation_fields(benchmark, config),
+        faults=config.faults,
         synthetic=benchmark.synthetic,
         model=source.name,
         model_hash=source.model_hash,

@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agrotools.agents import (
     UNPARSEABLE_LIMIT,
@@ -50,6 +51,9 @@ from agrotools.runner.prompts import collect_requests
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agrotools.runner.faults import FaultPlan, FaultyTools
 
 HANDFUL = 8
 """Samples between two attempts that do not count against the limit, even if the limit is lower."""
@@ -176,6 +180,8 @@ class RunContext:
     """Tools that are not executed; see :class:`RecordedTools`."""
     unparseable_limit: int | None = UNPARSEABLE_LIMIT
     """Consecutive unparseable replies that end a sample; None for no limit."""
+    faults: "FaultPlan | None" = None
+    """Faults that are put into tool calls; None for none."""
 
 
 INTERNAL_ERROR = "internal error"
@@ -197,6 +203,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
     policy: Policy | None = None
+    faulty: FaultyTools | None = None
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
@@ -209,6 +216,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         else:
             with ExitStack() as stack:
                 call_tool = _tool_caller(sample, view.files, context, stack)
+                if context.faults is not None:
+                    call_tool = faulty = context.faults.tools(sample, item.epoch, call_tool)
                 limits = context.max_steps, context.unparseable_limit
                 trajectory = await run_end_to_end(policy, view, call_tool, *limits)
     except InfrastructureError as error:
@@ -238,6 +247,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         actions=actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
+        faults=tuple(faulty.faults) if faulty and trajectory else (),
     )
 
 
