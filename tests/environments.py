@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers
+python tests/environments.py extras learned servers viewers agents
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -12,6 +12,7 @@ extras     the extras docs, zh, bleu and ocr, and polars
 learned    torch, transformers, diffusers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever and MLflow read exports of runs (1.6 GB; Python 3.12)
+agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
 
 Each environment is a folder below ``.versions``, which stays for the next time; uv, which finds the lowest versions in
@@ -61,6 +62,16 @@ ENVIRONMENTS = {
         python="3.12",
         install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17"],
         pytest=["tests/report/test_export_readers.py"],
+    ),
+    "agents": Environment(
+        install=[
+            "pydantic-ai-slim[openai]>=2.68",
+            "openai-agents>=0.24",
+            "langgraph>=1.2.22",
+            "langchain-openai>=1.7.3",
+            "smolagents[openai]>=1.26",
+        ],
+        pytest=["tests/agents/test_agent_sdks.py"],
     ),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py"]),
 }

@@ -106,7 +106,12 @@ def asking(query: str, unit: str | None, *shown_files: dict[str, object]) -> Sam
     [
         (asking("Is image_2.jpg greener?", "%", {}, {}), asking("Is image_2.jpg greener?", "%", {})),
         (asking("How wide is it?", "mm", {"intrinsics": CAMERA}, DEPTH), asking("How wide is it?", "mm", {}, DEPTH)),
-        (asking("How wide is it?", "mm", {}), asking("How wide is it?", "mm", {"intrinsics": CAMERA})),
+        (
+            asking("How wide?", "cm", {"note": "The disc is 8.4 cm across."}),
+            asking("How wide?", "cm", {"note": "A weed."}),
+        ),
+        (asking("How fast?", "cm/week", {"gsd_m": 0.01}), asking("How fast?", "cm/week", {})),
+        (asking("How tall?", "m", {"kind": "raster"}), asking("How tall?", "m", {"intrinsics": CAMERA})),
         (asking("How much water?", "ha", {"gsd_m": 0.5}), asking("How much water?", "ha", {})),
         (asking("How much weed in 2.5 ha?", "ha", {}), asking("How much weed in the field?", "ha", {})),
     ],

@@ -24,6 +24,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from agrotools.agents import mcp_server
+from agrotools.agents.images import PICTURE_BYTES
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
@@ -36,7 +37,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.runner.records import RecordIndex
 from agrotools.serve import folder_tools
 from agrotools.serve import mcp as serving
-from agrotools.serve.folder_tools import PICTURE_BYTES, FolderTools, encoded_schema, open_workspace
+from agrotools.serve.folder_tools import FolderTools, encoded_schema, open_workspace
 from agrotools.serve.mcp import ServerOptions, access_token
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor

@@ -30,7 +30,7 @@ from agrotools.report.tables import caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
-from agrotools.scoring.aggregate import common_samples, mean_on, paired_difference
+from agrotools.scoring.comparisons import common_samples, mean_on, paired_difference
 from agrotools.scoring.event_counts import RESUME
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, Interval

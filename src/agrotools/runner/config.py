@@ -6,6 +6,7 @@ samples, and each sample is loaded only when its turn comes.
 """
 
 import hashlib
+import itertools
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -196,11 +197,8 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     )
     for name in names:
         check_model_name(str(name))
-    conditions = [
-        {"degrade": degrade, "faults": faults}
-        for degrade in given_doses("--degrade", values.pop("degrade", ""))
-        for faults in given_doses("--faults", values.pop("faults", ""))
-    ]
+    doses = [given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
+    conditions = [{"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)]
     if len(names) * len(conditions) > 1 and values.get("out") is not None:
         several, option = ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
         raise UsageError(

@@ -88,6 +88,14 @@ class DegradedBenchmark(Benchmark):
         path = super().file_path(file)
         return self._degraded(file, path) if _is_picture(file) else path
 
+    @property
+    def manifest_fields(self) -> dict[str, Any]:
+        """Fields of a run's manifest about the degradation."""
+        left_out: dict[str, tuple[str, ...]] = {}
+        for sample_id, reason in self.left_out.items():
+            left_out[reason] = (*left_out.get(reason, ()), sample_id)
+        return {"clean_hash": self.clean_hash, "left_out": left_out}
+
     def prepare(self, sample_ids: "list[str]", progress: Progress = no_progress) -> None:
         """Degrade the files of these samples in threads, so that the run does not wait for each of them."""
         chosen = [self.sample(sample_id) for sample_id in sample_ids]

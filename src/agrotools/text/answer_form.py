@@ -319,7 +319,7 @@ def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
 
 
 _FILE_NAME = re.compile(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
-_LENGTH = re.compile(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)\b")
+_LENGTH = re.compile(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b")
 _LENGTH_UNITS, _LAND_UNITS = frozenset({"mm", "cm", "m"}), frozenset({"m^2", "ha", "km^2"})
 
 
@@ -327,8 +327,8 @@ def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Seque
     """Return True if the prompt alone shows that the files do not allow an answer.
 
     That is if the question names a file that is not listed; if there are fewer files than on any drawn scene with the
-    same answer form; if a length is asked for and the focal length or the depth map is there without the other; or if
-    an area of land is asked for, no file has a ground sampling distance, and the question states no length or area.
+    same answer form; or if a length or an area of land is asked for and nothing gives the scale: no ground sampling
+    distance, no focal length with a depth map, no raster of heights, no length in the question or in a file's note.
     Only the part of ``slots`` that the answer form shows is read.
     """
     text = query.casefold()
@@ -336,12 +336,16 @@ def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Seque
         return True
     if len(sample_files) < _fewest_files().get(_form_key(slots), 0):
         return True
-    units = {getattr(slot, "unit", None) for slot in asked_slots(slots)}
-    if units & _LENGTH_UNITS:
-        has_depth = any(file.kind == "depth" for file in sample_files)
-        return has_depth != any(file.intrinsics for file in sample_files)
-    no_distance = not any(file.gsd_m for file in sample_files)
-    return bool(units & _LAND_UNITS) and no_distance and not _LENGTH.search(text)
+    units = {(getattr(slot, "unit", None) or "").partition("/")[0] for slot in asked_slots(slots)}
+    stated = " ".join([text, *(file.note or "" for file in sample_files)])
+    has_scale = any(file.gsd_m for file in sample_files) or bool(_LENGTH.search(stated))
+    if not units & _LENGTH_UNITS:
+        return bool(units & _LAND_UNITS) and not has_scale
+    kinds = {file.kind for file in sample_files}
+    has_camera = any(file.intrinsics for file in sample_files)
+    if has_camera or "depth" in kinds:
+        return not (has_camera and "depth" in kinds)
+    return "raster" not in kinds and not has_scale
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:
