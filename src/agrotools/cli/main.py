@@ -21,6 +21,7 @@ COMMANDS = {
     "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
     "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),
+    "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
     "report": ("report:report", "Write an HTML report of runs."),
     "curve": ("curve:curve", "Draw score against dose, of runs with --degrade or --faults."),
     "validate": ("validate:validate", "Check a benchmark folder for errors."),

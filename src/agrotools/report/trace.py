@@ -94,7 +94,7 @@ def _shown_agreements(
             name=harmless(item.argument),
             predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
-            mark=RIGHT if item.equal else NEARLY if item.agrees else WRONG,
+            mark=WRONG if not item.agrees else RIGHT if item.equal else NEARLY,
             detail=fields_text(item.detail),
         )
         for item in compared

@@ -148,7 +148,7 @@ class TruthTools:
         if all(slot.from_ is None for slot in sample.answer):
             truths = [truth or (step.observation and step.observation.result)
                       for truth, step in zip(truths, steps, strict=True)]  # fmt: skip
-        self._truths = [_with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
+        self._truths = [with_made_files(index, truth, steps) for index, truth in enumerate(truths)]
         self._calls = 0
 
     def observe(self) -> Observation:
@@ -157,7 +157,7 @@ class TruthTools:
         return Observation(result=truth)
 
 
-def _with_made_files(
+def with_made_files(
     index: int, truth: dict[str, JsonValue] | None, steps: Sequence[ReferenceStep]
 ) -> dict[str, JsonValue] | None:
     """Return a step's truth together with the files it creates that later steps use, under their recorded names.
