@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.models.openai_provider import OpenAIProvider
 
-from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputImage, ToolOutputText
+from agents import Agent, FunctionTool, ModelResponse, RunConfig, RunHooks, Runner, ToolOutputImage, ToolOutputText
 from agrotools import Task
 
 
@@ -30,6 +30,22 @@ def to_tool(function: Callable[..., Any]) -> FunctionTool:
     return FunctionTool(spec.name, spec.description, dict(spec.parameters), run, strict_json_schema=False)
 
 
+class Usage(RunHooks[Any]):
+    """Reports the tokens of each reply to the task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    async def on_llm_end(self, context: object, agent: object, response: ModelResponse) -> None:
+        used = response.usage
+        self.task.report_usage(
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_input_tokens=used.input_tokens_details.cached_tokens,
+            model=os.environ["OPENAI_MODEL"],
+        )
+
+
 async def solve(task: Task) -> str:
     """Return the agent's last message."""
     tools = [to_tool(function) for function in task.tools.values()]
@@ -42,5 +58,5 @@ async def solve(task: Task) -> str:
     text = {"type": "input_text", "text": task.prompt}
     pictures = [{"type": "input_image", "image_url": each.url, "detail": "auto"} for each in task.pictures]
     question = [{"role": "user", "content": [text, *pictures]}]
-    result = await Runner.run(agent, question, max_turns=None, run_config=config)
+    result = await Runner.run(agent, question, max_turns=None, hooks=Usage(task), run_config=config)
     return result.final_output

@@ -81,8 +81,7 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    old_modes = manifests[1].modes
-    common = tuple(each for each in manifests[0].modes if old_modes.count(each))
+    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
     if mode is None:
         return headline_mode(common)
     if mode in common:

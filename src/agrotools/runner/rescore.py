@@ -357,10 +357,10 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    fields = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
-    if manifest.degrade:
-        update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
+    conditions = {name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))}
+    update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
     update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     summary = tally.summary(
         allow_invalid=allow_invalid,
