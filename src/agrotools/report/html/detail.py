@@ -50,7 +50,7 @@ def record_data(
     if record.invalid is None and record.actions is not None:
         steps = [*predicted_steps(record.actions, reference, scores)]
     elif trajectory is not None:
-        steps = [*taken_steps(trajectory.steps[:MOST_STEPS], matches, compared)]
+        steps = [*taken_steps(trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
     differs = any(part.state == "wrong" and part.arguments for part in steps)
     readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
     matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
