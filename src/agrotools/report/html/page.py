@@ -58,6 +58,7 @@ _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
+PAGE_STYLE = _HERE / "page.css"
 _SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
 
 
@@ -89,7 +90,10 @@ def build_report(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
+    detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
+    picture_cache: dict[Any, Any] | None = None,
+    live: Mapping[str, str] | None = None,
     progress: Progress = no_progress,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
@@ -108,7 +112,10 @@ def build_report(
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
+        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
+        picture_cache: encoded pictures of earlier reports, which are used again, and to which new ones are added.
+        live: address of the state of a run that goes on, and its present state, for a page on a local server.
         progress: callback for the records written.
 
     Raises:
@@ -132,15 +139,15 @@ def build_report(
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
     references = floor_and_ceiling(opened, data_root, progress) if references is None else references
-    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px)
-    page = _Page(opened, pictures, outcomes)
+    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px, picture_cache)
+    page = _Page(opened, pictures, outcomes, detail_bytes)
     try:
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
                 page.write_records(body, progress)
                 body.seek(0)
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(page.shell(papers, references))
+                    file.write(page.shell(papers, references, live))
                     shutil.copyfileobj(body, file)
                     file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
@@ -162,8 +169,8 @@ def build_report(
 class _Page:
     """Collector of the page's data: rows of the list, blocks of details, long texts and pictures."""
 
-    def __init__(self, runs: Sequence[Run], pictures: Pictures, outcomes: Outcomes | None) -> None:
-        self._runs, self._pictures = runs, pictures
+    def __init__(self, runs: Sequence[Run], pictures: Pictures, outcomes: Outcomes | None, detail_limit: int) -> None:
+        self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
         self._scores = outcomes.rows if outcomes else {}
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
@@ -185,7 +192,7 @@ class _Page:
         n_shown = sum(len(run.places) for run in self._runs)
         for at, run in enumerate(self._runs):
             prompts = StoredPrompts(run.folder)
-            room = DETAIL_BYTES * (at + 1) // len(self._runs)
+            room = self._detail_limit * (at + 1) // len(self._runs)
             for record in run.shown():
                 self._add(at, record, prompts if self._detail_bytes < room else None, file)
                 progress("report", len(self.rows), n_shown)
@@ -260,9 +267,9 @@ class _Page:
             if row["sample"] in unsolved:
                 row["facets"].append(TOOL_FAILED)
 
-    def shell(self, papers: Papers, references: Mapping[str, Summary]) -> str:
+    def shell(self, papers: Papers, references: Mapping[str, Summary], live: Mapping[str, str] | None) -> str:
         """Return the page up to the first detail."""
-        style = (_HERE / "page.css").read_text(encoding="utf-8")
+        style = PAGE_STYLE.read_text(encoding="utf-8")
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
@@ -277,20 +284,21 @@ class _Page:
             "longest_px": self._pictures.longest_px,
             "originals": list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
             "command": command,
+            "live": live,
         }
         macros: Any = templates().get_template("page.html.j2").module
         return macros.page(
             style=style,
-            style_hash=_hash(style),
+            style_hash=content_hash(style),
             script=script,
-            script_hash=_hash(script),
+            script_hash=content_hash(script),
             head=_json(head),
             index=_packed(orjson.dumps(self._index())),
             runs=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
             results=result_tables(summaries),
             errors=errors_section(summaries, [run.name for run in self._runs]),
             papers=[tables.page() for tables in papers.filled()],
-            connect="",
+            connect=" 'self'" if live else "",
         )
 
     def _index(self) -> Data:
@@ -325,7 +333,8 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
-def _hash(text: str) -> str:
+def content_hash(text: str) -> str:
+    """Return the hash of an inline style or script for the content policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 
