@@ -43,6 +43,7 @@ from agrotools.report.html.runs import (
     run_facts,
     value_of,
 )
+from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.prompts import StoredPrompts
@@ -75,6 +76,8 @@ class ReportResult:
     """Number of records shown in detail."""
     pictures: int
     missing_pictures: int
+    removed: str = ""
+    """Sentence that says what ``share`` removed."""
 
 
 def build_report(
@@ -94,6 +97,7 @@ def build_report(
     longest_px: int = LONGEST_SIDE_PX,
     picture_cache: dict[Any, Any] | None = None,
     live: Mapping[str, str] | None = None,
+    share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
@@ -116,6 +120,7 @@ def build_report(
         longest_px: longest side of a picture; larger ones are scaled down.
         picture_cache: encoded pictures of earlier reports, which are used again, and to which new ones are added.
         live: address of the state of a run that goes on, and its present state, for a page on a local server.
+        share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
     Raises:
@@ -140,7 +145,7 @@ def build_report(
     papers = papers_of_runs(present) if papers is None else papers
     references = floor_and_ceiling(opened, data_root, progress) if references is None else references
     pictures = Pictures(count_pictures(opened), picture_bytes, longest_px, picture_cache)
-    page = _Page(opened, pictures, outcomes, detail_bytes)
+    page = _Page(opened, pictures, outcomes, detail_bytes, Scrubber() if share else None)
     try:
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
@@ -163,13 +168,22 @@ def build_report(
         shown=sum(row["block"] is not None for row in page.rows),
         pictures=pictures.n,
         missing_pictures=len(page.missing),
+        removed=page.scrubber.summary() if page.scrubber else "",
     )
 
 
 class _Page:
     """Collector of the page's data: rows of the list, blocks of details, long texts and pictures."""
 
-    def __init__(self, runs: Sequence[Run], pictures: Pictures, outcomes: Outcomes | None, detail_limit: int) -> None:
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        pictures: Pictures,
+        outcomes: Outcomes | None,
+        detail_limit: int,
+        scrubber: Scrubber | None,
+    ) -> None:
+        self.scrubber = scrubber
         self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
         self._scores = outcomes.rows if outcomes else {}
         places = Places([run.folder for run in runs])
@@ -205,15 +219,20 @@ class _Page:
         judged = run.summary.judging is not None  # the page shows the rows of judges apart
         scores = self._scores[key] if key in self._scores and not judged else score_record(record, run.comparisons)
         data, facets = record_data(record, scores, self._sources[at], prompts)
+        query, reason = record.sample.query, reason_line(record, scores)
+        if self.scrubber:
+            names = self.scrubber.new_names(file.name for file in record.sample.files)
+            data = self.scrubber.data(data, names)
+            query, reason = (self.scrubber.text(text, names) for text in (query, reason))
         self.rows.append(
             {
                 "run": at,
                 "mode": record.mode,
-                "sample": self._sample_number(record, data),
+                "sample": self._sample_number(record, data, query),
                 "epoch": record.epoch,
                 "value": value_of(record, scores),
                 "facets": facets,
-                "reason": reason_line(record, scores),
+                "reason": reason,
                 "block": None if prompts is None else self._n_blocks,
                 "line": len(self._block),
                 "seconds": data["seconds"],
@@ -229,15 +248,16 @@ class _Page:
         if sum(map(len, self._block)) > _BLOCK_BYTES:
             self._write_block(file)
 
-    def _sample_number(self, record: Record, data: Data) -> int:
+    def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
         pictures = [each["picture"] for each in data["files"] if "picture" in each]
-        query = shortened(harmless(sample.query), 140)
-        facts = [sample.id, harmless(sample.task_type), sample.answer_type, query, *pictures[:1]]
+        asked = shortened(harmless(query), 140)
+        facts = [sample.id, harmless(sample.task_type), sample.answer_type, asked, *pictures[:1]]
         return self._samples.setdefault(sample.id, [len(self._samples), *facts])[0]
 
     def _stored_text(self, text: str) -> Any:
         """Return a short text as it is, and for a long one the number under which the page stores it once."""
+        text = self.scrubber.text(text) if self.scrubber else text
         if len(text) < _LONG_TEXT:
             return text
         if text not in self._texts:
@@ -286,20 +306,35 @@ class _Page:
             "command": command,
             "live": live,
         }
+        facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
+        tables: dict[str, Any] = {
+            "results": result_tables(summaries),
+            "errors": errors_section(summaries, [run.name for run in self._runs]),
+            "papers": [tables.page() for tables in papers.filled()],
+        }
+        if self.scrubber:
+            for each in (*facts, *head["runs"]):
+                each["folder"] = each["name"]
+            head["originals"], head["command"] = [], "agrotools report RUN"
+            facts, head = self.scrubber.data(facts), self.scrubber.data(head)
+            head["shared"] = [self.scrubber.summary()]
+        # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
+        parts = {"style": style, "script": script, "head": _json(head), "index": _packed(orjson.dumps(self._index()))}
+        marks = {name: Markup(f"@@{name}@@") for name in parts}
         macros: Any = templates().get_template("page.html.j2").module
-        return macros.page(
-            style=style,
+        shell = macros.page(
             style_hash=content_hash(style),
-            script=script,
             script_hash=content_hash(script),
-            head=_json(head),
-            index=_packed(orjson.dumps(self._index())),
-            runs=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
-            results=result_tables(summaries),
-            errors=errors_section(summaries, [run.name for run in self._runs]),
-            papers=[tables.page() for tables in papers.filled()],
+            runs=facts,
             connect=" 'self'" if live else "",
+            **tables,
+            **marks,
         )
+        shell = self.scrubber.text(shell) if self.scrubber else str(shell)
+        for name, content in parts.items():
+            before, _, after = shell.partition(marks[name])
+            shell = f"{before}{content}{after}"
+        return shell
 
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
