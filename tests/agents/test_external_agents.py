@@ -279,6 +279,38 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert record_of("calls_at_once").trajectory.steps[-1].text == "[1, 2, 3, 4, 5]"
 
 
+LOOKING = """
+CHART = {"kind": "bar", "series": [{"name": "yield", "x": ["north"], "y": [5.4]}], "title": "Yield", "x_label": "field",
+         "y_label": "yield"}
+
+def answer(task, chart, failed):
+    (shown,), (drawn,) = task.pictures, chart.pictures
+    return f"{shown.data[:3].hex()} {shown.url[:22]} {drawn.data[1:4].decode()} {failed.text}"
+
+def solve(task):
+    return answer(task, task.tools.plot.reply(**CHART), task.tools.calculate.reply(expression="1 +"))
+
+async def solve_async(task):
+    return answer(task, await task.tools.plot.reply(**CHART), await task.tools.calculate.reply(expression="1 +"))
+"""
+
+
+@pytest.mark.parametrize("function", ["solve", "solve_async"])
+def test_an_agent_sees_pictures_of_files_and_results(
+    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], function: str
+):
+    name = agent_module(LOOKING)
+    run = evaluated(folder, f"python:{name}:{function}", tmp_path / "run", limit=1)
+    (record,) = run.samples()
+    assert record.trajectory is not None, record.invalid
+    first, url, drawn, error = record.trajectory.steps[-1].text.split(" ", 3)
+    assert (first, url, drawn) == ("ffd8ff", "data:image/jpeg;base64", "PNG")
+    assert set(json.loads(error)["error"]) >= {"kind", "message", "hint"}
+    observation = record.trajectory.steps[0].observation
+    assert observation is not None
+    assert "pictures" not in observation.model_dump()
+
+
 def test_an_agent_that_cannot_start_is_a_usage_error(
     tmp_path: Path, folder: Path, agent_module: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ):

@@ -1,11 +1,26 @@
 """The floor ``guess``: an answer from the prompt alone, whatever the gold is."""
 
-from agrotools.agents.baselines.simple import ImmediatePolicy, guessed_answer
-from agrotools.core import Answer, Sample
+import pytest
+
+from agrotools.agents.baselines.simple import GuessPolicy
+from agrotools.benchmarks.pack import read_pack
+from agrotools.core import Answer, CallTools, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
-from agrotools.text.answer_form import Guesser, GuessModel, guessed_values, prompt_features, shipped_model, slot_key
+from agrotools.text.answer_form import (
+    REFUSAL_LINE,
+    Guesser,
+    GuessModel,
+    guessed_chart,
+    guessed_text,
+    guessed_values,
+    is_unanswerable,
+    prompt_features,
+    shipped_model,
+    slot_key,
+)
+from agrotools.tools import get_tool
 from support.small_sample import view_of
 
 SLOTS = [
@@ -44,7 +59,7 @@ async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     assert (
         policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
-    action = await ImmediatePolicy(sample, guessed_answer).act(view_of(sample, tmp_path), [])
+    action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
     assert isinstance(action, Answer)
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]
 
@@ -74,3 +89,87 @@ def test_the_model_that_ships_is_finite_and_knows_many_slots():
     guessers = shipped_model().guessers
     assert len(guessers) > 100
     assert all(np.isfinite(guesser.weights).all() for guesser in guessers.values() if guesser.weights is not None)
+
+
+DEPTH = {"name": "depth_1.png", "path": "d.png", "kind": "depth"}
+CAMERA = {"fx_px": 500.0, "fy_px": 500.0, "cx_px": 320.0, "cy_px": 240.0}
+
+
+def asking(query: str, unit: str | None, *shown_files: dict[str, object]) -> Sample:
+    size = {"name": "size", "label": "size", "type": "tolerance", "value": 31.0, "unit": unit, "abs_tol": 1.0}
+    whole = sample_of([size]).model_dump(mode="json", by_alias=True)
+    listed = [{"name": f"image_{place}.jpg", "path": "i.jpg", "kind": "image", **file}
+              for place, file in enumerate(shown_files, start=1)]  # fmt: skip
+    return Sample.model_validate({**whole, "query": query, "files": listed, "may_abstain": True})
+
+
+@pytest.mark.parametrize(
+    ("answerable", "unanswerable"),
+    [
+        (asking("Is image_2.jpg greener?", "%", {}, {}), asking("Is image_2.jpg greener?", "%", {})),
+        (asking("How wide is it?", "mm", {"intrinsics": CAMERA}, DEPTH), asking("How wide is it?", "mm", {}, DEPTH)),
+        (
+            asking("How wide?", "cm", {"note": "The disc is 8.4 cm across."}),
+            asking("How wide?", "cm", {"note": "A weed."}),
+        ),
+        (asking("How fast?", "cm/week", {"gsd_m": 0.01}), asking("How fast?", "cm/week", {})),
+        (asking("How tall?", "m", {"kind": "raster"}), asking("How tall?", "m", {"intrinsics": CAMERA})),
+        (asking("How much water?", "ha", {"gsd_m": 0.5}), asking("How much water?", "ha", {})),
+        (asking("How much weed in 2.5 ha?", "ha", {}), asking("How much weed in the field?", "ha", {})),
+    ],
+)
+def test_refuses_only_where_the_prompt_shows_that_there_is_no_answer(answerable: Sample, unanswerable: Sample):
+    assert not is_unanswerable(answerable.query, answerable.files, answerable.answer)
+    assert guessed_text(answerable, answerable.answer) != REFUSAL_LINE
+    assert guessed_text(unanswerable, unanswerable.answer) == REFUSAL_LINE
+    no_offer = unanswerable.model_copy(update={"may_abstain": False})
+    assert guessed_text(no_offer, no_offer.answer) != REFUSAL_LINE
+
+
+def test_refuses_if_a_known_answer_form_has_fewer_files_than_usual():
+    pond = {"name": "event", "label": "what happened", "type": "exact", "value": "built", "choices": ["built", "none"]}
+    both = asking("What happened to the pond?", None, {}, {}).model_dump(mode="json", by_alias=True) | {
+        "answer": [pond]
+    }
+    one = Sample.model_validate({**both, "files": both["files"][:1]})
+    assert guessed_text(Sample.model_validate(both), one.answer) != REFUSAL_LINE
+    assert guessed_text(one, one.answer) == REFUSAL_LINE
+
+
+@pytest.mark.parametrize("name", ["embedded", "frontier", "field"])
+def test_refuses_no_answerable_question_of_the_packs(name):
+    refused = [sample for sample in read_pack(name).samples if guessed_text(sample, sample.answer) == REFUSAL_LINE]
+    assert [sample.id for sample in refused if sample.answerable] == []
+    assert bool(refused) == (name != "frontier")
+
+
+FIGURE = "bars of the plant height in each picture"
+
+
+async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers(tmp_path):
+    query = "Draw bars of the height in image_2.jpg and image_1.jpg in cm (the disc is 8.4 cm across)."
+    sample = asking(query, "cm", {}, {}, {})
+    slot = PlotSlot(name="chart", label=FIGURE, value={"kind": "pie", "series": [{"name": "s", "x": ["z"], "y": [1]}]})
+    sample = sample.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
+    policy, view = GuessPolicy(sample), view_of(sample, tmp_path)
+    action = await policy.act(view, [])
+    assert isinstance(action, CallTools)
+    drawn = get_tool("plot").spec
+    assert action.calls[0].tool == drawn.name
+    assert set(action.calls[0].arguments) <= set(drawn.parameters["properties"])
+    chart = guessed_chart(view, sample.answer)
+    assert chart is not None
+    assert (chart.kind, chart.y_unit) == ("bar", "cm")
+    assert [series.x for series in chart.series] == [("image_2.jpg", "image_1.jpg")]
+    step = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=Observation(result={}))
+    assert isinstance(await policy.act(view, [step]), Answer)
+    assert isinstance(await policy.act(view.model_copy(update={"toolset": ()}), []), Answer)
+
+
+def test_without_named_points_the_chart_has_those_of_the_files_and_an_unknown_figure_is_not_drawn():
+    sample = asking("Chart the heights in cm.", "cm", {}, {}, {"note": "The disc is 8.4 cm across."})
+    slot = PlotSlot(name="chart", label=FIGURE, value={})
+    chart = guessed_chart(sample, (slot,))
+    assert chart is not None
+    assert chart.series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
+    assert guessed_chart(sample, (slot.model_copy(update={"label": "an unknown figure"}),)) is None

@@ -49,6 +49,11 @@ eval sums -m scripted:notes.txt
 score nowhere
 score empty
 score sums
+compare nowhere nowhere
+gate nowhere --against nowhere
+gate nowhere
+compare empty
+compare empty nowhere --format html
 explain nowhere q0
 explain empty q0
 report nowhere

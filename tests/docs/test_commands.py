@@ -27,7 +27,7 @@ NOT_RUN = {
     r"eval$": "runs the whole benchmark",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
-    r"python:my_agent|mcp:": "needs an agent: tests/agents/test_external_agents.py, tests/docs/test_examples.py",
+    r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
@@ -36,7 +36,7 @@ NOT_RUN = {
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }
 """Commands of the documentation that no test runs, and why. Their options are checked all the same."""
-REFUSED = {r" check ": 1, r"identify_weed|diagnose_pest_disease": 3}
+REFUSED = {r"^agrotools gate ": 2, r" check ": 1, r"identify_weed|diagnose_pest_disease": 3}
 """Exit codes of commands that run and say no: files are missing, a drawing is no photo of a plant."""
 FIRST = {
     "agrotools build --source hf=hf --out again": "agrotools export my-benchmark --format hf --out hf",

@@ -25,15 +25,20 @@ def run(tmp_path: Path, *command: str) -> str:
 
 
 def test_every_example_is_tested():
-    """MLflow is in an environment of its own (tests/report/test_export_readers.py); nothing runs Weights & Biases."""
+    """MLflow and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
+    tests/agents/test_agent_sdks.py); nothing runs Weights & Biases."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
         "agent.py",
         "evaluate.py",
         "first_run.sh",
+        "langgraph_agent.py",
         "log_to_mlflow.py",
         "log_to_wandb.py",
+        "openai_agents_agent.py",
+        "pydantic_ai_agent.py",
         "quickstart.ipynb",
         "search_corpus.py",
+        "smolagents_agent.py",
         "use_tools.py",
     }
 

@@ -1,22 +1,22 @@
-import io
-
 import numpy as np
 import pytest
 
-from agrotools.core import Record, Score, Trajectory
-from agrotools.report.comparison import print_comparison
+from agrotools.core import Observation, Record, Score, Trajectory
+from agrotools.report.comparison import comparison_tables
+from agrotools.report.explain import lost_reason
 from agrotools.report.html.result_tables import result_tables
+from agrotools.report.layout import PLAIN_WIDTH, rendered
 from agrotools.report.tables import tables_text
-from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator
-from agrotools.scoring.aggregate import side_by_side
-from agrotools.scoring.summary import with_comparison_adjusted
+from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator, compare, score_record
+from agrotools.scoring.causes import cause_of
+from agrotools.scoring.comparisons import side_by_side
+from agrotools.scoring.summary import Flips, with_comparisons_adjusted
+from support.made_runs import call, end_to_end, made_sample
 from support.plain_sample import plain_sample
 
 
 def printed(comparison: Comparison, **options) -> str:
-    written = io.StringIO()
-    print_comparison(comparison, file=written, **options)
-    return written.getvalue()
+    return rendered(comparison_tables(comparison, **options), PLAIN_WIDTH)
 
 
 def run(values, mode="end-to-end"):
@@ -57,17 +57,21 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
                     )
                 }
             },
-            unpaired={"end-to-end": 3},
+            headline={"end-to-end": "agrotools.fas"},
+            means={"end-to-end": (0.625, 0.5)},
+            flips={"end-to-end": Flips(metric="agrotools.fas", n_equal=40)},
+            unpaired={"end-to-end": (3, 0)},
         )
     )
     assert "a minus b" in text
     assert "+12.5" in text
     assert "+3.1 to +22.0" in text
     assert "40 (20)" in text
-    assert "  12\n" in text or " 12 " in text
+    assert "smallest visible difference 12 points" in text
+    assert "62.5 minus 50.0 = +12.5 (+3.1 to +22.0)" in text
     assert "apple size" in text
     assert "-25.0" in text
-    assert "valid record of 3 samples" in text
+    assert "not compared: 3 samples with a valid record only in the first run" in text
 
 
 def test_runs_without_a_common_mode_are_said_to_have_none():
@@ -79,25 +83,86 @@ def difference(p, **changes):
     return Estimate.model_validate(fields | changes)
 
 
-def test_all_differences_that_a_comparison_shows_are_adjusted_together():
+def test_headlines_are_adjusted_together_and_so_are_all_other_rows():
     fas = Metric(
         overall=difference(0.02),
         by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)},
         by_family={"CM": difference(0.001)},
     )
     css = Metric(overall=difference(0.03), by_task_type={"apple_size": difference(0.001), "plotting": difference(0.5)})
-    found = with_comparison_adjusted(
-        Comparison(first="a", second="b", modes={"end-to-end": {"agrotools.fas": fas, "agrotools.css": css}})
+    one = Comparison(
+        first="a",
+        second="b",
+        modes={"end-to-end": {"agrotools.fas": fas, "agrotools.css": css}},
+        headline={"end-to-end": "agrotools.fas"},
+        means={"end-to-end": (0.6, 0.5)},
+        by_cause={"end-to-end": {"planning": difference(0.04)}},
+        flips={"end-to-end": Flips(metric="agrotools.fas", n_equal=40)},
+        unpaired={"end-to-end": (0, 0)},
     )
+    found, same = with_comparisons_adjusted([one, one])
     metrics = found.modes["end-to-end"]
-    # Four are shown: two metrics, and the task types of the first.
-    assert metrics["agrotools.fas"].by_task_type["apple_size"].p_adjusted == pytest.approx(0.004)
-    assert metrics["agrotools.fas"].overall.p_adjusted == pytest.approx(0.06)
+    assert found == same
+    assert metrics["agrotools.fas"].overall.p_adjusted == pytest.approx(0.04)
+    # Four other rows are shown in each comparison: two task types, a cause, and another metric.
+    assert metrics["agrotools.fas"].by_task_type["apple_size"].p_adjusted == pytest.approx(0.008)
+    assert metrics["agrotools.css"].overall.p_adjusted == pytest.approx(0.18)
+    assert found.by_cause["end-to-end"]["planning"].p_adjusted == pytest.approx(0.18)
     assert metrics["agrotools.css"].by_task_type["apple_size"].p_adjusted is None
     assert metrics["agrotools.fas"].by_family["CM"].p_adjusted is None
     text = printed(found)
-    assert text.count("+10.0*") == 1
-    assert "for all differences in these tables (4)" in text
+    assert text.count("+10.0*") == 2
+    assert ": better" in text
+    assert "all other rows together (4 here)" in text
+
+
+def records(values, steps=("2*3", "6 + 1"), answers=None, epochs=1):
+    """A record for each value (1: right, 0: another answer) with these calls of ``calculate``."""
+    return [
+        end_to_end(
+            made_sample(f"s{at}"), *(call(each) for each in steps), answer=f"rows: {7 if value else 9}", epoch=epoch
+        )
+        for at, value in enumerate(values)
+        for epoch in range(epochs)
+    ]
+
+
+def test_flips_name_the_samples_that_went_up_and_down():
+    found = compare(records([1, 1, 0, 0] * 5), records([1, 0, 1, 0] * 5), names=("a", "b"))
+    flips = found.flips["end-to-end"]
+    assert [flip.sample for flip in flips.up] == sorted(f"s{at}" for at in range(20) if at % 4 == 1)
+    assert [flip.sample for flip in flips.down] == sorted(f"s{at}" for at in range(20) if at % 4 == 2)
+    assert (flips.n_equal, flips.n_samples) == (10, 20)
+    assert (flips.up[0].first, flips.up[0].second) == (1.0, 0.0)
+    assert found.means["end-to-end"] == (0.5, 0.5)
+
+
+def test_differences_by_cause_add_up_to_the_difference():
+    first = records([1] * 12 + [0] * 8)
+    second = [*records([0] * 6, steps=()), *records([1] * 20)[6:]]
+    found = compare(first, second)
+    by_cause = found.by_cause["end-to-end"]
+    assert by_cause["planning"].value == pytest.approx(6 / 20)
+    total = found.modes["end-to-end"]["agrotools.fas"].overall.value
+    assert sum(each.value for each in by_cause.values()) == pytest.approx(total) == pytest.approx(-2 / 20)
+
+
+@pytest.mark.parametrize(
+    ("steps", "answer", "observed", "cause"),
+    [
+        (("2*3",), "rows: 9", 6.0, "planning"),
+        (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
+        (("2*3", "6 + 1"), "rows: 9", 9.0, "tools"),
+        (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
+        (("2*3", "6 + 1"), "there are many", 7.0, "form"),
+        (("2*3", "6 + 1"), None, 7.0, "no answer"),
+    ],
+)
+def test_causes_are_the_first_part_that_is_wrong(steps, answer, observed, cause):
+    calls = [call(each, observation=Observation(result={"value": observed})) for each in steps]
+    record = end_to_end(made_sample(), *calls, answer=answer)
+    assert cause_of(record, score_record(record)) == cause
+    assert lost_reason(record, score_record(record), cause)
 
 
 def test_runs_that_are_scored_together_are_compared_pair_by_pair():

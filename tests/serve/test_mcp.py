@@ -24,6 +24,7 @@ from PIL import Image
 from typer.testing import CliRunner
 
 from agrotools.agents import mcp_server
+from agrotools.agents.images import PICTURE_BYTES
 from agrotools.agents.mcp_server import http_server, is_token, tool_server
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.validate import validate_folder
@@ -36,7 +37,7 @@ from agrotools.core import BenchmarkError, UsageError
 from agrotools.runner.records import RecordIndex
 from agrotools.serve import folder_tools
 from agrotools.serve import mcp as serving
-from agrotools.serve.folder_tools import PICTURE_BYTES, FolderTools, encoded_schema, open_workspace
+from agrotools.serve.folder_tools import FolderTools, encoded_schema, open_workspace
 from agrotools.serve.mcp import ServerOptions, access_token
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
@@ -482,10 +483,12 @@ def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPat
         access_token()
     for client, key in (("claude-desktop", "mcpServers"), ("claude-code", "mcpServers"), ("vscode", "servers")):
         arguments = ["serve", "mcp", "--workspace", str(workspace), "--tools", "plot", "--config", client]
-        text = CliRunner().invoke(app, arguments).output
-        entry = json.loads(text[text.index("{") : text.rindex("}") + 1])[key]["agrotools"]
-        assert entry["args"][-4:] == ["--workspace", str(workspace), "--tools", "plot"]
+        arguments += ["--timeout", "90"]
+        printed = CliRunner().invoke(app, arguments)
+        entry = json.loads(printed.stdout)[key]["agrotools"]
+        assert entry["args"][-6:] == ["--workspace", str(workspace), "--tools", "plot", "--timeout", "90.0"]
+        assert printed.stderr.startswith("# ")
     arguments = ["serve", "mcp", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
-    text = CliRunner().invoke(app, arguments).output
-    assert "http://127.0.0.1:8765/mcp" in text
+    text = CliRunner().invoke(app, arguments).stdout
+    assert json.loads(text)["mcpServers"]["agrotools"]["url"] == "http://127.0.0.1:8765/mcp"
     assert "${env:AGROTOOLS_MCP_TOKEN}" in text

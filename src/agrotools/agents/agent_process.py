@@ -2,8 +2,8 @@
 
 Started as ``python -m agrotools.agents.agent_process MODULE FUNCTION [FOLDER...]``; the folders are searched for the
 module. Lines in: ``{"task": ...}``, then ``{"id": N, "observation": ...}`` for each call. Lines out: once
-``{"ready": true}``; for each task ``{"id": N, "tool": ..., "arguments": ...}``, and finally ``{"answer": ...}`` or
-``{"error": ...}``. What the agent prints goes to standard error.
+``{"ready": true}``; for each task ``{"id": N, "tool": ..., "arguments": ...}`` and ``{"usage": ...}``, and finally
+``{"answer": ...}`` or ``{"error": ...}``. What the agent prints goes to standard error.
 """
 
 import asyncio
@@ -66,7 +66,7 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
     threading.Thread(target=read, daemon=True).start()
     while (task := await tasks.get()) is not None:
         try:
-            answer = {"answer": await solve(task, call)}
+            answer = {"answer": await solve(task, call, lambda usage: _send(writing, {"usage": usage}))}
         except BaseException as error:
             traceback.print_exc()
             answer = {"error": _described(error)}

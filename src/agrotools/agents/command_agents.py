@@ -2,7 +2,7 @@
 
 For each sample the command is started once. It gets the question in ``{prompt}`` (or on standard input) and the tools
 from an MCP server on this machine, in ``{config}`` (a file in the form of ``mcpServers``) or ``{url}``. What it prints
-is its answer, unless it calls ``submit_answer``.
+is its answer, unless it calls ``submit_answer``. The program reports its usage with ``report_usage``.
 """
 
 import asyncio
@@ -23,14 +23,13 @@ from agrotools.agents.external import CallTool
 from agrotools.agents.mcp_server import (
     Headers,
     ReportProgress,
-    ToolReply,
     ToolService,
     bearer_token,
     http_server,
     tool_server,
 )
 from agrotools.agents.process_agents import lay_out
-from agrotools.agents.task import ToolDescription
+from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
 
@@ -39,6 +38,8 @@ SUBMIT = ToolDescription(
     "Give the final answer, with the lines that the question asks for. It ends the task.",
     {"type": "object", "properties": {"answer": {"type": "string"}}, "required": ["answer"]},
 )
+REPORT_USAGE = "report_usage"
+"""Tool for the program, not for its model, which does not know its usage: ``tools/list`` does not name it."""
 _LONGEST_OUTPUT = 2**20
 _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
 
@@ -46,6 +47,7 @@ _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
 class _Session(NamedTuple):
     tools: Sequence[ToolDescription]
     call: CallTool
+    report: SendUsage
     answer: "asyncio.Future[str]"
 
 
@@ -85,7 +87,7 @@ class CommandAgents:
         self._program = Path(program)
         self._arguments = [str(Path(word).resolve()) if Path(word).exists() else word for word in words[1:]]
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool) -> str:
+    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
         """Run the program on a task, and return its answer.
 
         Raises:
@@ -93,7 +95,7 @@ class CommandAgents:
         """
         url, token = await self._address(), token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), SUBMIT]
-        session = self._sessions[token] = _Session(tools, call, asyncio.get_running_loop().create_future())
+        session = self._sessions[token] = _Session(tools, call, report, asyncio.get_running_loop().create_future())
         folder = Path(tempfile.mkdtemp(prefix="agrotools-agent-"))
         try:
             files = lay_out(task["files"], folder)
@@ -159,8 +161,11 @@ class CommandAgents:
 
     async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
         session = self._sessions[bearer_token(headers)]
+        if tool == REPORT_USAGE:
+            session.report(arguments)
+            return ToolReply({"result": {"reported": True}})
         if tool != SUBMIT.name:
-            return ToolReply(await session.call(tool, arguments))
+            return to_reply(await session.call(tool, arguments))
         if not session.answer.done():
             session.answer.set_result(str(arguments.get("answer", "")))
         return ToolReply({"result": {"submitted": True}})

@@ -21,16 +21,19 @@ from uuid import uuid4
 
 from pydantic import BaseModel, ValidationError
 
-from agrotools.agents.images import describe
+from agrotools.agents.images import describe, result_pictures
 from agrotools.agents.llm import observation_data, render
-from agrotools.agents.task import Task, answer_text, task_from_json, tool_result
+from agrotools.agents.task import SendUsage, Task, UsageReport, answer_text, task_from_json
+from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
+    AgrotoolsError,
     Answer,
     CallTools,
     EndpointUnreachable,
     Halt,
     InfrastructureError,
+    Reply,
     SampleView,
     Step,
     ToolCall,
@@ -44,9 +47,10 @@ from agrotools.models.transport import NoResponse, TimedOut, Transport, Untruste
 from agrotools.text.loose_json import dumps
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
-"""Executes a tool for an agent and returns its observation: ``result`` or ``error``, and ``artifacts``."""
-Solve = Callable[[dict[str, Any], CallTool], Coroutine[Any, Any, str]]
-"""Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer."""
+"""Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
+Solve = Callable[[dict[str, Any], CallTool, SendUsage], Coroutine[Any, Any, str]]
+"""Runs an agent on a task (as JSON, see :func:`task_json`) and returns its answer; its last argument, called in the
+same event loop, takes the agent's reports of its usage."""
 Specs = Callable[[Sequence[str]], Sequence[ToolSpec]]
 AGENT_TIMEOUT_S = 600.0
 """Seconds that an agent may take for one step, by default."""
@@ -63,27 +67,42 @@ class AgentPolicy:
         solve: runs the agent.
         specs: function from tool names to specifications.
         max_steps: calls after which the sample ends; the agent is told.
+        meter: prices of what the agent reports, and the budget of the run.
         timeout_s: seconds that the agent may take for one step; afterwards the sample ends with the termination
             ``timeout``.
     """
 
-    def __init__(self, solve: Solve, specs: Specs, max_steps: int, timeout_s: float = AGENT_TIMEOUT_S) -> None:
+    def __init__(
+        self, solve: Solve, specs: Specs, max_steps: int, meter: UsageMeter, timeout_s: float = AGENT_TIMEOUT_S
+    ) -> None:
+        self.artifacts: Path | None = None
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
+        self._usage = SampleUsage(meter)
+        self._fault: AgrotoolsError | None = None
         self._run: asyncio.Task[str] | None = None
         self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
         self._waiting: asyncio.Future[dict[str, Any]] | None = None
 
+    @property
+    def agent_replies(self) -> tuple[Reply, ...]:
+        return self._usage.replies
+
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        self._usage.meter.check_budget()
         if self._run is None:
             task = task_json(view, self._specs, self._max_steps)
-            self._run = asyncio.create_task(self._solve(task, self._call))
+            self._run = asyncio.create_task(self._solve(task, self._call, self._report))
         if self._waiting is not None and not self._waiting.done():
-            self._waiting.set_result(shown_observation(history[-1]))
+            self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
         await asyncio.wait({next_call, self._run}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        if self._fault is not None:
+            next_call.cancel()
+            raise self._fault
         if next_call.done():
             call, self._waiting = next_call.result()
+            self._usage.meter.check_budget()
             return CallTools(calls=(call,))
         next_call.cancel()
         if self._run.done():
@@ -102,10 +121,26 @@ class AgentPolicy:
             with suppress(asyncio.CancelledError, Exception):
                 await self._run
 
+    async def _with_pictures(self, step: Step) -> dict[str, Any]:
+        """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""
+        shown, artifacts = shown_observation(step), step.observation.artifacts if step.observation else ()
+        if not artifacts or self.artifacts is None:
+            return shown
+        pictures = await asyncio.to_thread(result_pictures, artifacts, self.artifacts)
+        return {**shown, "pictures": [each._asdict() for each in pictures]} if pictures else shown
+
     async def _call(self, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._calls.put_nowait((ToolCall(tool=tool, arguments=arguments), future))
         return await future
+
+    def _report(self, data: dict[str, Any]) -> None:
+        try:
+            self._usage.add(UsageReport.model_validate(data))
+        except ValidationError as error:
+            self._fault = InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}")
+        except AgrotoolsError as error:
+            self._fault = error
 
 
 def shown_observation(step: Step) -> dict[str, Any]:
@@ -129,6 +164,7 @@ def task_json(view: SampleView, specs: Specs, max_steps: int) -> dict[str, Any]:
             "path": os.path.realpath(file.path),
             "kind": file.kind,
             "description": describe(file, None, is_shown=False),
+            "bands": file.bands,
         }
         for file in view.files
     ]
@@ -149,21 +185,18 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
     """Return how a plain or async ``function`` solves a task in this process. A plain one runs in its own thread."""
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
 
-        async def solve_async(data: dict[str, Any], call: CallTool) -> str:
-            async def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-                return tool_result(await call(tool, arguments))
-
-            return answer_text(await function(task_from_json(data, call_tool)))
+        async def solve_async(data: dict[str, Any], call: CallTool, report: SendUsage) -> str:
+            return answer_text(await function(task_from_json(data, call, _from_any_thread(report))))
 
         return solve_async
 
-    async def solve(data: dict[str, Any], call: CallTool) -> str:
-        loop = asyncio.get_running_loop()
+    async def solve(data: dict[str, Any], call: CallTool, report: SendUsage) -> str:
+        loop, send_usage = asyncio.get_running_loop(), _from_any_thread(report)
         done: asyncio.Future[str] = loop.create_future()
 
         def call_tool(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
             try:
-                return tool_result(asyncio.run_coroutine_threadsafe(call(tool, arguments), loop).result())
+                return asyncio.run_coroutine_threadsafe(call(tool, arguments), loop).result()
             except RuntimeError as error:  # the loop is closed
                 raise AgentStopped(str(error)) from None
 
@@ -173,7 +206,7 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
 
         def work() -> None:
             try:
-                answer = answer_text(function(task_from_json(data, call_tool)))
+                answer = answer_text(function(task_from_json(data, call_tool, send_usage)))
             except BaseException as error:
                 fault = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
                 settle(lambda: done.set_exception(fault))
@@ -186,15 +219,30 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
     return solve
 
 
+def _from_any_thread(report: SendUsage) -> SendUsage:
+    """Return ``report`` for any thread: it is called in the running event loop, before the agent's answer."""
+    loop, thread = asyncio.get_running_loop(), threading.get_ident()
+
+    def send(data: dict[str, Any]) -> None:
+        if threading.get_ident() == thread:
+            report(data)
+        else:
+            with suppress(RuntimeError):  # the loop is closed: the run has ended
+                loop.call_soon_threadsafe(report, data)
+
+    return send
+
+
 class _RequestedCall(BaseModel):
     tool: str
     arguments: dict[str, Any] = {}
 
 
 class _Turn(BaseModel):
-    """Reply of an agent's server: a call or an answer."""
+    """Reply of an agent's server: a call or an answer, and what the turn used."""
 
     call: _RequestedCall | None = None
+    usage: UsageReport | None = None
     answer: str | dict[str, Any] | None = None
 
 
@@ -202,19 +250,26 @@ class HttpAgentPolicy:
     """Policy that asks an agent's server for each action: one ``POST`` with the task and the steps so far.
 
     Request: ``{"session", "task", "steps": [{"tool", "arguments", "observation"}]}``; the files' contents (base64) are
-    in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``.
+    in the first request of a session only. Reply: ``{"call": {"tool", "arguments"}}`` or ``{"answer": TEXT}``;
+    either may have ``"usage"``, a :class:`UsageReport` on this turn.
 
     Raises:
         EndpointUnreachable: from :meth:`act`, if no server has ever answered at the address.
         InfrastructureError: from :meth:`act`, if the server keeps failing.
     """
 
-    def __init__(self, server: "AgentServer", specs: Specs, max_steps: int) -> None:
+    def __init__(self, server: "AgentServer", specs: Specs, max_steps: int, meter: UsageMeter) -> None:
         self._server, self._specs, self._max_steps = server, specs, max_steps
+        self._usage = SampleUsage(meter)
         self._session = uuid4().hex
         self._task: dict[str, Any] | None = None
 
+    @property
+    def agent_replies(self) -> tuple[Reply, ...]:
+        return self._usage.replies
+
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        self._usage.meter.check_budget()
         if self._task is None:
             self._task = task_json(view, self._specs, self._max_steps)
         files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
@@ -230,6 +285,8 @@ class HttpAgentPolicy:
             turn = _Turn.model_validate_json(text)
         except ValidationError as error:
             return Unparseable(text=text, reason=f"the reply is not a call or an answer: {first_error(error)}")
+        if turn.usage is not None:
+            self._usage.add(turn.usage)
         if turn.call is not None:
             return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
         if turn.answer is None:

@@ -1,5 +1,7 @@
-"""Files of a sample as a model sees them: a line of facts for each and, if it can be shown, an image."""
+"""Files of a sample as a model sees them (a line of facts for each and, if it can be shown, an image), and pictures
+that tools write."""
 
+import base64
 import binascii
 import io
 import threading
@@ -9,10 +11,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from agrotools.core import SampleFile, ToolError
+from agrotools.agents import task
+from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.models import ContentPart, ImagePart, TextPart
 
 LONGEST_SIDE_PX = 1568
+PICTURE_BYTES = 750_000
+"""Maximum length of the pictures of one reply together, base64; MCP clients refuse messages of more than 1 MiB."""
+_SIDES_PX = (LONGEST_SIDE_PX, 1024, 640, 320, 160)
 PREVIEWED_KINDS = frozenset({"image", "raster", "depth", "mask"})
 
 _BANDS_SHOWN: "tuple[tuple[Role, Role, Role], ...]" = (("R", "G", "B"), ("NIR", "R", "G"), ("NIR", "RE", "G"))
@@ -282,6 +288,30 @@ def describe(file: SampleFile, preview: Preview | Unreadable | None, *, is_shown
     if file.note:
         facts.append(f"note: {file.note}")
     return f"{file.name}: {'; '.join(facts)}"
+
+
+def result_pictures(artifacts: Sequence[Artifact], folder: Path) -> list[task.Picture]:
+    """Return the pictures among the files that a call wrote to ``folder``, together at most ``PICTURE_BYTES``."""
+    shown = [each for each in artifacts if each.media_type.startswith("image/") and not each.name.endswith(".svg")]
+    pictures = [_result_picture(each, folder / each.name, PICTURE_BYTES // len(shown)) for each in shown]
+    return [each for each in pictures if each is not None]
+
+
+def _result_picture(artifact: Artifact, path: Path, longest: int) -> task.Picture | None:
+    """Return a file as a picture of at most ``longest`` bytes in base64, scaled down if needed; None if unreadable."""
+    longest = longest // 4 * 3
+    if artifact.media_type in ("image/png", "image/jpeg") and path.stat().st_size <= longest:
+        return task.Picture(artifact.media_type, base64.b64encode(path.read_bytes()).decode())
+    kind = "raster" if path.suffix == ".tif" else "image"
+    for side in _SIDES_PX:
+        picture = make_picture(path, artifact.name, kind, None, longest_px=side)
+        if isinstance(picture, Unreadable):
+            return None
+        buffer = io.BytesIO()
+        picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
+        if buffer.tell() <= longest:
+            return task.Picture("image/jpeg", base64.b64encode(buffer.getvalue()).decode())
+    return None
 
 
 def _preview(file: SampleFile) -> Preview | Unreadable:

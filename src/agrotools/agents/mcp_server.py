@@ -6,14 +6,13 @@ rebinding) and limits the size of requests.
 
 import asyncio
 import hmac
-import json
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.agents.task import ToolDescription
+from agrotools.agents.task import ToolDescription, ToolReply
 from agrotools.core import UsageError
 from agrotools.core.base import install_command
 
@@ -26,30 +25,6 @@ LARGEST_REQUEST = 2**20
 PATH = "/mcp"
 _KEEP_ALIVE_S = 300
 """Seconds that an unused connection stays open; if it is closed just before it is used again, the call is lost."""
-
-
-class Picture(NamedTuple):
-    """Picture that is shown with a result."""
-
-    media_type: str
-    content: str
-    """Base64."""
-
-
-class Link(NamedTuple):
-    """File that a call wrote, as a resource that the client can read."""
-
-    uri: str
-    name: str
-    media_type: str
-
-
-class ToolReply(NamedTuple):
-    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures and links."""
-
-    observation: Mapping[str, Any]
-    pictures: Sequence[Picture] = ()
-    links: Sequence[Link] = ()
 
 
 ReportProgress = Callable[[float, float | None, str | None], Awaitable[None]]
@@ -140,7 +115,7 @@ def _headers(context: Any) -> Headers:
 def _content(types: Any, reply: ToolReply) -> "list[ContentBlock]":
     """Return the observation as JSON text, then pictures and links."""
     return [
-        types.TextContent(text=json.dumps(reply.observation, ensure_ascii=False)),
+        types.TextContent(text=reply.text),
         *(types.ImageContent(data=picture.content, mime_type=picture.media_type) for picture in reply.pictures),
         *(types.ResourceLink(uri=link.uri, name=link.name, mime_type=link.media_type) for link in reply.links),
     ]

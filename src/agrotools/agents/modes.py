@@ -9,6 +9,7 @@ import inspect
 import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
@@ -25,6 +26,7 @@ from agrotools.core import (
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
+    Reply,
     Sample,
     SampleView,
     Step,
@@ -67,6 +69,24 @@ class SamplePolicy(Policy, Protocol):
     """A policy for one sample, which is told when the sample has ended."""
 
     async def end_sample(self) -> None: ...
+
+
+@runtime_checkable
+class ReportingPolicy(Policy, Protocol):
+    """A policy for one sample whose agent reports the models that it used."""
+
+    @property
+    def agent_replies(self) -> tuple[Reply, ...]:
+        """Replies that the agent reported so far."""
+        ...
+
+
+@runtime_checkable
+class ArtifactPolicy(Policy, Protocol):
+    """A policy for one sample, which may read the files that its calls write."""
+
+    artifacts: Path | None
+    """Their folder; None if no tool is executed."""
 
 
 @runtime_checkable

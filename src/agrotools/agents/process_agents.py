@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.agents.external import CallTool
+from agrotools.agents.task import SendUsage
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
 
@@ -123,7 +124,7 @@ class PythonAgents:
     _root: Path | None = None
     _started: int = 0
 
-    async def solve(self, task: Mapping[str, Any], call: CallTool) -> str:
+    async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
         """Run the agent on a task, and return its answer.
 
         Raises:
@@ -137,6 +138,9 @@ class PythonAgents:
                 if "tool" in message:
                     observation = await call(str(message["tool"]), dict(message["arguments"]))
                     await worker.send({"id": message["id"], "observation": observation})
+                    continue
+                if "usage" in message:
+                    report(message["usage"])
                     continue
                 if "answer" in message:
                     _clear(worker.folder)
@@ -196,7 +200,7 @@ class PythonAgents:
             await worker.end()
             hint = None
             if "ModuleNotFoundError" in str(reason) or "FileNotFoundError" in str(reason):
-                hint = "the agent sees only its own module or package: name other files with --agent-path"
+                hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
         return worker
 

@@ -1,13 +1,16 @@
 """Task of an external agent: the question, its files, the form of the answer, and the tools as functions."""
 
+import base64
 import inspect
+import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import JsonValue
+from pydantic import Field, JsonValue
 
-from agrotools.core import ErrorInfo, ToolError
+from agrotools.core import ErrorInfo, FrozenModel, ToolError
 
 _TYPES: Mapping[str, type] = {
     "string": str,
@@ -18,7 +21,63 @@ _TYPES: Mapping[str, type] = {
     "object": dict,
 }
 ToolCaller = Callable[[str, dict[str, Any]], Any]
-"""Executes a call, given the name of the tool and its arguments; a coroutine function for async agents."""
+"""Executes a call, given the name of the tool and its arguments, and returns the observation; a coroutine function for
+async agents."""
+SendUsage = Callable[[dict[str, Any]], None]
+"""Passes a usage report, as JSON, to the run."""
+_Count = Annotated[int, Field(ge=0)]
+
+
+class UsageReport(FrozenModel):
+    """Tokens and cost of an agent's requests to models since its last report. Unknown fields are errors."""
+
+    input_tokens: _Count = 0
+    """Tokens of the prompts, including those that came from the provider's cache."""
+    output_tokens: _Count = 0
+    cached_input_tokens: _Count = 0
+    cost_usd: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    """Cost in US dollars; None to have it computed from the tokens and the price of ``model``."""
+    model: str = ""
+    """``PROVIDER:NAME``, or a name that only one provider of the price table has."""
+
+
+class Picture(NamedTuple):
+    """Picture as a model can be shown it."""
+
+    media_type: str
+    content: str
+    """Base64."""
+
+    @property
+    def url(self) -> str:
+        """The picture as a data URL."""
+        return f"data:{self.media_type};base64,{self.content}"
+
+    @property
+    def data(self) -> bytes:
+        """The encoded file."""
+        return base64.b64decode(self.content)
+
+
+class Link(NamedTuple):
+    """File that a call wrote, as a resource that an MCP client can read."""
+
+    uri: str
+    name: str
+    media_type: str
+
+
+class ToolReply(NamedTuple):
+    """Reply to a call: ``result`` or ``error`` as a model sees it, pictures and links."""
+
+    observation: Mapping[str, Any]
+    pictures: Sequence[Picture] = ()
+    links: Sequence[Link] = ()
+
+    @property
+    def text(self) -> str:
+        """The observation as JSON. That of a failed call has kind, message and hint of the error."""
+        return json.dumps(self.observation, ensure_ascii=False)
 
 
 @dataclass(frozen=True)
@@ -31,6 +90,21 @@ class TaskFile:
     """``image``, ``raster``, ``depth``, ``mask`` or ``table``."""
     description: str
     """Size, bands, ground sampling distance and notes, as a model is told them."""
+    bands: Sequence[str] | None = None
+    """Names of the bands of a raster, in order, if they are known."""
+
+    @property
+    def picture(self) -> Picture | None:
+        """Preview of the file, as a model is shown it; None for tables and files that cannot be shown."""
+        from agrotools.agents.images import PREVIEWED_KINDS, Preview, make_preview
+
+        if self.kind not in PREVIEWED_KINDS:
+            return None
+        preview = make_preview(Path(self.path), self.name, self.kind, tuple(self.bands) if self.bands else None)
+        if not isinstance(preview, Preview):
+            return None
+        media_type, _, content = preview.url.removeprefix("data:").partition(";base64,")
+        return Picture(media_type, content)
 
 
 @dataclass(frozen=True)
@@ -45,8 +119,9 @@ class ToolDescription:
 class ToolFunctions(Mapping[str, Callable[..., Any]]):
     """Tools of a task as functions, by name (``task.tools["calculate"]``) or as attributes (``task.tools.calculate``).
 
-    A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. In an async
-    agent it returns an awaitable.
+    A function takes the tool's arguments by keyword and returns its result, a dict as a model would see it. For agent
+    frameworks, ``function.spec`` has name, description and JSON Schema, and ``function.reply(**arguments)`` makes the
+    same call but returns a :class:`ToolReply`, also if it failed. In an async agent, both return an awaitable.
 
     Raises:
         ToolError: from a function, if the call failed; its hint says what to change.
@@ -87,10 +162,47 @@ class Task:
     tools: ToolFunctions
     max_steps: int
     """Number of tool calls after which the sample ends without an answer."""
+    _send_usage: SendUsage = field(default=lambda _report: None, repr=False)
+
+    def report_usage(
+        self,
+        *,
+        input_tokens: int = 0,
+        output_tokens: int = 0,
+        cached_input_tokens: int = 0,
+        cost_usd: float | None = None,
+        model: str = "",
+    ) -> None:
+        """Report tokens and cost of requests to models; the reports of a sample are added up.
+
+        Args:
+            input_tokens: tokens of the prompts, including ``cached_input_tokens``.
+            output_tokens: tokens of the replies.
+            cached_input_tokens: input tokens that came from the provider's cache.
+            cost_usd: cost in US dollars. By default, it is computed from the tokens and ``--price``, or the price of
+                ``model``, without discounts for cached tokens.
+            model: ``PROVIDER:NAME``, or a name that only one provider of the price table has.
+
+        Raises:
+            ValueError: a number is negative or not finite.
+        """
+        report = UsageReport(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cached_input_tokens=cached_input_tokens,
+            cost_usd=cost_usd,
+            model=model,
+        )
+        self._send_usage(report.model_dump())
+
+    @property
+    def pictures(self) -> list[Picture]:
+        """Previews of the files that can be shown, in their order, as a model is shown them beside :attr:`prompt`."""
+        return [picture for file in self.files if (picture := file.picture) is not None]
 
 
-def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
-    """Return the task that :func:`task_to_json` wrote, with tools that use ``call``."""
+def task_from_json(data: Mapping[str, Any], call: ToolCaller, send_usage: SendUsage) -> Task:
+    """Return the task that :func:`task_json` wrote, with tools that use ``call`` and reports for ``send_usage``."""
     return Task(
         query=data["query"],
         files=tuple(TaskFile(**file) for file in data["files"]),
@@ -98,6 +210,7 @@ def task_from_json(data: Mapping[str, Any], call: ToolCaller) -> Task:
         prompt=data["prompt"],
         tools=ToolFunctions([ToolDescription(**tool) for tool in data["tools"]], call),
         max_steps=data["max_steps"],
+        _send_usage=send_usage,
     )
 
 
@@ -106,6 +219,12 @@ def answer_text(answer: object) -> str:
     if isinstance(answer, Mapping):
         return "\n".join(f"{name}: {value}" for name, value in answer.items())
     return "" if answer is None else str(answer)
+
+
+def to_reply(observation: Mapping[str, Any]) -> ToolReply:
+    """Return the reply that an observation is, with its pictures apart."""
+    shown = {key: value for key, value in observation.items() if key != "pictures"}
+    return ToolReply(shown, [Picture(**each) for each in observation.get("pictures", ())])
 
 
 def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
@@ -123,12 +242,20 @@ def tool_result(observation: Mapping[str, Any]) -> dict[str, Any]:
 
 def _tool_function(tool: ToolDescription, call: ToolCaller) -> Callable[..., Any]:
     async def call_async(**arguments: Any) -> Any:
-        return await call(tool.name, arguments)
+        return tool_result(await call(tool.name, arguments))
+
+    async def reply_async(**arguments: Any) -> ToolReply:
+        return to_reply(await call(tool.name, arguments))
 
     def call_plain(**arguments: Any) -> Any:
-        return call(tool.name, arguments)
+        return tool_result(call(tool.name, arguments))
 
-    function: Any = call_async if inspect.iscoroutinefunction(call) else call_plain
+    def reply_plain(**arguments: Any) -> ToolReply:
+        return to_reply(call(tool.name, arguments))
+
+    is_async = inspect.iscoroutinefunction(call)
+    function: Any = call_async if is_async else call_plain
+    function.reply = reply_async if is_async else reply_plain
     function.__name__ = function.__qualname__ = tool.name
     function.__doc__ = _docstring(tool)
     signature = _signature(tool)

@@ -22,7 +22,7 @@ from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import resolved_manifest
 from agrotools.scoring import Summary
-from agrotools.scoring.aggregate import differences_between
+from agrotools.scoring.comparisons import differences_between
 from agrotools.scoring.summary import RunDifference
 
 _OF_STUDY = ("benchmark", "model", "mode", "tools", "epochs", "budget", "out")

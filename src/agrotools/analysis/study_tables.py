@@ -275,13 +275,12 @@ def _in_latex(text: str) -> str:
     return "".join(_LATEX.get(letter, letter) for letter in _one_line(text))
 
 
-def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list[Path]:
-    """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
+def latex(tables: Sequence[StudyTable], title: str) -> str:
+    """Return the tables in LaTeX, for documents with the packages booktabs and graphicx."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    here = Path(__file__).parent
-    in_latex = Environment(
-        loader=FileSystemLoader(here),
+    environment = Environment(
+        loader=FileSystemLoader(Path(__file__).parent),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -290,10 +289,18 @@ def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list
         variable_start_string="<<",
         variable_end_string=">>",
     )
-    in_latex.filters["line"] = _in_latex
-    contents = {"study.md": f"# {_in_markdown(title)}\n\n{markdown(tables)}"}
-    for name, environment in (("study.tex", in_latex), ("study.html", templates(here))):
-        contents[name] = environment.get_template(f"{name}.j2").render(tables=tables, title=title)
+    environment.filters["line"] = _in_latex
+    return environment.get_template("study.tex.j2").render(tables=tables, title=title)
+
+
+def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list[Path]:
+    """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
+    page = templates(Path(__file__).parent).get_template("study.html.j2")
+    contents = {
+        "study.md": f"# {_in_markdown(title)}\n\n{markdown(tables)}",
+        "study.tex": latex(tables, title),
+        "study.html": page.render(tables=tables, title=title),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in contents.items():
         write_whole(folder / name, content.encode())

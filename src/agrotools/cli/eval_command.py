@@ -60,6 +60,13 @@ class SampleOptions:
             "the original files).",
         ),
     ] = None
+    faults: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Chances of faults in tool calls, e.g. timeout=.1,error=.1,empty=.1,noise=.1,label=.1,stale=.1 "
+            "(repeatable: a run for each; none: a run without).",
+        ),
+    ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")] = None
@@ -236,7 +243,7 @@ def evaluate(
         as_json=as_json,
         evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
     )
-    if len({each.degrade for each in configs}) > 1:
+    if len({(each.degrade, each.faults) for each in configs}) > 1:
         typer.echo(f"score against dose: agrotools curve {' '.join(str(each.run) for each in runs)}", err=as_json)
     if failure:
         raise failure

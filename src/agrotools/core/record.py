@@ -8,7 +8,7 @@ import operator
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal, cast
+from typing import Annotated, Literal, NamedTuple, cast
 
 from pydantic import Field, JsonValue
 
@@ -24,6 +24,18 @@ class Usage(FrozenModel):
 
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_input_tokens: Annotated[int, Field(exclude_if=operator.not_)] = 0
+    """Number of input tokens that came from the provider's prompt cache, as far as an agent reports it."""
+    cost_usd: Annotated[float | None, Field(exclude_if=lambda cost: cost is None)] = None
+    """Cost in US dollars of an agent's requests; None if it is unknown. Costs of models are in the run's ledger."""
+
+
+class Spending(NamedTuple):
+    """Tokens and cost of a sample; None for what is unknown because an external agent did not report it."""
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cost_usd: float | None = None
 
 
 class Reply(FrozenModel):
@@ -330,6 +342,22 @@ class SampleView(FrozenModel):
     """True if ``query`` is the entire prompt and the entire reply is the answer."""
 
 
+FaultKind = Literal["timeout", "error", "empty", "noise", "label", "stale"]
+
+
+class Fault(FrozenModel):
+    """A fault that ``--faults`` put into a tool call; models never see it."""
+
+    call: int
+    """Number of the call among the calls of the trajectory, from 0."""
+    kind: FaultKind
+    landed: bool
+    """False if the fault could not change what the policy saw; ``reason`` says why."""
+    reason: str = ""
+    original: Observation | None = None
+    """Observation of the tool itself; None if it did not run or the policy saw it."""
+
+
 class Record(FrozenModel):
     """Outcome of one sample in one mode and epoch, with the sample itself and its gold answers.
 
@@ -345,6 +373,11 @@ class Record(FrozenModel):
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
     seconds: float = 0.0
+    faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
+    """Faults that were put into the tool calls, in the order of the calls."""
+    agent_replies: Annotated[tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)] = None
+    """Replies of models that an external agent used, as it reported them; empty if it reported none. None for models
+    and baselines, whose replies belong to steps."""
 
     @property
     def key(self) -> tuple[str, str, int]:
@@ -358,10 +391,22 @@ class Record(FrozenModel):
 
     @property
     def replies(self) -> tuple[Reply, ...]:
-        """All replies of the model, in order."""
+        """All replies from which the steps were parsed, in order."""
         sources = self.trajectory.steps if self.trajectory else self.actions or ()
         last = (self.form_reply, self.trajectory.halted_by if self.trajectory else None)
         return tuple(reply for reply in (*(source.reply for source in sources), *last) if reply is not None)
+
+    @property
+    def spending(self) -> Spending:
+        """Tokens of all replies, and the cost if an external agent reported it or it was computed from its tokens."""
+        if self.agent_replies is None:
+            usage = [reply.usage for reply in self.replies]
+            return Spending(sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage))
+        usage = [reply.usage for reply in self.agent_replies]
+        costs = [each.cost_usd for each in usage]
+        cost = sum(cost for cost in costs if cost is not None) if costs and None not in costs else None
+        tokens = (sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage))
+        return Spending(*tokens, cost) if any(tokens) else Spending(cost_usd=cost)
 
 
 class Score(FrozenModel):

@@ -93,6 +93,15 @@ def price_of(provider_or_base_url: str | None, model: str, override: str | None 
     return None
 
 
+def price_by_name(model: str) -> Price | None:
+    """Return the price of ``PROVIDER:NAME``, or of a name that only one provider of the table has; else None."""
+    provider, _, name = model.partition(":")
+    if name and provider in _table():
+        return price_of(provider, name)
+    found = [price for entry in _table().values() if (price := _price_of_entry(entry, model))]
+    return found[0] if len(found) == 1 else None
+
+
 def priced_for_budget(price: Price | None, model: str, *, option: str = "--price") -> Price:
     """Return ``price``, which a budget requires; ``option`` names the price option in the error message.
 

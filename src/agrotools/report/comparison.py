@@ -3,8 +3,9 @@
 Benchmark plug-ins name the papers that define classes of errors.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import IO, NamedTuple
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -13,6 +14,7 @@ from rich.text import Text
 from agrotools.core import MODES, Mode
 from agrotools.core.base import count_text
 from agrotools.plugin import ErrorSource
+from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
     adjusted_line,
@@ -21,50 +23,172 @@ from agrotools.report.layout import (
     harmless,
     line,
     new_table,
+    p_text,
     percent,
-    print_parts,
+    points,
     run_names,
+    shortened,
     size,
     stacked,
 )
 from agrotools.report.settings import used_plugins
-from agrotools.scoring import METRICS, Comparison, Metric, Summary
+from agrotools.runner.records import RecordIndex, record_index
+from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
+from agrotools.scoring.causes import CAUSES
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
+from agrotools.scoring.metrics import is_invalid
 from agrotools.scoring.statistics import MIN_CLUSTERS
-from agrotools.scoring.summary import AcrossRuns, ErrorCount, RunCorrelation, compared_differences, compared_task_types
+from agrotools.scoring.summary import (
+    AcrossRuns,
+    ErrorCount,
+    Flip,
+    Flips,
+    RunCorrelation,
+    compared_task_types,
+    other_differences,
+)
 
 MOST_PAIRS = 28
 """Maximum number of pairs of runs (eight runs) that are shown without details."""
 
 
-def print_comparison(comparison: Comparison, *, file: IO[str] | None = None) -> None:
-    """Print :func:`comparison_tables`: in colour on a terminal, else as plain text."""
-    print_parts(comparison_tables(comparison), file)
-
-
-def comparison_tables(comparison: Comparison) -> Iterator[RenderableType]:
-    """Yield a table for each mode with the difference, interval, p-value and detectable difference of each metric."""
-    first, second = (
-        harmless(name) or word for name, word in ((comparison.first, "first"), (comparison.second, "second"))
-    )
-    synthetic = "  synthetic: generated images, scores say nothing about real fields" if comparison.synthetic else ""
-    yield line(f"{first} minus {second}, percentage points{synthetic}", "bold")
+def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[RenderableType]:
+    """Yield for each mode the headline difference, a table of its parts, and tables of at most ``flips`` samples each
+    that the first run scores higher and lower."""
+    first, second = (harmless(name) or word for name, word in ((comparison.first, "A"), (comparison.second, "B")))
+    yield line(f"{first} minus {second}, percentage points", "bold")
+    marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
+    marks += ["synthetic: generated images, scores say nothing about real fields"] if comparison.synthetic else []
+    if any(marks):
+        yield line(", ".join(filter(None, marks)), "dim")
     if not comparison.modes:
         yield line("The two runs have no mode in common.")
         return
     for mode, metrics in comparison.modes.items():
-        yield _table(mode, metrics)
-        if comparison.unpaired.get(mode):
-            n_unpaired = count_text(comparison.unpaired[mode], "sample")
-            yield line(f"Only one of the runs has a valid record of {n_unpaired}, not compared here.", "dim")
-    yield line(
-        "\nBelow each difference its 95 % interval (cluster bootstrap, paired on samples). "
-        "detectable: the minimum difference (points) that this pair of runs would show with 80 % power.",
-        "dim",
+        yield from _headline_lines(comparison, mode)
+        if metrics:
+            yield _part_table(comparison, mode)
+        for title, listed in _flip_lists(comparison, mode):
+            if listed and flips:
+                yield _flip_table(f"{title}, {mode}: {_of(len(listed), flips)}", listed[:flips])
+    yield Text("\n" + "\n".join(_legend(comparison)), style="dim")
+
+
+def headline_text(difference: Estimate, *, lower_is_better: bool = False) -> str:
+    """Return what a headline difference shows: ``better``, ``worse``, or ``no difference shown``."""
+    if difference.p_adjusted is None:
+        return f"fewer than {MIN_CLUSTERS} clusters, not tested"
+    if not difference.differs():
+        return "no difference shown"
+    return "better" if (difference.value > 0) != lower_is_better else "worse"
+
+
+def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableType]:
+    name = comparison.headline.get(mode)
+    if name is None:
+        yield line(f"\n{mode}: no headline metric in common", "bold")
+        return
+    info, estimate, means = METRICS[name], comparison.modes[mode][name].overall, comparison.means[mode]
+    verdict = headline_text(estimate, lower_is_better=info.lower_is_better)
+    interval = f" ({points(estimate.interval.lower)} to {points(estimate.interval.upper)})" if estimate.interval else ""
+    p = f", adjusted p {p_text(estimate.p_adjusted)}" if estimate.p_adjusted is not None else ""
+    difference = f"{percent(means[0])} minus {percent(means[1])} = {points(estimate.value)}{interval}{p}"
+    yield line(f"\n{mode}, {info.label}: {difference}: {verdict}", "bold")
+    flips = comparison.flips[mode]
+    noun = "sample" if flips.n_samples == estimate.n else "step"
+    facts = [f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
+    if detectable := detectable_points([estimate]):
+        facts.append(f"smallest visible difference {detectable} points")
+    facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
+    yield line("; ".join(facts))
+    for n, where in zip(comparison.unpaired[mode], ("first", "second"), strict=True):
+        if n:
+            yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")
+
+
+def difference_rows(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, str, Estimate]]:
+    """Yield kind (``metric``, ``task`` or ``cause``), name and difference of every row that a comparison shows."""
+    metrics, headline = comparison.modes[mode], comparison.headline.get(mode, "")
+    for name in sorted(metrics, key=lambda each: each != headline):
+        arrow = " ↓" if METRICS[name].lower_is_better else ""
+        yield "metric", f"{METRICS[name].label}{arrow}", metrics[name].overall
+        for part, estimate in compared_task_types(name, metrics[name]).items():
+            yield "task", part.replace("_", " "), estimate
+        if name == headline:
+            yield from (("cause", cause, each) for cause, each in comparison.by_cause.get(mode, {}).items())
+
+
+def _part_table(comparison: Comparison, mode: Mode) -> Table:
+    table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "visible"), first=24)
+    for kind, name, each in difference_rows(comparison, mode):
+        interval = f"{points(each.interval.lower)} to {points(each.interval.upper)}" if each.interval else DASH
+        value = Text(f"{points(each.value)}{'*' if each.differs() else ' '}", style="bold" if each.differs() else "")
+        p = p_text(each.p_adjusted) if each.p_adjusted is not None else DASH
+        label = name if kind == "metric" else f"  {kind} {name}"
+        table.add_row(label, value, interval, p, size(each), detectable_points([each]) or DASH)
+    return table
+
+
+def _flip_lists(comparison: Comparison, mode: Mode) -> list[tuple[str, Sequence[Flip]]]:
+    flips = comparison.flips.get(mode)
+    return [("Up", flips.up), ("Down", flips.down)] if flips else []
+
+
+def _of(n: int, most: int) -> str:
+    return count_text(n, "sample") if n <= most else f"{most} of {n} samples, --flips shows more"
+
+
+def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
+    table = new_table(title, ("first", "second"), first=18)
+    table.add_column("lost by")
+    table.add_column("why", overflow="fold")
+    for flip in flips:
+        scores = (percent(flip.first), percent(flip.second))
+        table.add_row(harmless(flip.sample), *scores, flip.cause or DASH, line(shortened(flip.reason, 110)))
+    return table
+
+
+def _legend(comparison: Comparison) -> Iterator[str]:
+    yield "Paired by sample; 95 % intervals by cluster. visible: the smallest difference found with 80 % power."
+    n_others = sum(each.p is not None for each in other_differences(comparison))
+    yield (
+        f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others} "
+        "here). *: below 0.05. Intervals are not adjusted."
     )
-    if remark := adjusted_line(compared_differences(comparison), where="these tables"):
-        yield line(remark, "dim")
+    causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
+    if causes:
+        yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
+        yield "; ".join(f"{cause}: {CAUSES[cause]}" for cause in causes) + "."
+
+
+def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:
+    """Return the comparison with a reason for the lower score of the first ``most`` samples that went up and down.
+
+    Raises:
+        RunStoreError: the records of a run cannot be read.
+    """
+    indices = [record_index(run) for run in runs]
+    flips: dict[Mode, Flips] = {}
+    for mode, each in comparison.flips.items():
+        lists = (
+            tuple(
+                flip.model_copy(update={"reason": _reason(index, mode, each.metric, flip)}) if at < most else flip
+                for at, flip in enumerate(listed)
+            )
+            for listed, index in ((each.up, indices[1]), (each.down, indices[0]))
+        )
+        up, down = lists
+        flips[mode] = each.model_copy(update={"up": up, "down": down})
+    return comparison.model_copy(update={"flips": flips})
+
+
+def _reason(index: RecordIndex, mode: Mode, metric: str, flip: Flip) -> str:
+    """Return the reason for the score of the epoch with the lowest one."""
+    records = [each for each in index.of_sample(flip.sample) if each.mode == mode and not is_invalid(each)]
+    scored = [(record, score_record(record)) for record in records]
+    worst = min(scored, key=lambda each: sum(row.value for row in each[1] if row.metric == metric), default=None)
+    return lost_reason(*worst, flip.cause) if worst else ""
 
 
 def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None) -> list[RenderableType]:
@@ -90,20 +214,6 @@ def between_runs_table(summaries: Sequence[Summary], *, most: int | None = None)
         table.add_row(stacked([names[first], f"minus {names[second]}"], value_style=""), *cells)
     remark = adjusted_line(each.difference for each in pairwise)
     return [table, line(remark, "dim")] if remark else [table]
-
-
-def _table(title: str, metrics: Mapping[str, Metric]) -> Table:
-    table = new_table(title, ("difference", "n (clusters)", "detectable"), first=24)
-    for name, metric in metrics.items():
-        info = METRICS[name]
-        arrow = " ↓" if info.lower_is_better else ""
-        rows = [(f"{info.label}{arrow}", metric.overall)]
-        rows += [(f"  {part.replace('_', ' ')}", each) for part, each in compared_task_types(name, metric).items()]
-        for label, estimate in rows:
-            cell = difference_cell(estimate, lower_is_better=info.lower_is_better)
-            detectable = detectable_points([estimate]) or DASH
-            table.add_row(label, cell, size(estimate), stacked([detectable], value_style="dim"))
-    return table
 
 
 _VARIANTS = ("_strict", "_truth")

@@ -178,8 +178,7 @@ def _row(run: ScoredRun, record: Record, result: str, score: float) -> dict[str,
     answer, gold = final_answer(record), gold_text(record)
     turns = [_message(index, turn) for index, turn in enumerate([*question, *reply])]
     agentic = record.mode != "no-tool"
-    usage = [each.usage for each in record.replies]
-    tokens = (sum(each.input_tokens for each in usage), sum(each.output_tokens for each in usage))
+    tokens = (record.spending.input_tokens or 0, record.spending.output_tokens or 0)
     asked = "\n".join(turn.text for turn in question)
     row: dict[str, Any] = {
         "evaluation_name": f"{run.manifest.benchmark}/{record.mode}",

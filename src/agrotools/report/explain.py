@@ -44,12 +44,23 @@ from agrotools.report.layout import (
     shortened,
     value_text,
 )
-from agrotools.report.trace import closest_steps, missing_steps, predicted_steps, step_blocks, taken_steps
+from agrotools.report.trace import (
+    agreements,
+    closest_steps,
+    missing_steps,
+    predicted_steps,
+    step_blocks,
+    taken_steps,
+    why_wrong,
+)
 from agrotools.scoring import METRICS, scores_sample
+from agrotools.scoring.causes import CAUSES, cause_of
 from agrotools.scoring.judging import Judgement
+from agrotools.scoring.metrics import FAS
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
+_LONGEST_ARGUMENT = 40
 
 
 def print_explanation(
@@ -93,7 +104,8 @@ def explain(
         compared = record.sample if record.mode == "end-to-end" else None
         calls = [step.call for step in record.trajectory.steps if step.call]
         matches = closest_steps(calls, compared) if compared else [None] * len(calls)
-        steps = [each for step in taken_steps(record.trajectory.steps, matches, compared) for each in step_blocks(step)]
+        taken = taken_steps(record.trajectory.steps, matches, compared, record.faults)
+        steps = [each for step in taken for each in step_blocks(step)]
         missing = missing_steps(reference, matches) if compared else []
         if steps or missing:
             parts += [section("Steps"), *steps, *(block("missing step", text, "yellow") for text in missing)]
@@ -101,6 +113,9 @@ def explain(
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
+    if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
+        cause = cause_of(record, scores)
+        parts.append(block("lost by", f"{cause}: {CAUSES[cause]}", "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -342,6 +357,37 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
         if asserted - expected:
             parts.append(f"wrong: {', '.join(sorted(asserted - expected))}")
         return "; ".join(harmless(part) for part in parts)
+    return ""
+
+
+def lost_reason(record: Record, rows: Sequence[Score], cause: str = "") -> str:
+    """Return the reason why a record lost points, in one line: the first call, argument or slot that is wrong.
+
+    ``cause`` is that of :func:`agrotools.scoring.causes.cause_of`; empty in step-by-step.
+    """
+    sample, trajectory = record.sample, record.trajectory
+    if record.actions is not None and sample.reference is not None:
+        for at, action in enumerate(record.actions):
+            expected = sample.reference.steps[at] if at < len(sample.reference.steps) else None
+            if why := why_wrong(action, expected, {row.metric: row for row in rows if row.step == at}):
+                return f"step {at + 1}: {why}"
+    if cause == "refusal":
+        return "refused" if sample.answerable else "answered, although the files do not allow an answer"
+    if trajectory is not None and sample.reference is not None and cause in ("planning", "arguments"):
+        calls = [step.call for step in trajectory.steps if step.call]
+        matches = closest_steps(calls, sample)
+        for at, step in enumerate(sample.reference.steps):
+            if at not in matches:
+                return f"no call of {step.tool}"
+            call = calls[matches.index(at)]
+            if wrong := [each for each in agreements(call, step, sample) if each.mark == WRONG]:
+                texts = (shortened(text, _LONGEST_ARGUMENT) for text in (wrong[0].predicted, wrong[0].reference))
+                return f"{step.tool}: {wrong[0].name} {', reference '.join(texts)}"
+    slots = {slot.name: slot for slot in sample.answer}
+    for row in rows:
+        if row.slot in slots and row.value < 1:
+            slot = slots[row.slot]
+            return f"{slot.name}: {reason_text(slot, row.value, row.reading) or value_text(row.reading.get('rule'))}"
     return ""
 
 

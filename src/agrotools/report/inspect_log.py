@@ -67,11 +67,9 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
         place = score.slot or (f"step {score.step}" if score.step is not None else "sample")
         line = f"{place}: {score.value:g} {orjson.dumps(score.reading).decode()}"
         explanations.setdefault(score.metric, []).append(line)
-    usage = [reply.usage for reply in record.replies]
-    tokens = {
-        "input_tokens": sum(each.input_tokens for each in usage),
-        "output_tokens": sum(each.output_tokens for each in usage),
-    }
+    spending = record.spending
+    tokens = {"input_tokens": spending.input_tokens or 0, "output_tokens": spending.output_tokens or 0}
+    has_usage = bool(record.replies if record.agent_replies is None else spending.input_tokens is not None)
     metadata = {
         "mode": record.mode,
         "family": record.sample.family,
@@ -101,7 +99,7 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
         "metadata": metadata,
         "store": {},
         "events": [],
-        "model_usage": {run.manifest.model: {**tokens, "total_tokens": sum(tokens.values())}} if usage else {},
+        "model_usage": {run.manifest.model: {**tokens, "total_tokens": sum(tokens.values())}} if has_usage else {},
         "total_time": record.seconds,
         "attachments": attachments,
     }

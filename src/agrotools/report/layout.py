@@ -326,8 +326,13 @@ def difference_cell(estimate: Estimate, *, lower_is_better: bool = False) -> Tex
     better = (estimate.value > 0) != lower_is_better
     style = "bold" if not differs else "bold green" if better else "bold red"
     interval = f"{points(estimate.interval.lower)} to {points(estimate.interval.upper)}"
-    below = [interval] if p is None else [interval, f"p {p:.3f}" if p >= 0.001 else "p <0.001"]
+    below = [interval] if p is None else [interval, f"p {p_text(p)}"]
     return stacked([f"{points(estimate.value)}{'*' if differs else ''}", *below], value_style=style)
+
+
+def p_text(p: float) -> str:
+    """Format a p-value with three decimals; small ones as ``<0.001``."""
+    return f"{p:.3f}" if p >= 0.001 else "<0.001"
 
 
 def adjusted_line(differences: Iterable[Estimate], *, where: str = "this table") -> str:
@@ -373,7 +378,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
         options = ", ".join(
-            harmless(str(value) if name == "degrade" else f"{name}={value}")
+            harmless(str(value) if name in ("degrade", "faults") else f"{name}={value}")
             for name, value in summary.benchmark_options.items()
         )
         beside = options if differing else summary.protocol

@@ -236,10 +236,14 @@ def _count_lines(mode: Mode, part: ModeSummary) -> Iterator[str]:
         yield f"mean Jaccard overlap of sets {percent(counts.choice_set_jaccard)}"
     dear = counts.spent.get("seconds")
     if counts.successes and dear is not None and dear.per_success is not None:
-        tokens = counts.spent["input_tokens"].per_success or 0
-        tokens += counts.spent["output_tokens"].per_success or 0
+        each = [counts.spent[name].per_success for name in ("input_tokens", "output_tokens") if name in counts.spent]
+        tokens = "" if not each or None in each else f" and {sum(filter(None, each)):.0f} tokens"
         samples = count_text(counts.successes, "sample")
-        yield f"{samples} fully correct; {dear.per_success:.2f} s and {tokens:.0f} tokens per correct sample"
+        yield f"{samples} fully correct; {dear.per_success:.2f} s{tokens} per correct sample"
+    if cost := counts.spent.get("cost_usd"):
+        yield f"cost of the agent, by its reports: {cost.total:.4f} USD, {cost.per_record:.4f} USD per record"
+    if counts.spent and "input_tokens" not in counts.spent:
+        yield "the agent did not report its tokens"
 
 
 def _listed(counts: Mapping[str, int]) -> str:

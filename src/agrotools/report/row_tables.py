@@ -36,7 +36,7 @@ def write_tables(run: Path, folder: Path) -> list[Path]:
     texts = ("family", "task_type", "cluster", "query", "gold", "answer", "termination", "invalid")
     counts = ("tool_calls", "input_tokens", "output_tokens")
     metrics = dict.fromkeys(row.metric for rows in scored.scores.values() for row in rows)
-    samples = {**key, **dict.fromkeys(texts, text), **dict.fromkeys(counts, number), "seconds": real}
+    samples = {**key, **dict.fromkeys(texts, text), **dict.fromkeys(counts, number), "seconds": real, "cost_usd": real}
     steps = {**key, "step": number, "turn": number, **dict.fromkeys(_STEP_TEXTS, text), "seconds": real}
     steps |= {**dict.fromkeys(("cached", "recorded", "refused"), flag), **dict.fromkeys(counts[1:], number)}
     folder.mkdir(parents=True, exist_ok=True)
@@ -78,7 +78,7 @@ def _step_rows(run: ScoredRun) -> Iterator[dict[str, Any]]:
             steps = record.trajectory.steps if record.trajectory else record.actions or ()
             for index, step in enumerate(steps):
                 row = _step_row(step) if isinstance(step, Step) else _action_row(step, index)
-                tokens = dict(step.reply.usage) if step.reply else {}
+                tokens = step.reply.usage.model_dump(include={"input_tokens", "output_tokens"}) if step.reply else {}
                 yield {**_key(run, record), "step": index, **row, **tokens}
 
 

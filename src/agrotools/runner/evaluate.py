@@ -12,7 +12,7 @@ from contextlib import suppress
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, TextIO, TypeVar, cast
+from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
@@ -64,9 +64,8 @@ T = TypeVar("T")
 _LONG_LOADING_S = 1.0
 _SAMPLES_WITHOUT_MODEL = 8
 """Samples in flight without an endpoint whose concurrency limit could be determined."""
-_MOST_SAMPLES = 256
-_MOST_NAMED = 3
-"""Maximum invalid samples that are reported during the run; the records contain all."""
+_MOST_SAMPLES, _MOST_NAMED = 256, 3
+"""Maximum samples in flight, and invalid samples that are reported during the run; the records contain all."""
 _LOOKED_AT = 32
 """Number of samples searched for one with files, to determine whether a run shows images."""
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
@@ -126,7 +125,7 @@ def evaluate(
         accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
     ):
         todo = remaining(plan, store.finished, store.failed)
-        stats = source.stats
+        stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
             f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
@@ -137,14 +136,16 @@ def evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
+        if config.budget and source.meter:
+            bar.note("--budget counts what the agent reports; it cannot limit an agent that reports nothing")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
         for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
-        if stats is not None:
-            stats.worked_before = bool(store.finished)
-            stats.stopping = False  # left over from an earlier run of the same object
+        if source.stats is not None:
+            source.stats.worked_before = bool(store.finished)
+            source.stats.stopping = False  # left over from an earlier run of the same object
         vision = _vision(accounts, vision_model)
         try:
             if todo:
@@ -214,6 +215,8 @@ def prepare_run(
         config = config.model_copy(update={"protocol": "react"})  # agents and policies have none
     if config.degrade:
         benchmark = _degraded(benchmark, config)
+    if config.faults and ("end-to-end" not in config.modes or replayed_run(config.model)):
+        raise UsageError("--faults needs tools that run", hint="--mode end-to-end, and a model instead of a replay")
     settings = resolve_settings(config, benchmark)
     if config.degrade and settings.recorded and "end-to-end" in settings.modes:
         raise UsageError(
@@ -238,7 +241,8 @@ def prepare_run(
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    if not source.base_url and (config.price is not None or (config.budget and vision_model is None)):
+    is_free = not (source.base_url or source.meter)
+    if is_free and (config.price is not None or (config.budget and vision_model is None)):
         raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
     modes: list[Mode] = [mode for mode in settings.modes if mode in source.modes]
     if not modes:
@@ -303,6 +307,8 @@ async def _execute(
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Probe the endpoint, print the estimate, and execute ``items``."""
+    from agrotools.runner.faults import fault_plan
+
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
@@ -333,11 +339,13 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
+            faults = fault_plan(config.faults, config.seed or 0, benchmark.samples)
+            limits = settings.max_steps, settings.recorded, limit, faults
             await execute(
                 items,
-                RunContext(source, benchmark, store, executor, pace, settings.max_steps, settings.recorded, limit),
+                RunContext(source, benchmark, store, executor, pace, *limits),
                 workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source.stats),
+                on_finished=_reporting(bar, source.stats, reports_cost=bool(config.budget and source.meter)),
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
@@ -353,13 +361,19 @@ async def _execute(
             await vision.close()
 
 
-def _reporting(bar: Progress, stats: WireStats | None) -> Callable[[Record], None]:
-    """Return a callback that counts a record in ``bar`` and reports the first invalid ones."""
+def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
+    """Return a callback that counts a record in ``bar`` and reports the first invalid ones.
+
+    ``reports_cost``: True if the cost is limited and only the agent knows it; its first silence is reported.
+    """
     n_named = 0
 
     def finished(record: Record) -> None:
-        nonlocal n_named
+        nonlocal n_named, reports_cost
         bar.finished(record)
+        if reports_cost and not record.agent_replies and record.invalid is None:
+            reports_cost = False
+            bar.note(f"the agent reported no usage on {record.sample.id}: --budget does not limit its cost")
         if record.invalid is None or n_named >= _MOST_NAMED:
             return
         # If the endpoint has never answered, individual samples do not matter.
@@ -429,7 +443,9 @@ def describe_run(
         benchmark_version=benchmark.version,
         benchmark_options=config.options,
         benchmark_hash=benchmark.content_hash,
-        **_degradation_fields(benchmark, config),
+        degrade=config.degrade,
+        **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
+        faults=config.faults,
         synthetic=benchmark.synthetic,
         model=source.name,
         model_hash=source.model_hash,
@@ -456,17 +472,6 @@ def describe_run(
         sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
         planned=plan.sizes(),
     )
-
-
-def _degradation_fields(benchmark: Benchmark, config: EvalConfig) -> dict[str, Any]:
-    """Return the fields of the manifest about degraded files; none without a degradation."""
-    if not config.degrade:
-        return {}
-    degraded = cast("DegradedBenchmark", benchmark)
-    left_out: dict[str, tuple[str, ...]] = {}
-    for sample_id, reason in degraded.left_out.items():
-        left_out[reason] = (*left_out.get(reason, ()), sample_id)
-    return {"degrade": config.degrade, "clean_hash": degraded.clean_hash, "left_out": left_out}
 
 
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:

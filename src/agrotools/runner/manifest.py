@@ -26,6 +26,8 @@ class Manifest(FrozenModel):
     benchmark_hash: str
     degrade: str = ""
     """Doses of ``--degrade``; empty if the files are as they are."""
+    faults: str = ""
+    """Chances of ``--faults``; empty if the tools have no faults but their own."""
     clean_hash: str = ""
     """Hash of the benchmark without the degradation; empty without one."""
     left_out: dict[str, tuple[str, ...]] = {}
@@ -67,12 +69,18 @@ class Manifest(FrozenModel):
     planned: dict[Mode, int] = {}
     """Number of records of a complete run, by mode; empty in runs of older versions."""
 
+    @property
+    def conditions(self) -> str:
+        """Doses of ``--degrade`` and ``--faults``; empty without any."""
+        return ",".join(filter(None, (self.degrade, self.faults)))
+
 
 IDENTITY = (
     "scoring",
     "benchmark",
     "benchmark_hash",
     "degrade",
+    "faults",
     "model",
     "model_hash",
     "protocol",
@@ -97,7 +105,7 @@ def identity_hash(manifest: Manifest) -> str:
     for a run at another one.
     """
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
+    without_effect = {field for field in ("degrade", "faults", "vlm_base_url") if not getattr(manifest, field)}
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect

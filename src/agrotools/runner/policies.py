@@ -32,6 +32,7 @@ from agrotools.tools import tool_specs
 if TYPE_CHECKING:
     from agrotools.agents.external import AgentPolicy, Solve
     from agrotools.agents.task import Task
+    from agrotools.agents.usage import UsageMeter
     from agrotools.models.first_contact import FirstContact
     from agrotools.models.metered import Budget
     from agrotools.models.response_cache import ResponseCache
@@ -148,6 +149,8 @@ class PolicySource:
     """True if the policy is an agent that cannot reach the gold, False if it might; None for models and baselines."""
     close: Callable[[], Awaitable[None]] | None = None
     """Ends the processes and connections of an agent."""
+    meter: "UsageMeter | None" = None
+    """Prices and budget of what an external agent reports; None for models and baselines."""
 
 
 DEFAULT_AGENTS = AgentOptions()
@@ -187,13 +190,14 @@ def policy_source(
         source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
         return replace(source, budget_usd=endpoint.budget_usd)
     if is_agent(name) and model is None:
-        return _agent(name, agents)
+        return replace(_agent(name, agents, endpoint.price), budget_usd=endpoint.budget_usd)
     if model is not None and not isinstance(model, Model | Policy):
         from agrotools.agents.external import solve_with
+        from agrotools.agents.usage import UsageMeter
 
-        solve = solve_with(model)
-        make = partial(_agent_policy, solve, agents)
-        return PolicySource(name, False, _AGENT_MODES, make, budget_usd=endpoint.budget_usd, sealed=False)
+        meter, usd = UsageMeter(endpoint.price), endpoint.budget_usd
+        make = partial(_agent_policy, solve_with(model), agents, meter)
+        return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
     if model is not None and not isinstance(model, Model):
         return PolicySource(name, False, MODES, lambda _sample, _mode, _epoch: model, budget_usd=endpoint.budget_usd)
     protocol = run_protocol(agents.protocol)
@@ -232,19 +236,22 @@ def names_endpoint(name: str) -> bool:
     return not (name.startswith(("baseline:", "replay:", "scripted:")) or is_agent(name))
 
 
-def _agent_policy(solve: "Solve", agents: AgentOptions, _sample: Sample, _mode: Mode, _epoch: int) -> "AgentPolicy":
+def _agent_policy(
+    solve: "Solve", agents: AgentOptions, meter: "UsageMeter", _sample: Sample, _mode: Mode, _epoch: int
+) -> "AgentPolicy":
     from agrotools.agents.external import AgentPolicy
 
-    return AgentPolicy(solve, agents.specs, agents.max_steps, agents.agent.wire.timeout_s)
+    return AgentPolicy(solve, agents.specs, agents.max_steps, meter, agents.agent.wire.timeout_s)
 
 
-def _agent(name: str, agents: AgentOptions) -> PolicySource:
+def _agent(name: str, agents: AgentOptions, price: str | None) -> PolicySource:
     """Return the policy source of an agent: a Python function in processes of its own, or a server."""
     from agrotools.agents.external import AgentServer, HttpAgentPolicy
     from agrotools.agents.process_agents import PythonAgent, PythonAgents
+    from agrotools.agents.usage import UsageMeter
     from agrotools.sandbox.agents import agent_variables, is_available
 
-    options = agents.agent
+    options, meter = agents.agent, UsageMeter(price)
     if name.startswith(_HTTP):
         token = agent_variables([options.token_env])[options.token_env] if options.token_env else None
         server = AgentServer(name, options.wire, token)
@@ -252,8 +259,9 @@ def _agent(name: str, agents: AgentOptions) -> PolicySource:
             name,
             False,
             MODES,
-            lambda _sample, _mode, _epoch: HttpAgentPolicy(server, agents.specs, agents.max_steps),
+            lambda _sample, _mode, _epoch: HttpAgentPolicy(server, agents.specs, agents.max_steps, meter),
             close=server.close,
+            meter=meter,
         )
     sealed = is_available()
     agent_variables(options.variables)
@@ -261,13 +269,19 @@ def _agent(name: str, agents: AgentOptions) -> PolicySource:
         from agrotools.agents.command_agents import CommandAgents
 
         commands = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths)
-        solve = partial(_agent_policy, commands.solve, agents)
-        return PolicySource(name, False, _AGENT_MODES, solve, sealed=sealed, close=commands.close)
+        make = partial(_agent_policy, commands.solve, agents, meter)
+        return PolicySource(name, False, _AGENT_MODES, make, sealed=sealed, close=commands.close, meter=meter)
     agent = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
     processes = PythonAgents(agent, sealed, options.variables)
-    make = partial(_agent_policy, processes.solve, agents)
     return PolicySource(
-        name, False, _AGENT_MODES, make, model_hash=agent.code_hash, sealed=sealed, close=processes.close
+        name,
+        False,
+        _AGENT_MODES,
+        partial(_agent_policy, processes.solve, agents, meter),
+        model_hash=agent.code_hash,
+        sealed=sealed,
+        close=processes.close,
+        meter=meter,
     )
 
 
@@ -317,7 +331,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
         return PolicySource(spelled, True, MODES, immediate(PriorTable(samples).answer))
     unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": immediate(simple.guessed_answer),
+        "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
         "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
         "echo": immediate(lambda _sample, view: view.query),
         "refuse": immediate(lambda _sample, _view: REFUSAL_LINE),
@@ -446,7 +460,7 @@ def accounted(
         UsageError: invalid name of a cache.
         RunStoreError: the ledger cannot be read.
     """
-    if not (source.base_url or tools or cache):  # a script or a baseline: nothing to pay, to probe or to cache
+    if not (source.base_url or source.meter or tools or cache):  # a script or a baseline: nothing to pay or to cache
         yield Accounted(source)
         return
     from agrotools.models.first_contact import FirstContact
@@ -459,8 +473,10 @@ def accounted(
         price, tools_price = (
             None if each is None or each.is_free else each for each in (source.price, tools.price if tools else None)
         )
-        if price or tools_price:
+        if price or tools_price or source.meter:
             budget = Budget(source.budget_usd, stack.enter_context(SpendLedger(run / SPEND_FILE)))
+            if source.meter:
+                source.meter.charge_to(budget)
             if model and price:
                 model = MeteredModel(model, price, budget)
                 probe = partial(_metered, source.probe, price, budget) if source.probe else None

@@ -227,7 +227,7 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
     values: defaultdict[str, list[float]] = defaultdict(list)
     for score in scores:
         values[score.metric].append(score.value)
-    trajectory = record.trajectory
+    trajectory, spending = record.trajectory, record.spending
     return {
         "sample": record.sample.id,
         "mode": record.mode,
@@ -239,8 +239,9 @@ def flat_row(record: Record, scores: Iterable[Score]) -> dict[str, Any]:
         "invalid": record.invalid,
         "tool_calls": len(trajectory.calls) if trajectory else None,
         "seconds": record.seconds,
-        "input_tokens": sum(reply.usage.input_tokens for reply in record.replies),
-        "output_tokens": sum(reply.usage.output_tokens for reply in record.replies),
+        "input_tokens": spending.input_tokens,
+        "output_tokens": spending.output_tokens,
+        "cost_usd": spending.cost_usd,
         **{metric: fmean(each) for metric, each in values.items()},
     }
 

@@ -20,8 +20,10 @@ from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
-from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
-from agrotools.scoring.aggregate import side_by_side
+from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring.causes import CauseTally
+from agrotools.scoring.comparisons import comparisons as comparisons_of
+from agrotools.scoring.comparisons import side_by_side
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
@@ -212,6 +214,60 @@ def score_runs(
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
+def scored_run(run: Path) -> RunAggregator:
+    """Score every record of ``run`` by the current scoring version, with causes of lost points; nothing is written.
+
+    Raises:
+        RunStoreError: not a run folder, or one without records.
+    """
+    tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
+    _score(run, None, NO_COMPARISONS, judged_rows(run), None, tally)
+    return tally
+
+
+def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
+    """Compare every pair of runs, first minus second, paired by sample; nothing is written.
+
+    Runs are named by their models, or by their folders if two have the same model.
+
+    Raises:
+        UsageError: fewer than two runs, or runs of different benchmarks;
+        RunStoreError: a run cannot be read.
+    """
+    if len(runs) < 2:
+        raise UsageError("a comparison needs two runs", hint="agrotools compare RUN OTHER_RUN")
+    manifests = [read_manifest(run) for run in runs]
+    if different := benchmark_differences(manifests):
+        raise UsageError(
+            f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"
+        )
+    models = [manifest.model for manifest in manifests]
+    names = models if len(set(models)) == len(models) else [str(run) for run in runs]
+    first = manifests[0]
+    update = {"benchmark": f"{first.benchmark} {first.benchmark_version}"}
+    update |= {"synthetic": first.synthetic, "quick": all(each.quick for each in manifests)}
+    return [each.model_copy(update=update) for each in comparisons_of([scored_run(run) for run in runs], names)]
+
+
+def benchmark_differences(manifests: Sequence[Manifest]) -> list[str]:
+    """Return the first difference of the benchmarks of runs: name, version, options or content; empty if none."""
+    for name, words in _BENCHMARK.items():
+        fields = ["clean_hash" if name == "benchmark_hash" and each.clean_hash else name for each in manifests]
+        values = dict.fromkeys(str(getattr(*pair)) for pair in zip(manifests, fields, strict=True))
+        if len(values) > 1:
+            return [f"different {words}: {' / '.join(value[:40] for value in values)}"]
+    return []
+
+
+_BENCHMARK = {
+    "benchmark": "benchmarks",
+    "benchmark_version": "benchmark versions",
+    "benchmark_options": "benchmark options",
+    "benchmark_hash": "content of the benchmark",
+}
+"""Fields of the manifest that name the benchmark, with their names in messages."""
+
+
 def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
     """Raise an error for comparisons that the benchmark of the run has no metric for.
 
@@ -225,13 +281,13 @@ def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
 
 def _score(
     run: Path,
-    rows: list[bytes],
+    rows: list[bytes] | None,
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: RunAggregator,
 ) -> str | None:
-    """Add the run's records to ``tally`` and their score rows, as JSON, to ``rows``.
+    """Add the run's records to ``tally`` and their score rows, as JSON, to ``rows`` if it is a list.
 
     Returns:
         The id of the sample with the lowest score, or None.
@@ -244,7 +300,8 @@ def _score(
             on_scored(record, scores)
         # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
         opening = b'{"mode":"' + record.mode.encode() + b'",'
-        rows += [opening + score.model_dump_json().encode()[1:] for score in scores]
+        if rows is not None:
+            rows += [opening + score.model_dump_json().encode()[1:] for score in scores]
         for score in scores:
             if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
                 worst is None or (score.value, score.sample_id) < worst
@@ -288,10 +345,10 @@ def summary_of(
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
     """
-    fields = ("benchmark", "benchmark_version", "benchmark_options", "synthetic", "model", "protocol", "privileged")
+    fields = ("benchmark", "benchmark_version", "synthetic", "model", "protocol", "privileged")
     update = {name: getattr(manifest, name) for name in (*fields, "tools", "quick")}
-    if manifest.degrade:
-        update["benchmark_options"] = {**manifest.benchmark_options, "degrade": manifest.degrade}
+    conditions = {name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))}
+    update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
     update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     summary = tally.summary(
         allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)

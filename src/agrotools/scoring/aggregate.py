@@ -2,22 +2,21 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import combinations
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.core.base import count_text
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.scoring.correlations import benchmark_key, correlations, with_correlations
+from agrotools.scoring.causes import CauseTally
+from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
 from agrotools.scoring.metrics import (
     FALSE_REFUSAL,
     FAS,
     FLOOR_METRICS,
-    METRICS,
     OUTCOME_METRICS,
     SCORING_VERSION,
     SLOTS_OF_METRIC,
@@ -25,17 +24,13 @@ from agrotools.scoring.metrics import (
     is_invalid,
 )
 from agrotools.scoring.slots import score_record
-from agrotools.scoring.statistics import Estimate, adjusted, estimate_mean
 from agrotools.scoring.summary import (
-    Comparison,
     Correlation,
     Invalid,
     Metric,
     ModeSummary,
     NoToolPart,
-    RunDifference,
     Summary,
-    with_comparison_adjusted,
     with_gains_adjusted,
 )
 from agrotools.scoring.units import (
@@ -45,7 +40,6 @@ from agrotools.scoring.units import (
     clusters_of,
     difference_of,
     metric_of,
-    overall_difference,
     units_of,
     units_where,
 )
@@ -53,6 +47,7 @@ from agrotools.scoring.units import (
 if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
 
+_ROUNDING = 1e-9
 MAX_INVALID_SHARE = 0.01
 """Maximum share of invalid records in a mode with a headline."""
 
@@ -63,8 +58,12 @@ class RunAggregator:
     Add every record with its rows; then, if :attr:`wants_answers`, pass every record again to :meth:`add_answer`.
     """
 
-    def __init__(self, table: SampleTable | None = None, protocol: Protocol = "react") -> None:
+    def __init__(
+        self, table: SampleTable | None = None, protocol: Protocol = "react", causes: "CauseTally | None" = None
+    ) -> None:
         self.table = table or SampleTable()
+        self.causes = causes
+        """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
 
@@ -73,6 +72,8 @@ class RunAggregator:
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
+        if self.causes is not None and not is_invalid(record) and record.mode != "step-by-step":
+            self.causes.add(record, rows)
 
     @property
     def wants_answers(self) -> bool:
@@ -133,7 +134,7 @@ class RunAggregator:
         return NoToolPart(
             n_excluded=0 if all_ran else self.table.count(lambda kind: not kind.no_tool_eligible),
             metrics=_metrics(able, self.table),
-            gain=_differences(able, no_tool or {}, self.table),
+            gain=metric_differences(able, no_tool or {}, self.table),
         )
 
 
@@ -309,24 +310,14 @@ class ModeAggregator:
         return self._place_of[number]
 
 
-def comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
-    """Return the differences of two runs that share a table of samples, first minus second."""
-    modes: dict[Mode, dict[str, Metric]] = {}
-    unpaired: dict[Mode, int] = {}
-    for mode in MODES:
-        if mode in first.modes and mode in second.modes:
-            mine, other = first.modes[mode], second.modes[mode]
-            modes[mode] = _differences(mine.units(), other.units(), first.table)
-            unpaired[mode] = len(mine.valid_samples() ^ other.valid_samples())
-    return with_comparison_adjusted(Comparison(first=names[0], second=names[1], modes=modes, unpaired=unpaired))
-
-
 def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
     metrics = {name: metric_of(metric_units, table) for name, metric_units in units.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}
 
 
-def _differences(first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:
+def metric_differences(
+    first: Mapping[str, Units], second: Mapping[str, Units], table: SampleTable
+) -> dict[str, Metric]:
     paired = {name: mine for name, mine in first.items() if name in second and name not in FLOOR_METRICS}
     metrics = {name: difference_of(mine, second[name], table) for name, mine in paired.items()}
     return {name: metric for name, metric in metrics.items() if metric is not None}
@@ -347,143 +338,20 @@ def summarise(
         allow_invalid: allow a headline for modes with more than 1 % invalid records.
         description: further fields of the summary, such as ``benchmark`` and ``model`` (see :class:`Summary`).
     """
-    tally = _tallied(records, scores, SampleTable())
+    tally = tallied(records, scores, SampleTable())
     if tally.wants_answers:
         for record in records:
             tally.add_answer(record)
     return tally.summary(allow_invalid=allow_invalid).model_copy(update=description)
 
 
-def compare(
-    first: Sequence[Record],
-    second: Sequence[Record],
-    *,
-    first_scores: Sequence[Sequence[Score]] | None = None,
-    second_scores: Sequence[Sequence[Score]] | None = None,
-    names: tuple[str, str] = ("", ""),
-    synthetic: bool = False,
-) -> Comparison:
-    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both.
-
-    ``synthetic`` is True if the benchmark's images are drawn by code; the comparison then says so.
-    """
-    table = SampleTable()
-    compared = comparison(_tallied(first, first_scores, table), _tallied(second, second_scores, table), names)
-    return compared.model_copy(update={"synthetic": synthetic})
-
-
-def _tallied(records: Sequence[Record], scores: Iterable[Sequence[Score]] | None, table: SampleTable) -> RunAggregator:
-    tally = RunAggregator(table)
+def tallied(
+    records: Sequence[Record],
+    scores: Iterable[Sequence[Score]] | None,
+    table: SampleTable,
+    causes: CauseTally | None = None,
+) -> RunAggregator:
+    tally = RunAggregator(table, causes=causes)
     for record, rows in zip(records, map(score_record, records) if scores is None else scores, strict=True):
         tally.add(record, rows)
     return tally
-
-
-def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:
-    """Return the summaries of several runs with the statistics that need all of them.
-
-    ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
-    the summaries then have no differences between runs.
-
-    Raises:
-        ScoringVersionError: the summaries have different scoring versions.
-    """
-    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
-    if not aggregators:
-        return together
-    between = tuple(differences_between(summaries, aggregators))
-    return [each.model_copy(update={"between_runs": between}) for each in together]
-
-
-def differences_between(
-    summaries: Sequence[Summary],
-    aggregators: Sequence[RunAggregator],
-    pairs: Sequence[tuple[int, int]] | None = None,
-) -> list[RunDifference]:
-    """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
-
-    Runs of a quick part and modes without a headline are left out. ``pairs`` are indices of runs; None: all pairs of
-    policies that did not see the gold.
-    """
-    if pairs is None:
-        pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
-    differences = list(_between(summaries, aggregators, pairs))
-    estimates = adjusted([each.difference for each in differences])
-    return [
-        each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
-    ]
-
-
-_Headline = dict[tuple[Mode, str], Units]
-
-
-def _between(
-    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
-) -> Iterator[RunDifference]:
-    units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
-    for first, second in pairs:
-        if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
-            continue
-        for mode, metric in units[first]:
-            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
-            if estimate is not None and (mode, metric) in units[second]:
-                yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
-
-
-def paired_difference(
-    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
-) -> Estimate | None:
-    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample.
-
-    ``samples``: ids of the samples that count; empty for all.
-    """
-    units = [each.modes[mode].headline_units(metric) for each in (first, second) if mode in each.modes]
-    if len(units) < 2 or units[0] is None or units[1] is None:
-        return None
-    mine = _among(samples, units[0], first.table) if samples else units[0]
-    return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
-
-
-def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
-    """Return the ids of the samples that every run has a score of."""
-    units = [(each.table, each.modes[mode].headline_units(metric)) for each in aggregators if mode in each.modes]
-    ids = [frozenset(table.ids(each.where(each.valued).samples.tolist())) for table, each in units if each is not None]
-    return frozenset[str].intersection(*ids) if ids else frozenset()
-
-
-def mean_on(samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
-    """Return the mean of a run over these samples; None if it has no score of any of them."""
-    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
-    if units is None:
-        return None
-    units = _among(samples, units.where(units.valued), aggregator.table)
-    clusters = clusters_of(units.samples, aggregator.table)
-    return estimate_mean(units.values, clusters) if len(units.values) else None
-
-
-def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
-    import numpy as np
-
-    return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
-
-
-def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
-    """Return the units of each metric that is compared between runs; none for a quick part."""
-    if summary.quick:
-        return {}
-    return {
-        (mode, metric): units
-        for mode in MODES
-        if mode in tally.modes and summary.modes[mode].headline
-        for metric in tally.modes[mode].metrics
-        if mode in METRICS[metric].compared_in
-        if (units := tally.modes[mode].headline_units(metric)) is not None
-    }
-
-
-def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
-    """Return the units of samples that are in ``other``, with their numbers in that table."""
-    import numpy as np
-
-    samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]
-    return units._replace(samples=samples).where(samples >= 0)

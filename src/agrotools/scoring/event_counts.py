@@ -30,6 +30,8 @@ class EventCounts:
         self._ious = array("d")
         self._differing: set[str] = set()
         self._totals = defaultdict[str, float](float)
+        self._known = Counter[str]()
+        """Number of records in each total."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record and its score rows."""
@@ -69,6 +71,7 @@ class EventCounts:
                 self._form_failures["empty"] += 1
         for name, amount in _spent(record).items():
             self._totals[name] += amount
+            self._known[name] += 1
 
     def counts(self, n_withdrawn: int = 0) -> Counts:
         """Return the counts of all added records; ``n_withdrawn`` of their scores of 1 do not count as successes."""
@@ -91,8 +94,8 @@ class EventCounts:
             spent={
                 name: Amount(
                     total=total,
-                    per_record=total / self._n,
-                    per_success=total / successes if successes else None,
+                    per_record=total / self._known[name],
+                    per_success=total / successes if successes and self._known[name] == self._n else None,
                 )
                 for name, total in self._totals.items()
             },
@@ -150,12 +153,10 @@ def _answer_forms(record: Record, rows: Sequence[Score]) -> list[bool]:
 
 
 def _spent(record: Record) -> dict[str, float]:
-    replies = record.replies
-    steps = record.trajectory.steps if record.trajectory else ()
+    steps, spending = record.trajectory.steps if record.trajectory else (), record.spending._asdict()
     return {
         "turns": len({step.turn for step in steps}) if record.trajectory else len(record.actions or ()),
-        "input_tokens": sum(reply.usage.input_tokens for reply in replies),
-        "output_tokens": sum(reply.usage.output_tokens for reply in replies),
+        **{name: amount for name, amount in spending.items() if amount is not None},
         "seconds": record.seconds,
         "tool_seconds": sum(step.seconds for step in steps),
     }

@@ -112,7 +112,7 @@ def estimate_mean(values: "Sequence[float] | FloatArray", clusters: "Sequence[Ha
     import numpy as np
 
     scores = np.asarray(values, dtype=np.float64)
-    sizes, sums, squares = _cluster_sums(scores, clusters)
+    sizes, sums, squares = cluster_sums(scores, clusters)
     if not np.all((scores >= 0) & (scores <= 1)):
         raise ValueError("scores lie in [0, 1]")
     n, k = len(values), len(sizes)
@@ -152,7 +152,7 @@ def estimate_difference(
     if len(first) != len(second):
         raise ValueError(f"{len(first)} values cannot be paired with {len(second)}")
     deltas = np.asarray(first, dtype=np.float64) - np.asarray(second, dtype=np.float64)
-    sizes, sums, squares = _cluster_sums(deltas, clusters)
+    sizes, sums, squares = cluster_sums(deltas, clusters)
     n, k = len(deltas), len(sizes)
     mean = float(np.sum(sums)) / n
     if k < MIN_CLUSTERS:
@@ -279,7 +279,7 @@ def bootstrap_ratios(sizes: "FloatArray", sums: "FloatArray", *, draws: int, see
     return np.concatenate(parts)
 
 
-def _cluster_sums(
+def cluster_sums(
     values: "FloatArray", clusters: "Sequence[Hashable] | IntArray"
 ) -> tuple["FloatArray", "FloatArray", "FloatArray"]:
     """Return number, sum and sum of squares of the values of each cluster, as three arrays of shape ``(k,)``.

@@ -41,7 +41,8 @@ class Invalid(FrozenModel):
 
 
 class Amount(FrozenModel):
-    """Amount spent: in total, per valid record, and per success (an end-to-end or no-tool score of 1)."""
+    """Amount spent: in total, per valid record of which it is known, and per success (an end-to-end or no-tool score
+    of 1)."""
 
     total: float
     per_record: float
@@ -79,7 +80,10 @@ class Counts(FrozenModel):
     implied_differs: int = 0
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
     spent: dict[str, Amount] = {}
-    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``."""
+    """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents.
+
+    Tokens and costs are those of the records in which an agent reported them, and missing if it reported none.
+    """
 
 
 class ErrorCount(FrozenModel):
@@ -354,15 +358,57 @@ class Summary(FrozenModel):
         return data
 
 
+class Flip(FrozenModel):
+    """Sample that two runs score differently; the scores are means over epochs, in [0, 1].
+
+    ``cause`` is the main cause of the points that the run with the lower score lost
+    (:data:`agrotools.scoring.causes.CAUSES`), ``reason`` that score in one line; both may be empty.
+    """
+
+    sample: str
+    first: float
+    second: float
+    cause: str = ""
+    reason: str = ""
+
+
+class Flips(FrozenModel):
+    """Samples that the first run scores higher (``up``) or lower (``down``) in ``metric``, largest difference first."""
+
+    metric: str
+    up: tuple[Flip, ...] = ()
+    down: tuple[Flip, ...] = ()
+    n_equal: int = 0
+
+    @property
+    def n_samples(self) -> int:
+        """Number of paired samples."""
+        return len(self.up) + len(self.down) + self.n_equal
+
+
 class Comparison(FrozenModel):
-    """Comparison of two runs, first minus second, paired on the units that both have."""
+    """Comparison of two runs, first minus second, paired on the units that both have.
+
+    The headline differences of all compared pairs and modes are adjusted together. The other metrics, task types and
+    causes, which say where a difference lies, are adjusted as a group of their own.
+    """
 
     first: str = ""
     second: str = ""
+    benchmark: str = ""
     synthetic: bool = False
+    quick: bool = False
+    """True if only the quick part of the benchmark was run."""
     modes: dict[Mode, dict[str, Metric]] = {}
-    unpaired: dict[Mode, int] = {}
-    """Number of samples with valid records in only one of the runs, by mode."""
+    headline: dict[Mode, str] = {}
+    """Metric that a mode is compared in; modes without one are left out."""
+    means: dict[Mode, tuple[float, float]] = {}
+    """Means of both runs in the headline metric, over the paired units."""
+    by_cause: dict[Mode, dict[str, Estimate]] = {}
+    """Points that the second run loses by each cause minus those that the first loses. Their sum is the difference."""
+    flips: dict[Mode, Flips] = {}
+    unpaired: dict[Mode, tuple[int, int]] = {}
+    """Numbers of samples with valid records only in the first run, and only in the second."""
 
 
 # --- adjusted differences --------------------------------------------------------------------------------------------
@@ -396,23 +442,26 @@ def shown_gains(summary: Summary) -> dict[str, Metric]:
     return {metric: part.gain[metric] for metric in GAIN_METRICS if metric in part.gain}
 
 
-def with_comparison_adjusted(comparison: Comparison) -> Comparison:
-    """Return the comparison with adjusted p-values.
-
-    All differences that its tables show are adjusted together: each metric of each mode, and the rows by task type."""
-    estimates = iter(adjusted(list(compared_differences(comparison))))
-    modes = {
-        mode: {name: _replaced(name, metric, estimates) for name, metric in metrics.items()}
-        for mode, metrics in comparison.modes.items()
-    }
-    return comparison.model_copy(update={"modes": modes})
+def with_comparisons_adjusted(comparisons: Sequence[Comparison]) -> list[Comparison]:
+    """Return the comparisons with adjusted p-values: headline differences of all of them, and all other shown ones."""
+    headlines = iter(adjusted([estimate for each in comparisons for estimate in headline_differences(each)]))
+    others = iter(adjusted([estimate for each in comparisons for estimate in other_differences(each)]))
+    return [_with_estimates(each, headlines, others) for each in comparisons]
 
 
-def compared_differences(comparison: Comparison) -> Iterator[Estimate]:
-    """Yield the differences that the tables of a comparison show."""
-    for name, metric in (each for metrics in comparison.modes.values() for each in metrics.items()):
-        yield metric.overall
-        yield from compared_task_types(name, metric).values()
+def headline_differences(comparison: Comparison) -> list[Estimate]:
+    """Return the difference in the headline metric of each mode."""
+    return [comparison.modes[mode][name].overall for mode, name in comparison.headline.items()]
+
+
+def other_differences(comparison: Comparison) -> Iterator[Estimate]:
+    """Yield the other differences that the tables of a comparison show."""
+    for mode, metrics in comparison.modes.items():
+        for name, metric in metrics.items():
+            if name != comparison.headline.get(mode):
+                yield metric.overall
+            yield from compared_task_types(name, metric).values()
+        yield from comparison.by_cause.get(mode, {}).values()
 
 
 def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
@@ -420,8 +469,17 @@ def compared_task_types(name: str, metric: Metric) -> dict[str, Estimate]:
     return metric.by_task_type if name in BY_TASK_TYPE and len(metric.by_task_type) > 1 else {}
 
 
-def _replaced(name: str, metric: Metric, replacements: Iterator[Estimate]) -> Metric:
-    """Return the metric with its shown estimates replaced by the next ones of ``replacements``."""
-    overall = next(replacements)
-    parts = {task_type: next(replacements) for task_type in compared_task_types(name, metric)}
-    return metric.model_copy(update={"overall": overall, "by_task_type": {**metric.by_task_type, **parts}})
+def _with_estimates(comparison: Comparison, headlines: Iterator[Estimate], others: Iterator[Estimate]) -> Comparison:
+    """Return the comparison with its shown estimates replaced, in the order of :func:`other_differences`."""
+    modes: dict[Mode, dict[str, Metric]] = {}
+    by_cause: dict[Mode, dict[str, Estimate]] = {}
+    for mode, metrics in comparison.modes.items():
+        modes[mode] = {}
+        for name, metric in metrics.items():
+            overall = next(headlines if name == comparison.headline.get(mode) else others)
+            parts = {task_type: next(others) for task_type in compared_task_types(name, metric)}
+            update = {"overall": overall, "by_task_type": {**metric.by_task_type, **parts}}
+            modes[mode][name] = metric.model_copy(update=update)
+        if mode in comparison.by_cause:
+            by_cause[mode] = {cause: next(others) for cause in comparison.by_cause[mode]}
+    return comparison.model_copy(update={"modes": modes, "by_cause": by_cause})

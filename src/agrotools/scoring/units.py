@@ -261,7 +261,7 @@ def metric_of(units: Units, table: SampleTable) -> Metric | None:
 
 def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | None:
     """Return ``first - second`` over the units that have both values; None if there are no such units."""
-    if (pair := _paired(first, second)) is None:
+    if (pair := paired_units(first, second)) is None:
         return None
     mine, paired = pair
     clusters = clusters_of(mine.samples, table)
@@ -274,13 +274,13 @@ def difference_of(first: Units, second: Units, table: SampleTable) -> Metric | N
 
 def overall_difference(first: Units, second: Units, table: SampleTable) -> Estimate | None:
     """Return the overall estimate of :func:`difference_of`."""
-    if (pair := _paired(first, second)) is None:
+    if (pair := paired_units(first, second)) is None:
         return None
     mine, paired = pair
     return estimate_difference(mine.values, paired, clusters_of(mine.samples, table))
 
 
-def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
+def paired_units(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
     """Return the units of ``first`` that have values in both, and the values of ``second``; None if there are none."""
     import numpy as np
 
@@ -293,6 +293,28 @@ def _paired(first: Units, second: Units) -> tuple[Units, "FloatArray"] | None:
     by_key = np.argsort(other_keys, kind="stable")
     at = np.searchsorted(other_keys[by_key], mine.samples * width + (mine.steps - WHOLE))
     return mine, other.values[by_key[at]]
+
+
+class SamplePair(NamedTuple):
+    """Samples with values of a metric in two runs (numbers of a table), and both values: means over the steps."""
+
+    samples: "IntArray"
+    first: "FloatArray"
+    second: "FloatArray"
+    means: tuple[float, float]
+    """Means over all paired units."""
+
+
+def by_sample(first: Units, second: Units) -> SamplePair:
+    """Return the samples with paired units; there must be at least one."""
+    import numpy as np
+
+    pair = paired_units(first, second)
+    assert pair is not None
+    mine, theirs = pair
+    samples, at, counts = np.unique(mine.samples, return_inverse=True, return_counts=True)
+    first_values, second_values = (np.bincount(at, weights=values) / counts for values in (mine.values, theirs))
+    return SamplePair(samples, first_values, second_values, (float(mine.values.mean()), float(theirs.mean())))
 
 
 def clusters_of(samples: "IntArray", table: SampleTable) -> "IntArray":

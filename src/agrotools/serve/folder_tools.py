@@ -1,8 +1,6 @@
 """Tools on the files of a folder, as a service for MCP clients."""
 
 import asyncio
-import base64
-import io
 import os
 import sys
 import time
@@ -13,13 +11,12 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 from urllib.parse import quote, unquote
 
-from agrotools.agents.images import Unreadable, make_picture
+from agrotools.agents.images import result_pictures
 from agrotools.agents.llm import error_data
-from agrotools.agents.mcp_server import Headers, Link, Picture, ReportProgress, ToolReply, ToolService
-from agrotools.agents.task import ToolDescription
+from agrotools.agents.mcp_server import Headers, ReportProgress, ToolService
+from agrotools.agents.task import Link, ToolDescription, ToolReply
 from agrotools.core import (
     AgrotoolsError,
-    Artifact,
     ErrorInfo,
     Observation,
     RunStoreError,
@@ -35,9 +32,6 @@ from agrotools.tools.execution import ToolExecutor
 
 RESULTS = "agrotools-results"
 """Folder of the files that tools write, in the workspace."""
-PICTURE_BYTES = 750_000
-"""Maximum length of the pictures of one reply together, base64; clients refuse messages of more than 1 MiB."""
-_SIDES_PX = (1568, 1024, 640, 320, 160)
 _URI = "agrotools://results/"
 _LISTED_FILES = 500
 _LARGEST_RESOURCE = 64 * 2**20
@@ -186,11 +180,11 @@ class FolderTools:
         if observation.error is not None:
             return ToolReply({"error": _shown(observation.error)})
         content = {"result": observation.result or {}}
-        paths = [(item, self.workspace.artifacts / item.name) for item in observation.artifacts]
-        shown = [each for each in paths if each[0].media_type.startswith("image/") and each[1].suffix != ".svg"]
-        pictures = [_picture(item, path, PICTURE_BYTES // len(shown)) for item, path in shown]
-        links = [Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item, _ in paths]
-        return ToolReply(content, [each for each in pictures if each is not None], links)
+        folder = self.workspace.artifacts
+        links = [
+            Link(_URI + quote(item.name), f"{RESULTS}/{item.name}", item.media_type) for item in observation.artifacts
+        ]
+        return ToolReply(content, result_pictures(observation.artifacts, folder), links)
 
     def _read(self, uri: str) -> tuple[str, bytes]:
         """Return media type and content of a file that a tool wrote; KeyError if there is none."""
@@ -220,23 +214,6 @@ async def _reporting(work: Coroutine[Any, Any, _Value], tool: str, report: Repor
         return running.result()
     finally:
         running.cancel()
-
-
-def _picture(artifact: Artifact, path: Path, longest: int) -> Picture | None:
-    """Return a file as a picture of at most ``longest`` bytes in base64, scaled down if needed; None if unreadable."""
-    longest = longest // 4 * 3
-    if artifact.media_type in ("image/png", "image/jpeg") and path.stat().st_size <= longest:
-        return Picture(artifact.media_type, base64.b64encode(path.read_bytes()).decode())
-    kind = "raster" if path.suffix == ".tif" else "image"
-    for side in _SIDES_PX:
-        picture = make_picture(path, artifact.name, kind, None, longest_px=side)
-        if isinstance(picture, Unreadable):
-            return None
-        buffer = io.BytesIO()
-        picture.image.convert("RGB").save(buffer, "JPEG", quality=85)
-        if buffer.tell() <= longest:
-            return Picture("image/jpeg", base64.b64encode(buffer.getvalue()).decode())
-    return None
 
 
 def _session(headers: Headers) -> str:

@@ -3,7 +3,8 @@
 The guesses give the score of a policy that sees neither pixels nor tools. The model holds, for each slot (by name, type
 and unit), the best constant answer and, if cross-validation found it better, a linear model over the words and numbers
 of the question and the metadata of its files. ``training/fit_guess.py`` fits it on synthetic benchmarks with other
-seeds than the shipped ones, so it has never seen the samples for which it guesses.
+seeds than the shipped ones, so it has never seen the samples for which it guesses. Where the prompt shows that the
+files do not allow an answer (:func:`is_unanswerable`), the guess is a refusal.
 """
 
 import json
@@ -26,7 +27,9 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
+    PlotSeries,
     PlotSlot,
+    PlotSpec,
     Sample,
     SampleFile,
     SampleView,
@@ -201,7 +204,7 @@ def kind_key(slot: Slot) -> str:
 def counts_as_guessable(slot: Slot) -> bool:
     """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
 
-    Plot slots count because a missing figure scores 0, unanswerable questions because a guess is never a refusal.
+    Plot slots count because a usual chart can be drawn, unanswerable questions because a prompt may show that they are.
     """
     return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
@@ -282,7 +285,11 @@ Plan = tuple[tuple[str, Arguments], ...]
 
 def plan_key(slots: Sequence[Slot], sample_files: Sequence[SampleFile]) -> str:
     """Return the key of a question's usual plan: the slots of its answer form and its number of files."""
-    return f"{' '.join(map(slot_key, asked_slots(slots)))} {len(sample_files)}"
+    return f"{_form_key(slots)} {len(sample_files)}"
+
+
+def _form_key(slots: Sequence[Slot]) -> str:
+    return " ".join(map(slot_key, asked_slots(slots)))
 
 
 def usual_plan(sample: Sample) -> Plan | None:
@@ -294,6 +301,85 @@ def usual_plan(sample: Sample) -> Plan | None:
 def _shipped_plans() -> dict[str, Plan]:
     plans = json.loads(files("agrotools.data").joinpath("guess_plans.json").read_text("utf-8"))
     return {key: tuple((tool, arguments) for tool, arguments in calls) for key, calls in plans.items()}
+
+
+@cache
+def _fewest_files() -> dict[str, int]:
+    """Return the smallest number of files on drawn scenes by answer form."""
+    fewest: dict[str, int] = {}
+    for key in _shipped_plans():
+        form, _, count = key.rpartition(" ")
+        fewest[form] = min(int(count), fewest.get(form, int(count)))
+    return fewest
+
+
+def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
+    """Return the guessed answer in the answer form, or a refusal if the prompt offers one and shows its reason."""
+    if sample.may_abstain and is_unanswerable(sample.query, sample.files, slots):
+        return REFUSAL_LINE
+    return format_answer(slots, guessed_values(sample, slots))
+
+
+_FILE_NAME = re.compile(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
+_LENGTH = re.compile(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b")
+_LENGTH_UNITS, _LAND_UNITS = frozenset({"mm", "cm", "m"}), frozenset({"m^2", "ha", "km^2"})
+
+
+def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Sequence[Slot]) -> bool:
+    """Return True if the prompt alone shows that the files do not allow an answer.
+
+    That is if the question names a file that is not listed; if there are fewer files than on any drawn scene with the
+    same answer form; or if a length or an area of land is asked for and nothing gives the scale: no ground sampling
+    distance, no focal length with a depth map, no raster of heights, no length in the question or in a file's note.
+    Only the part of ``slots`` that the answer form shows is read.
+    """
+    text = query.casefold()
+    if {*_FILE_NAME.findall(text)} - {file.name.casefold() for file in sample_files}:
+        return True
+    if len(sample_files) < _fewest_files().get(_form_key(slots), 0):
+        return True
+    units = {(getattr(slot, "unit", None) or "").partition("/")[0] for slot in asked_slots(slots)}
+    stated = " ".join([text, *(file.note or "" for file in sample_files)])
+    has_scale = any(file.gsd_m for file in sample_files) or bool(_LENGTH.search(stated))
+    if not units & _LENGTH_UNITS:
+        return bool(units & _LAND_UNITS) and not has_scale
+    kinds = {file.kind for file in sample_files}
+    has_camera = any(file.intrinsics for file in sample_files)
+    if has_camera or "depth" in kinds:
+        return not (has_camera and "depth" in kinds)
+    return "raster" not in kinds and not has_scale
+
+
+def guessed_chart(sample: Sample | SampleView, slots: Sequence[Slot]) -> PlotSpec | None:
+    """Return the usual chart of drawn scenes for the form's figure; None if no figure, or an unknown one, is asked for.
+
+    Of the known points it has those that the question names, else those of the files that are listed, else all.
+    """
+    charts = (_shipped_charts().get(slot.label) for slot in asked_slots(slots) if isinstance(slot, PlotSlot))
+    chart = next(filter(None, charts), None)
+    if chart is None:
+        return None
+    known = list(dict.fromkeys(x for series in chart.series for x in series.x))
+    places = {x: found.start() for x in known if (found := re.search(_written_x(x), sample.query))}
+    names = {file.name for file in sample.files}
+    chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
+    series: list[PlotSeries] = []
+    for each in chart.series:
+        points = dict(zip(each.x, each.y, strict=True))
+        here = [x for x in chosen if x in points]
+        series.append(each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)}))
+    return chart.model_copy(update={"series": tuple(series)})
+
+
+def _written_x(x: str | float) -> str:
+    return rf"(?<![\w.]){re.escape(x if isinstance(x, str) else f'{x:g}')}(?!\w|\.\d)"
+
+
+@cache
+def _shipped_charts() -> dict[str, PlotSpec]:
+    """Return the usual charts by the meaning of the figure in the answer form."""
+    charts = json.loads(files("agrotools.data").joinpath("guess_charts.json").read_text("utf-8"))
+    return {label: PlotSpec.model_validate(chart) for label, chart in charts.items()}
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:

@@ -66,7 +66,7 @@ def detail_of(record: Record, scores: Sequence[Score], showing: RunPictures) -> 
     if record.invalid is None and record.actions is not None:
         steps = [*predicted_steps(record.actions, reference, scores)]
     elif record.invalid is None and record.trajectory is not None:
-        steps = [*taken_steps(record.trajectory.steps[:MOST_STEPS], matches, compared)]
+        steps = [*taken_steps(record.trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
     in_trajectory = len(record.trajectory.steps) if record.trajectory else 0
     answer, no_answer = _answer(record)
     return Detail(
@@ -102,10 +102,11 @@ def _answer(record: Record) -> tuple[str | None, str]:
 
 
 def _spent(record: Record) -> str:
-    tokens_in = sum(reply.usage.input_tokens for reply in record.replies)
-    tokens_out = sum(reply.usage.output_tokens for reply in record.replies)
+    tokens_in, tokens_out, usd = record.spending
     tokens = f", {tokens_in} tokens in, {tokens_out} out" if tokens_in or tokens_out else ""
-    return f"{record.seconds:.2f} s{tokens}"
+    cost = "" if usd is None else f", {usd:.4f} USD"
+    silent = ", usage not reported" if record.agent_replies == () else ""
+    return f"{record.seconds:.2f} s{tokens}{cost}{silent}"
 
 
 def _page_step(part: StepPart, showing: RunPictures, *, made_here: bool) -> PageStep:

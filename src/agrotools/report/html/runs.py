@@ -21,12 +21,12 @@ from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_k
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.policies import is_baseline, read_spend
+from agrotools.runner.policies import is_agent, is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
 from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
-from agrotools.scoring.aggregate import side_by_side
+from agrotools.scoring.comparisons import side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import is_invalid
 
@@ -341,8 +341,9 @@ _COMPARED = {"degrade": "degradation", "toolset_hash": "toolset", "backends": "b
 def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> dict[str, Any]:
     """Return facts about the run in ``folder`` for the page: model, outcome of each mode, and settings."""
     spend = read_spend(folder / "spend.jsonl")
+    unknown = "not reported by the agent" if is_agent(manifest.model) or manifest.sealed is False else ""
     settings = {
-        "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else "",
+        "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else unknown,
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "shown" if manifest.images else "not shown",
         "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",

@@ -1,0 +1,248 @@
+"""Comparison of runs, paired by sample: differences with intervals, flips, and causes of lost points.
+
+Differences of one table are adjusted together (:func:`agrotools.scoring.statistics.adjusted`).
+"""
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from agrotools.core import MODES, Mode, Record, Score
+from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
+from agrotools.scoring.causes import CAUSES, CauseTally
+from agrotools.scoring.correlations import benchmark_key, with_correlations
+from agrotools.scoring.metrics import FAS, METRICS
+from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean
+from agrotools.scoring.summary import (
+    Comparison,
+    Flip,
+    Flips,
+    RunDifference,
+    Summary,
+    with_comparisons_adjusted,
+    with_gains_adjusted,
+)
+from agrotools.scoring.units import (
+    SamplePair,
+    SampleTable,
+    Units,
+    by_sample,
+    clusters_of,
+    overall_difference,
+    paired_units,
+)
+
+if TYPE_CHECKING:
+    from agrotools.scoring.units import FloatArray, IntArray
+
+_ROUNDING = 1e-9
+
+
+def compare(
+    first: Sequence[Record],
+    second: Sequence[Record],
+    *,
+    first_scores: Sequence[Sequence[Score]] | None = None,
+    second_scores: Sequence[Sequence[Score]] | None = None,
+    names: tuple[str, str] = ("", ""),
+    synthetic: bool = False,
+) -> Comparison:
+    """Return the differences of two runs, first minus second, paired on samples (steps) with valid records in both.
+
+    ``synthetic`` is True if the benchmark's images are drawn by code; the comparison then says so.
+    """
+    tallies = [tallied(*each, SampleTable(), CauseTally()) for each in ((first, first_scores), (second, second_scores))]
+    return comparisons(tallies, names)[0].model_copy(update={"synthetic": synthetic})
+
+
+def comparisons(aggregators: Sequence[RunAggregator], names: Sequence[str]) -> list[Comparison]:
+    """Return the comparison of every pair of runs, first minus second, adjusted together."""
+    pairs = combinations(zip(aggregators, names, strict=True), 2)
+    return with_comparisons_adjusted([_comparison(one, other, (a, b)) for (one, a), (other, b) in pairs])
+
+
+def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
+    fields: dict[str, dict[Mode, Any]] = {
+        name: {} for name in ("modes", "headline", "means", "by_cause", "flips", "unpaired")
+    }
+    for mode in MODES:
+        if mode not in first.modes or mode not in second.modes:
+            continue
+        mine, other = first.modes[mode], second.modes[mode]
+        theirs = {name: _renumbered(units, second.table, first.table) for name, units in other.units().items()}
+        valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (first, second)]
+        fields["unpaired"][mode] = (len(valid[0] - valid[1]), len(valid[1] - valid[0]))
+        fields["modes"][mode] = metrics = metric_differences(mine.units(), theirs, first.table)
+        for name in (name for name in metrics if mode in METRICS[name].compared_in):
+            pair = by_sample(mine.units()[name], theirs[name])
+            fields["headline"][mode], fields["means"][mode] = name, pair.means
+            fields["flips"][mode] = _flips(name, mode, pair, first, second)
+            if name == FAS and first.causes and second.causes:
+                fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
+            break
+    return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
+
+
+class HeadlinePair(NamedTuple):
+    """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
+
+    metric: str
+    first: "FloatArray"
+    second: "FloatArray"
+    clusters: "IntArray"
+
+
+def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:
+    """Return the pairs in the metric that a mode is compared in; None if the runs share no scored sample."""
+    if mode not in first.modes or mode not in second.modes:
+        return None
+    for metric in (name for name in first.modes[mode].metrics if mode in METRICS[name].compared_in):
+        mine, other = (run.modes[mode].headline_units(metric) for run in (first, second))
+        if mine is None or other is None:
+            continue
+        if (pair := paired_units(mine, _renumbered(other, second.table, first.table))) is not None:
+            return HeadlinePair(metric, pair[0].values, pair[1], clusters_of(pair[0].samples, first.table))
+    return None
+
+
+def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> Flips:
+    up: list[Flip] = []
+    down: list[Flip] = []
+    for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
+        causes = (second if mine > other else first).causes
+        shares = causes.shares(mode, name) if causes and metric == FAS else {}
+        flip = Flip(
+            sample=name, first=float(mine), second=float(other), cause=max(shares, key=shares.__getitem__, default="")
+        )
+        if abs(mine - other) > _ROUNDING:
+            (up if mine > other else down).append(flip)
+    up, down = (sorted(each, key=lambda flip: (-abs(flip.first - flip.second), flip.sample)) for each in (up, down))
+    return Flips(metric=metric, up=tuple(up), down=tuple(down), n_equal=len(pair.samples) - len(up) - len(down))
+
+
+def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> dict[str, Estimate]:
+    """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
+    import numpy as np
+
+    names = first.table.ids(pair.samples.tolist())
+    lost: list[dict[str, FloatArray]] = []
+    for run, values in ((first, pair.first), (second, pair.second)):
+        assert run.causes is not None
+        shares = [run.causes.shares(mode, name) for name in names]
+        lost.append({cause: np.array([each.get(cause, 0.0) for each in shares]) * (1 - values) for cause in CAUSES})
+    clusters = clusters_of(pair.samples, first.table)
+    return {
+        cause: estimate_difference(lost[1][cause], lost[0][cause], clusters)
+        for cause in CAUSES
+        if lost[0][cause].any() or lost[1][cause].any()
+    }
+
+
+def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:
+    """Return the summaries of several runs with the statistics that need all of them.
+
+    ``aggregators`` holds one aggregator for each run. It may be empty if the records were not scored in this process;
+    the summaries then have no differences between runs.
+
+    Raises:
+        ScoringVersionError: the summaries have different scoring versions.
+    """
+    together = with_gains_adjusted(with_correlations(summaries) if len(summaries) > 1 else summaries)
+    if not aggregators:
+        return together
+    between = tuple(differences_between(summaries, aggregators))
+    return [each.model_copy(update={"between_runs": between}) for each in together]
+
+
+def differences_between(
+    summaries: Sequence[Summary],
+    aggregators: Sequence[RunAggregator],
+    pairs: Sequence[tuple[int, int]] | None = None,
+) -> list[RunDifference]:
+    """Return the differences of pairs of runs on one benchmark in the headline of each mode, adjusted together.
+
+    Runs of a quick part and modes without a headline are left out. ``pairs`` are indices of runs; None: all pairs of
+    policies that did not see the gold.
+    """
+    if pairs is None:
+        pairs = [*combinations((at for at, each in enumerate(summaries) if not each.privileged), 2)]
+    differences = list(_between(summaries, aggregators, pairs))
+    estimates = adjusted([each.difference for each in differences])
+    return [
+        each.model_copy(update={"difference": estimate}) for each, estimate in zip(differences, estimates, strict=True)
+    ]
+
+
+_Headline = dict[tuple[Mode, str], Units]
+
+
+def _between(
+    summaries: Sequence[Summary], aggregators: Sequence[RunAggregator], pairs: Sequence[tuple[int, int]]
+) -> Iterator[RunDifference]:
+    units = [_headline(*each) for each in zip(summaries, aggregators, strict=True)]
+    for first, second in pairs:
+        if benchmark_key(summaries[first]) != benchmark_key(summaries[second]):
+            continue
+        for mode, metric in units[first]:
+            estimate = paired_difference(aggregators[first], aggregators[second], mode, metric)
+            if estimate is not None and (mode, metric) in units[second]:
+                yield RunDifference(first=first, second=second, mode=mode, metric=metric, difference=estimate)
+
+
+def paired_difference(
+    first: RunAggregator, second: RunAggregator, mode: Mode, metric: str, samples: frozenset[str] = frozenset()
+) -> Estimate | None:
+    """Return the difference of two runs in a metric, paired by sample; None if they share no scored sample.
+
+    ``samples``: ids of the samples that count; empty for all.
+    """
+    units = [each.modes[mode].headline_units(metric) for each in (first, second) if mode in each.modes]
+    if len(units) < 2 or units[0] is None or units[1] is None:
+        return None
+    mine = _among(samples, units[0], first.table) if samples else units[0]
+    return overall_difference(mine, _renumbered(units[1], second.table, first.table), first.table)
+
+
+def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str) -> frozenset[str]:
+    """Return the ids of the samples that every run has a score of."""
+    units = [(each.table, each.modes[mode].headline_units(metric)) for each in aggregators if mode in each.modes]
+    ids = [frozenset(table.ids(each.where(each.valued).samples.tolist())) for table, each in units if each is not None]
+    return frozenset[str].intersection(*ids) if ids else frozenset()
+
+
+def mean_on(samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
+    """Return the mean of a run over these samples; None if it has no score of any of them."""
+    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
+    if units is None:
+        return None
+    units = _among(samples, units.where(units.valued), aggregator.table)
+    clusters = clusters_of(units.samples, aggregator.table)
+    return estimate_mean(units.values, clusters) if len(units.values) else None
+
+
+def _among(samples: frozenset[str], units: Units, table: SampleTable) -> Units:
+    import numpy as np
+
+    return units.where(np.isin(table.ids(units.samples.tolist()), [*samples]))
+
+
+def _headline(summary: Summary, tally: RunAggregator) -> _Headline:
+    """Return the units of each metric that is compared between runs; none for a quick part."""
+    if summary.quick:
+        return {}
+    return {
+        (mode, metric): units
+        for mode in MODES
+        if mode in tally.modes and summary.modes[mode].headline
+        for metric in tally.modes[mode].metrics
+        if mode in METRICS[metric].compared_in
+        if (units := tally.modes[mode].headline_units(metric)) is not None
+    }
+
+
+def _renumbered(units: Units, table: SampleTable, other: SampleTable) -> Units:
+    """Return the units of samples that are in ``other``, with their numbers in that table."""
+    import numpy as np
+
+    samples = np.asarray(table.numbers_in(other), dtype=np.int64)[units.samples]
+    return units._replace(samples=samples).where(samples >= 0)

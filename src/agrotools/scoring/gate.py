@@ -1,0 +1,126 @@
+"""One-sided test of whether a new run is worse than an old one by more than an allowed drop, paired by sample.
+
+The bound is ``drop - t * error`` with the CR2 cluster-robust standard error of the paired differences and
+Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_spread`). ``performance/gate_power.py``
+simulates its false alarms and its power.
+"""
+
+from collections.abc import Hashable, Sequence
+from typing import TYPE_CHECKING
+
+from agrotools.core import FrozenModel, Mode, UsageError
+from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator
+from agrotools.scoring.comparisons import headline_pair
+from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
+
+if TYPE_CHECKING:
+    from agrotools.scoring.units import FloatArray, IntArray
+
+BEYOND = (0.05, 0.10)
+"""Drops beyond the allowed one for which the power is given."""
+
+
+class DropBound(FrozenModel):
+    """Drop of a mean score in [-1, 1] with its one-sided 95 % lower bound, over ``n`` units in ``n_clusters`` clusters.
+
+    ``error`` is the standard error, ``degrees`` its degrees of freedom; both are 0 if all units drop alike.
+    """
+
+    drop: float
+    lower: float
+    error: float
+    degrees: float
+    n: int
+    n_clusters: int
+
+    def power(self, beyond: float) -> float | None:
+        """Return the probability that a true drop of ``beyond`` more than the allowed one is found; None if unknown."""
+        from scipy.special import nctdtr, stdtrit
+
+        if not self.error:
+            return None
+        return 1 - float(nctdtr(self.degrees, beyond / self.error, stdtrit(self.degrees, LEVEL)))
+
+
+def drop_bound(
+    new: "Sequence[float] | FloatArray",
+    old: "Sequence[float] | FloatArray",
+    clusters: "Sequence[Hashable] | IntArray",
+) -> DropBound:
+    """Return the mean of ``old - new``, paired unit by unit, with its lower bound.
+
+    If all differences are equal, the bound is the lowest mean that k clusters cannot exclude: with 95 % confidence
+    the share of clusters that would deviate is below ``1 - 0.05 ** (1/k)``, and none can deviate beyond -1.
+
+    Raises:
+        UsageError: fewer than ten clusters.
+    """
+    import numpy as np
+    from scipy.special import stdtrit
+
+    sizes, sums, squares = cluster_sums(np.asarray(old, dtype=np.float64) - np.asarray(new, dtype=np.float64), clusters)
+    k, n = len(sizes), int(sizes.sum())
+    if k < MIN_CLUSTERS:
+        raise UsageError(f"{k} clusters of samples are too few for a test", hint=f"{MIN_CLUSTERS} are needed")
+    spread = ratio_spread(sizes, sums, squares)
+    drop, error, degrees = float(spread.mean), float(spread.error), float(spread.degrees)
+    if error < 1e-9:
+        lower = drop - (1 - (1 - LEVEL) ** (1 / k)) * (1 + drop)
+        return DropBound(drop=drop, lower=lower, error=0.0, degrees=0.0, n=n, n_clusters=k)
+    lower = drop - float(stdtrit(degrees, LEVEL)) * error
+    return DropBound(drop=drop, lower=lower, error=error, degrees=degrees, n=n, n_clusters=k)
+
+
+class Gate(FrozenModel):
+    """Result of comparing a new run with an old one in the headline metric of a mode; scores are fractions.
+
+    ``lost`` and ``added`` are the numbers of samples that only the old and only the new run has a valid record of; they
+    are not in the means. ``power`` holds the probability of failing at a true drop of 5 and 10 points beyond the
+    allowed one.
+    """
+
+    mode: Mode
+    metric: str
+    new: float
+    old: float
+    max_drop: float
+    bound: DropBound
+    lost: int
+    added: int
+    fault: str = ""
+    """Reason for failing that is no drop: too many samples without a valid record."""
+    power: tuple[float | None, ...] = ()
+
+    @property
+    def passed(self) -> bool:
+        """True if a drop of more than ``max_drop`` is not shown and enough samples were compared."""
+        return not self.fault and self.bound.lower <= self.max_drop
+
+
+def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *, allow_invalid: bool = False) -> Gate:
+    """Test whether the new run is worse than the old one by more than ``max_drop`` (a fraction).
+
+    Raises:
+        UsageError: the runs share no scored sample in ``mode``, or fewer than ten clusters.
+    """
+    pair = headline_pair(new, old, mode)
+    if pair is None:
+        raise UsageError(f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare")
+    valid = [{*run.table.ids(run.modes[mode].valid_samples())} for run in (new, old)]
+    lost, added = len(valid[1] - valid[0]), len(valid[0] - valid[1])
+    fault = ""
+    if lost > MAX_INVALID_SHARE * len(valid[1]) and not allow_invalid:
+        fault = f"{lost} of {len(valid[1])} samples have no valid record in the new run"
+    bound = drop_bound(pair.first, pair.second, pair.clusters)
+    return Gate(
+        mode=mode,
+        metric=pair.metric,
+        new=float(pair.first.mean()),
+        old=float(pair.second.mean()),
+        max_drop=max_drop,
+        bound=bound,
+        lost=lost,
+        added=added,
+        fault=fault,
+        power=tuple(bound.power(beyond) for beyond in BEYOND),
+    )

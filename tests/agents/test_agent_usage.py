@@ -1,0 +1,217 @@
+"""Tokens and cost of external agents: reports over every route, tables, budget, and agents that report nothing."""
+
+import io
+import json
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import agrotools as at
+from agrotools.core import BudgetReached, UsageError
+from agrotools.models.prices import price_by_name
+from agrotools.report.layout import rendered
+from agrotools.report.parts import counts_table
+from agrotools.runner.policies import read_spend
+from support.benchmark_folders import number_sample, write_folder
+
+pytestmark = pytest.mark.process
+EACH_USD = (3000 * 0.15 + 300 * 0.6) / 1e6
+"""Two reports of gpt-4o-mini at its price in the table."""
+
+AGENT = """
+import asyncio
+
+def solve(task):
+    task.report_usage(input_tokens=1000, output_tokens=100, model="openai:gpt-4o-mini")
+    value = task.tools.calculate(expression="1 + 1")["value"]
+    task.report_usage(input_tokens=2000, output_tokens=200, cached_input_tokens=500, model="gpt-4o-mini-2024-07-18")
+    return f"mean_yield: {value}"
+
+async def solve_async(task):
+    task.report_usage(input_tokens=1000, output_tokens=100, model="openai:gpt-4o-mini")
+    value = (await task.tools.calculate(expression="1 + 1"))["value"]
+    report = dict(input_tokens=2000, output_tokens=200, cached_input_tokens=500, model="gpt-4o-mini-2024-07-18")
+    await asyncio.to_thread(task.report_usage, **report)
+    return f"mean_yield: {value}"
+
+def silent(task):
+    return "mean_yield: 2"
+
+def costs_half_a_dollar(task):
+    task.report_usage(cost_usd=0.5)
+    return "mean_yield: 2"
+
+def costs_before_its_call(task):
+    task.report_usage(cost_usd=5)
+    task.tools.calculate(expression="1 + 1")
+    return "mean_yield: 2"
+
+def has_no_price(task):
+    task.report_usage(input_tokens=10, output_tokens=1, model="of-my-own")
+    return "mean_yield: 2"
+
+def lies(task):
+    task._send_usage({"cost_usd": -5})
+    return "mean_yield: 2"
+
+def mistaken(task):
+    task.report_usage(input_tokens=-1)
+"""
+PROGRAM = """
+import asyncio, json, sys
+import httpx2
+from mcp.client.client import Client
+from mcp.client.streamable_http import streamable_http_client
+
+async def main():
+    server = json.load(open(sys.argv[1]))["mcpServers"]["agrotools"]
+    async with httpx2.AsyncClient(headers=server["headers"]) as http:
+        async with Client(streamable_http_client(server["url"], http_client=http)) as client:
+            assert "report_usage" not in [tool.name for tool in (await client.list_tools()).tools]
+            first = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
+            assert not (await client.call_tool("report_usage", first)).is_error
+            await client.call_tool("calculate", {"expression": "1 + 1"})
+            second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
+            await client.call_tool("report_usage", second)
+            await client.call_tool("submit_answer", {"answer": "mean_yield: 2"})
+
+asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    return write_folder(tmp_path / "bench", [number_sample(tmp_path / "bench", f"tiny-{n}", n) for n in (1, 2, 3)])
+
+
+@pytest.fixture
+def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Current folder with the agents of this file."""
+    code = tmp_path / "code"
+    code.mkdir()
+    (code / "my_agent.py").write_text(AGENT)
+    (code / "program.py").write_text(PROGRAM)
+    monkeypatch.chdir(code)
+    return code
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        first: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
+        second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
+        call = {"call": {"tool": "calculate", "arguments": {"expression": "1 + 1"}}, "usage": first}
+        reply = {"answer": "mean_yield: 2", "usage": second} if request["steps"] else call
+        body = json.dumps(reply).encode()
+        self.send_response(200)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def agent_server() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/agent"
+    server.shutdown()
+    server.server_close()
+
+
+def evaluated(folder: Path, model: Any, out: Path, progress: io.StringIO | None = None, **options: Any) -> at.Run:
+    stream = progress or io.StringIO()
+    return at.evaluate(folder, model, mode="end-to-end", out=out, progress=stream, concurrency=1, **options)
+
+
+def local_agent(name: str) -> Callable[[at.Task], Any]:
+    space: dict[str, Any] = {}
+    exec(AGENT, space)
+    return space[name]
+
+
+def test_reports_over_every_route_are_the_same(folder: Path, tmp_path: Path, code: Path, agent_server: str):
+    routes = {
+        "function": local_agent("solve"),
+        "async function": local_agent("solve_async"),
+        "process": "python:my_agent:solve",
+        "async process": "python:my_agent:solve_async",
+        "server": agent_server,
+        "program": f"mcp:{sys.executable} program.py {{config}}",
+    }
+    for route, model in routes.items():
+        run = evaluated(folder, model, tmp_path / route, limit=2)
+        for record in run.samples():
+            assert record.invalid is None, route
+            assert record.spending == pytest.approx((3000, 300, EACH_USD)), route
+            assert record.agent_replies is not None
+            assert [each.usage.cached_input_tokens for each in record.agent_replies] == [500]
+        spend = read_spend(tmp_path / route / "spend.jsonl")
+        assert spend == pytest.approx((4, 6000, 600, 2 * EACH_USD)), route
+
+
+def test_tables_and_rows_show_what_an_agent_used(folder: Path, tmp_path: Path, code: Path):
+    run = evaluated(folder, "python:my_agent:solve", tmp_path / "run", price="1/10")
+    text = rendered(counts_table([at.score(run).summary]), 160)
+    assert "3.0k" in text
+    assert "300" in text
+    assert "cost of the agent, by its reports: 0.0180 USD, 0.0060 USD per record" in text
+    row = next(iter(run.rows()))
+    assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (3000, 300, pytest.approx(0.006))
+
+
+def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp_path: Path, code: Path):
+    said = io.StringIO()
+    run = evaluated(folder, "python:my_agent:silent", tmp_path / "run", said, budget=1)
+    summary = at.score(run).summary
+    spent = summary.modes["end-to-end"].counts.spent
+    assert not {"input_tokens", "output_tokens", "cost_usd"} & set(spent)
+    assert "the agent did not report its tokens" in rendered(counts_table([summary]), 160)
+    row = next(iter(run.rows()))
+    assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (None, None, None)
+    assert "it cannot limit an agent that reports nothing" in said.getvalue()
+    assert said.getvalue().count("the agent reported no usage on tiny-") == 1
+    assert not (tmp_path / "run" / "spend.jsonl").exists()
+    cost_alone = evaluated(folder, "python:my_agent:costs_half_a_dollar", tmp_path / "cost", limit=1)
+    assert cost_alone.samples()[0].spending == (None, None, 0.5)
+
+
+def test_a_budget_stops_an_agent_and_more_resumes_it(folder: Path, tmp_path: Path, code: Path):
+    model, out = "python:my_agent:costs_half_a_dollar", tmp_path / "run"
+    stopped = evaluated(folder, model, out, budget=1)
+    assert len(stopped) == 2
+    assert "the agent has spent 1.0000 of 1 USD" in str(stopped.stopped)
+    again = evaluated(folder, model, out, budget=1)
+    assert len(again) == 2
+    whole = evaluated(folder, model, out, budget=2)
+    assert (len(whole), whole.stopped) == (3, None)
+    assert read_spend(out / "spend.jsonl").usd == 1.5
+    with pytest.raises(BudgetReached, match=r"5\.0000 of 1 USD"):
+        evaluated(folder, "python:my_agent:costs_before_its_call", tmp_path / "dear", budget=1)
+
+
+def test_reports_that_cannot_be_counted(folder: Path, tmp_path: Path, code: Path):
+    unpriced = evaluated(folder, "python:my_agent:has_no_price", tmp_path / "unpriced", limit=1)
+    assert unpriced.samples()[0].spending == (10, 1, None)
+    with pytest.raises(UsageError, match="the price of of-my-own is not known"):
+        evaluated(folder, "python:my_agent:has_no_price", tmp_path / "limited", limit=1, budget=1)
+    priced = evaluated(folder, "python:my_agent:has_no_price", tmp_path / "priced", limit=1, budget=1, price="1/1")
+    assert priced.samples()[0].spending == (10, 1, 11e-6)
+    for function, reason in [("lies", "report of its usage is invalid: cost_usd"), ("mistaken", "ValidationError")]:
+        with pytest.raises(at.InvalidRunError) as caught:
+            evaluated(folder, f"python:my_agent:{function}", tmp_path / function, limit=1, budget=1)
+        assert reason in str(caught.value)
+
+
+def test_prices_by_name_are_those_of_a_single_provider():
+    assert price_by_name("openai:gpt-4o-mini") == price_by_name("gpt-4o-mini-2024-07-18")
+    assert price_by_name("gpt-4o-mini") is not None
+    assert price_by_name("of-my-own") is None
+    assert price_by_name("") is None

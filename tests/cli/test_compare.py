@@ -1,0 +1,157 @@
+"""``agrotools compare`` and ``agrotools gate`` on runs that are written by hand."""
+
+import csv
+import io
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from agrotools.core import Record
+from agrotools.runner.store import RunStore
+from support.command import run_command
+from support.made_runs import call, end_to_end, made_sample
+from support.runs import invalid, manifest
+
+
+def written(folder: Path, records: Iterable[Record], **changes) -> Path:
+    """A run folder with these records."""
+    listed = [*records]
+    fields = {"modes": ("end-to-end",), "sample_ids": tuple(each.sample.id for each in listed), "model": folder.name}
+    with RunStore(folder, manifest(**fields | changes)) as store:
+        for each in listed:
+            store.append(each)
+    return folder
+
+
+def answers(rights: Iterable[bool]) -> list[Record]:
+    """A record for each sample with all calls, right or wrong."""
+    return [
+        end_to_end(made_sample(f"s{at}"), call("2*3"), call("6 + 1", 1), answer=f"rows: {7 if right else 9}")
+        for at, right in enumerate(rights)
+    ]
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> tuple[Path, Path]:
+    """Two runs of 40 samples: the first has 30 right, the second 10 of these and no other."""
+    first = written(tmp_path / "good", answers(at < 30 for at in range(40)))
+    return first, written(tmp_path / "poor", answers(at < 10 for at in range(40)))
+
+
+def test_the_headline_says_which_run_is_better_and_names_the_samples(runs):
+    done = run_command("compare", *map(str, runs), "--flips", "3", COLUMNS="100")
+    assert done.returncode == 0, done.stderr
+    assert "good minus poor" in done.stdout
+    assert "75.0 minus 25.0 = +50.0" in done.stdout
+    assert ": better" in done.stdout
+    assert "20 up, 0 down, 20 equal" in done.stdout
+    assert "Up, end-to-end: 3 of 20 samples" in done.stdout
+    assert max(map(len, done.stdout.splitlines())) <= 100
+    assert not (runs[0] / "scores.json").exists()
+
+
+def test_json_has_flips_with_reasons_and_causes(runs):
+    (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
+    flips = found["flips"]["end-to-end"]
+    assert (len(flips["up"]), flips["down"], flips["n_equal"]) == (20, [], 20)
+    assert flips["up"][0]["cause"] == "tools"  # each made call returns 1
+    assert "off by 2" in flips["up"][0]["reason"]
+    assert found["by_cause"]["end-to-end"]["tools"]["value"] == 0.5
+
+
+@pytest.mark.parametrize("form", ["md", "latex"])
+def test_tables_have_a_row_for_each_difference(runs, form):
+    text = run_command("compare", *map(str, runs), "--format", form).stdout
+    assert "+50.0" in text
+    assert "cause tools" in text
+
+
+def test_csv_has_fractions(runs):
+    rows = [*csv.DictReader(io.StringIO(run_command("compare", *map(str, runs), "--format", "csv").stdout))]
+    assert (rows[0]["kind"], rows[0]["name"], float(rows[0]["difference"])) == ("metric", "FAS", 0.5)
+    assert float(rows[0]["lower"]) < 0.5 < float(rows[0]["upper"])
+
+
+def test_equal_runs_show_no_difference(tmp_path):
+    rights = [at % 2 == 0 for at in range(40)]
+    first = written(tmp_path / "a", answers(rights))
+    second = written(tmp_path / "b", answers([not right for right in rights[:4]] + rights[4:]))
+    assert "no difference shown" in run_command("compare", str(first), str(second)).stdout
+
+
+def test_invalid_and_missing_samples_are_counted(tmp_path):
+    first = written(tmp_path / "a", answers([True] * 20))
+    lost = [invalid(f"s{at}", sample=made_sample(f"s{at}"), mode="end-to-end") for at in range(12, 15)]
+    second = written(tmp_path / "b", [*answers([True] * 12), *lost])
+    assert (
+        "not compared: 8 samples with a valid record only in the first run"
+        in run_command("compare", str(first), str(second)).stdout
+    )
+
+
+def test_runs_of_different_benchmarks_are_refused(tmp_path):
+    first = written(tmp_path / "a", answers([True]))
+    second = written(tmp_path / "b", answers([True]), benchmark_version="2")
+    done = run_command("compare", str(first), str(second))
+    assert done.returncode == 2
+    assert "different benchmark versions: 1 / 2" in done.stderr
+
+
+def test_a_gate_fails_on_a_drop_and_passes_on_a_gain(runs, tmp_path):
+    good, poor = map(str, runs)
+    junit, summary = tmp_path / "gate.xml", tmp_path / "summary.md"
+    done = run_command("gate", poor, "--against", good, "--junit", junit, "--markdown", summary)
+    assert done.returncode == 1
+    assert "failed: the score dropped by more than 0 points" in done.stdout
+    assert "end-to-end, FAS: 25.0 (new, poor), 75.0 (old, good)" in done.stdout
+    assert "probability of failing at a true drop of 5 points: " in done.stdout
+    suite = ElementTree.parse(junit).getroot()
+    assert suite.attrib["failures"] == "1"
+    assert suite.find("testcase/failure") is not None
+    assert "### agrotools gate: failed" in summary.read_text()
+    done = run_command("gate", good, "--against", poor, "--junit", junit)
+    assert done.returncode == 0
+    assert ElementTree.parse(junit).getroot().find("testcase/failure") is None
+
+
+def test_an_allowed_drop_passes(runs):
+    done = run_command("gate", str(runs[1]), "--against", str(runs[0]), "--max-drop", "45", "--json")
+    assert done.returncode == 0
+    found = json.loads(done.stdout)
+    assert found["passed"]
+    assert found["bound"]["drop"] == 0.5
+    assert 0.3 < found["bound"]["lower"] < 0.45
+
+
+def test_a_gate_fails_if_samples_of_the_old_run_are_lost(tmp_path):
+    old = written(tmp_path / "old", answers(at < 15 for at in range(20)))
+    lost = [invalid("s19", sample=made_sample("s19"), mode="end-to-end")]
+    new = written(tmp_path / "new", [*answers([True] * 19), *lost])
+    done = run_command("gate", str(new), "--against", str(old))
+    assert done.returncode == 1
+    assert "failed: 1 of 20 samples have no valid record in the new run" in done.stdout
+    done = run_command("gate", str(new), "--against", str(old), "--allow-invalid")
+    assert done.returncode == 0
+    assert "not compared: 1 sample with a valid record only in the old run" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"benchmark": "c"}, "different benchmarks: c / b"),
+        ({"benchmark_version": "2"}, "different benchmark versions: 2 / 1"),
+        ({"benchmark_hash": "i"}, "different content of the benchmark: i / h"),
+        ({"modes": ("end-to-end", "no-tool")}, "different modes: end-to-end, no-tool / end-to-end"),
+        ({"quick": True}, "different parts of the benchmark: quick part / whole"),
+        ({"scoring": "3"}, "different scoring versions: 3 / "),
+    ],
+)
+def test_runs_that_cannot_be_compared_are_refused_by_name(tmp_path, changes, named):
+    old = written(tmp_path / "old", answers([True] * 20))
+    new = written(tmp_path / "new", answers([True] * 20), **changes)
+    done = run_command("gate", str(new), "--against", str(old))
+    assert done.returncode == 2
+    assert named in done.stderr
