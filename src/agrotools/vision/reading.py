@@ -73,7 +73,8 @@ class LabelImage:
     notes: tuple[str, ...] = ()
 
 
-_LEAST_SIDE_PX, _DARK = 16, 16
+_LEAST_SIDE_PX, _DARK, _GREY = 16, 16, 8
+"""Smallest side of a picture that is judged; distance of black and white from the ends, and of grey channels."""
 _LEAST_SPREAD, _PARTS = 12, 64
 """Grey levels by which means of parts of a picture differ at least, and parts along each side.
 
@@ -82,9 +83,9 @@ Over 403 photographs and 5,020 drawn ones they differ by 86 or more; over 1,353 
 
 
 def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") -> None:
-    """Refuse a picture, uint8 (rows, columns, 3), that is the same everywhere but for noise, as a failed exposure is.
+    """Refuse a picture, uint8 (rows, columns, 3), that is black, white or grey everywhere but for noise.
 
-    Pictures of fewer than 16 pixels along a side are not judged.
+    A failed exposure is; water, soil or a closed canopy from above have a colour.
 
     Raises:
         ToolError: ``nothing_found``.
@@ -97,7 +98,9 @@ def refuse_blank(pixels: NDArray[np.uint8], name: str, argument: str = "image") 
     parts = cv2.resize(pixels, (min(_PARTS, columns), min(_PARTS, rows)), interpolation=cv2.INTER_AREA).reshape(-1, 3)
     if (parts.max(axis=0).astype(int) - parts.min(axis=0)).max() >= _LEAST_SPREAD:
         return
-    level = parts.mean()
+    level, colour = parts.mean(), parts.mean(axis=0)
+    if _DARK <= level <= 255 - _DARK and colour.max() - colour.min() > _GREY:
+        return
     look = "black" if level < _DARK else "white" if level > 255 - _DARK else "the same colour"
     why = f"{name} is {look} everywhere: it shows nothing, as a failed exposure does"
     raise ToolError("nothing_found", why, argument=argument, hint="nothing can be told from it; use another picture")

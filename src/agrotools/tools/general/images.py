@@ -52,7 +52,7 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
     """Read a picture and clip ``region`` (None: the whole picture) to its bounds.
 
     Raises:
-        ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``. A plain picture is no error, because
+        ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``. A plain picture is no error:
             it can be drawn on, and a model that is asked sees that it is plain.
     """
     name = shown_name(path)
