@@ -51,7 +51,7 @@ from agrotools.core.record import literal_value
 from agrotools.models import WireStats
 from agrotools.runner.config import WorkItem
 from agrotools.runner.policies import PolicySource
-from agrotools.runner.prompts import collect_requests
+from agrotools.runner.prompts import add_requests, collect_requests
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
@@ -234,6 +234,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     finally:
         if isinstance(policy, SamplePolicy):
             await policy.end_sample()
+    if isinstance(policy, ReportingPolicy):
+        add_requests(policy.usage.requests)
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:
@@ -246,7 +248,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         actions=actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
-        agent_replies=policy.agent_replies if isinstance(policy, ReportingPolicy) else None,
+        agent_replies=policy.usage.replies if isinstance(policy, ReportingPolicy) else None,
     )
 
 
