@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers agents
+python tests/environments.py extras learned servers viewers agents clients
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -11,7 +11,8 @@ particular for the test command, which skips what needs them.
 extras     the extras docs, zh, bleu and ocr, and polars
 learned    torch, transformers, diffusers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
-viewers    Inspect AI, Every Eval Ever and MLflow read exports of runs (1.6 GB; Python 3.12)
+viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
+clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
 
@@ -20,6 +21,8 @@ seconds and pip in no sensible time, gets one, too.
 """
 
 import os
+import platform
+import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -60,7 +63,7 @@ ENVIRONMENTS = {
     ),
     "viewers": Environment(
         python="3.12",
-        install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17"],
+        install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17", "wandb>=0.20"],
         pytest=["tests/report/test_export_readers.py"],
     ),
     "agents": Environment(
@@ -73,8 +76,12 @@ ENVIRONMENTS = {
         ],
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
+    "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py"]),
 }
+NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
+if sys.platform == "linux":  # the inspector needs Node 22
+    NPM.append(f"node-linux-{'arm64' if platform.machine() == 'aarch64' else 'x64'}@22")
 
 
 def main() -> int:
@@ -104,6 +111,12 @@ def run_tests(name: str, arguments: Sequence[str]) -> bool:
         variables["AGROTOOLS_TEST_SERVERS"] = str(servers)
         if not servers.exists():
             steps.append([python, "performance/foreign_servers.py", "--servers", servers, "--setup"])
+    if name == "clients":
+        if not (npm := shutil.which("npm")):
+            print("the clients are installed by npm, which is not here (nodejs.org)", file=sys.stderr)
+            return False
+        variables["AGROTOOLS_TEST_CLIENTS"] = str(FOLDER / "npm")
+        steps.append([npm, "install", "--silent", "--prefix", FOLDER / "npm", *NPM])
     steps.append([python, "-m", "pytest", "-q", "-rs", *(arguments or environment.pytest)])
     return all(subprocess.run(step, cwd=ROOT, env=variables, check=False).returncode == 0 for step in steps)
 

@@ -483,10 +483,12 @@ def test_token_and_configurations(workspace: Path, monkeypatch: pytest.MonkeyPat
         access_token()
     for client, key in (("claude-desktop", "mcpServers"), ("claude-code", "mcpServers"), ("vscode", "servers")):
         arguments = ["serve", "mcp", "--workspace", str(workspace), "--tools", "plot", "--config", client]
-        text = CliRunner().invoke(app, arguments).output
-        entry = json.loads(text[text.index("{") : text.rindex("}") + 1])[key]["agrotools"]
-        assert entry["args"][-4:] == ["--workspace", str(workspace), "--tools", "plot"]
+        arguments += ["--timeout", "90"]
+        printed = CliRunner().invoke(app, arguments)
+        entry = json.loads(printed.stdout)[key]["agrotools"]
+        assert entry["args"][-6:] == ["--workspace", str(workspace), "--tools", "plot", "--timeout", "90.0"]
+        assert printed.stderr.startswith("# ")
     arguments = ["serve", "mcp", "--workspace", str(workspace), "--http", "--port", "8765", "--config", "cursor"]
-    text = CliRunner().invoke(app, arguments).output
-    assert "http://127.0.0.1:8765/mcp" in text
+    text = CliRunner().invoke(app, arguments).stdout
+    assert json.loads(text)["mcpServers"]["agrotools"]["url"] == "http://127.0.0.1:8765/mcp"
     assert "${env:AGROTOOLS_MCP_TOKEN}" in text

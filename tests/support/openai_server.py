@@ -173,6 +173,8 @@ def chat_body(body: Body) -> Body:
             case "function_call_output":
                 content = _chat_parts(item["output"])
                 messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+            case "reasoning":
+                pass
             case _:
                 messages.append({"role": item["role"], "content": _chat_parts(item["content"])})
     chat = {"model": body["model"], "messages": messages}

@@ -1,8 +1,10 @@
 """Rows of a data file: parquet, JSON (a list, or an object of entries), JSON Lines, CSV, TSV and Excel."""
 
 import csv
+import re
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -74,10 +76,10 @@ def _sheet_rows(path: Path) -> Iterator[dict[str, Any]]:
 def _json_rows(path: Path) -> Iterator[Any]:
     content = path.read_bytes()
     try:
-        whole = orjson.loads(content) if path.suffix == ".json" else _lines(content)
+        whole = _parse(content, path.suffix)
     except orjson.JSONDecodeError as error:
-        try:
-            whole = _lines(content)
+        try:  # a published set has single backslashes, "\Expert", which can only mean themselves
+            whole = _parse(_ESCAPE.sub(lambda match: match[1] or rb"\\", content), path.suffix)
         except orjson.JSONDecodeError:
             hint = "some sets are published with such faults: correct the file at this place"
             raise BenchmarkError(f"{path} is not JSON: {error}", hint=hint) from error
@@ -85,6 +87,18 @@ def _json_rows(path: Path) -> Iterator[Any]:
         whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
     lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
     yield from max(lists, key=len, default=[])
+
+
+_ESCAPE = re.compile(rb"""(\\["\\/bfnrtu])|\\""")
+
+
+def _parse(content: bytes, suffix: str) -> Any:
+    try:
+        return orjson.loads(content) if suffix == ".json" else _lines(content)
+    except orjson.JSONDecodeError:
+        with suppress(orjson.JSONDecodeError):
+            return _lines(content)
+        raise
 
 
 def _lines(content: bytes) -> list[Any]:

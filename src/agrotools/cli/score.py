@@ -49,6 +49,10 @@ def score(
         Path | None,
         typer.Option(help="With --format: the data set with the reference answers. With --predictions: its data root."),
     ] = None,
+    option: Annotated[
+        list[str] | None,
+        typer.Option("--option", "-o", help="With --predictions: benchmark option, NAME=VALUE (repeatable)."),
+    ] = None,
     judgements: Annotated[Path | None, typer.Option(help="With --format: replies of a judge (JSON or CSV).")] = None,
     costs: Annotated[
         Path | None, typer.Option(help="Print the expected cost of the answers under this cost table (TOML) instead.")
@@ -73,9 +77,11 @@ def score(
                 "--benchmark and --predictions go together, without runs and --format",
                 hint="agrotools score --benchmark NAME --predictions FILE",
             )
-        runs = [make_run(predictions, benchmark, data, model, out, as_json=as_json)]
-    elif model or out:
-        raise UsageError("--model and --out go with --predictions", hint="--benchmark NAME --predictions FILE")
+        runs = [make_run(predictions, benchmark, data, option or [], model, out, as_json=as_json)]
+    elif model or out or option:
+        raise UsageError(
+            "--model, --out and --option go with --predictions", hint="--benchmark NAME --predictions FILE"
+        )
     elif not runs:
         raise UsageError("no run is given", hint="agrotools score RUN, or --benchmark NAME --predictions FILE")
     if costs is not None:
@@ -119,14 +125,23 @@ def score(
 
 
 def make_run(
-    file: Path, benchmark: str, data_root: Path | None, model: str, out: Path | None, *, as_json: bool
+    file: Path,
+    benchmark: str,
+    data_root: Path | None,
+    options: Sequence[str],
+    model: str,
+    out: Path | None,
+    *,
+    as_json: bool,
 ) -> Path:
     """Make a run of a file of predictions, print what was matched, and return its folder."""
     from agrotools.benchmarks import load_benchmark
+    from agrotools.runner.config import benchmark_options
     from agrotools.runner.predictions import import_predictions
 
-    loaded = load_benchmark(benchmark, data_root)
-    run, counts = import_predictions(file.expanduser(), loaded, benchmark, model=model, out=out)
+    chosen = benchmark_options(options)
+    loaded = load_benchmark(benchmark, data_root, options=chosen)
+    run, counts = import_predictions(file.expanduser(), loaded, benchmark, chosen, model=model, out=out)
     matched = ", ".join(f"{number} by {column}" for column, number in counts.by.items())
     typer.echo(f"{file.name}: {count_text(counts.rows, 'row')}, {matched}; run folder {run}", err=as_json)
     kinds = {

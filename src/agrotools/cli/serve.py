@@ -59,9 +59,13 @@ def mcp(
             raise UsageError("--config with --http needs --port", hint="add the --port of the running server")
         options = [("--workspace", folder), ("--tools", tools), ("--record", record and record.absolute())]
         options += [("--backend", each) for each in backend or []]
+        options += [("--timeout", timeout)] * (timeout != ServerOptions.timeout_s)
+        options += [("--tool-workers", tool_workers)] * (tool_workers != ServerOptions.workers)
         arguments = [text for name, value in options if value for text in (name, str(value))]
         arguments += ["--output-schemas"] * output_schemas
-        typer.echo(client_configuration(config, arguments, port))
+        content, place = client_configuration(config, arguments, port)
+        typer.echo(f"# {place}", err=True)
+        typer.echo(content)
         return
     chosen = ServerOptions(folder, names, tool_backends(backend or []), record, output_schemas, tool_workers, timeout)
     if not http:

@@ -344,7 +344,7 @@ def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
 
         return PolicySource(spelled, True, MODES, immediate(PriorTable(samples).answer))
     unprivileged: dict[str, Callable[[Sample, Mode, int], Policy]] = {
-        "guess": immediate(simple.guessed_answer),
+        "guess": lambda sample, _mode, _epoch: simple.GuessPolicy(sample),
         "random": lambda sample, _mode, epoch: simple.RandomPolicy(sample, seed, epoch),
         "echo": immediate(lambda _sample, view: view.query),
         "refuse": immediate(lambda _sample, _view: REFUSAL_LINE),

@@ -105,12 +105,19 @@ class RowCounts(NamedTuple):
 
 
 def import_predictions(
-    file: Path, benchmark: Benchmark, benchmark_path: str, *, model: str = "", out: Path | None = None
+    file: Path,
+    benchmark: Benchmark,
+    benchmark_path: str,
+    options: Mapping[str, str] | None = None,
+    *,
+    model: str = "",
+    out: Path | None = None,
 ) -> tuple[Path, RowCounts]:
     """Write a run folder (mode no-tool) with the answers of ``file``, and return it with what was matched.
 
     Args:
         benchmark_path: name or folder under which the benchmark was loaded.
+        options: benchmark options with which it was loaded.
         model: name of the model in tables; the name of the file by default.
         out: run folder; ``runs/BENCHMARK-MODEL-HASH`` by default.
 
@@ -140,6 +147,7 @@ def import_predictions(
         benchmark=benchmark.name,
         benchmark_path=benchmark_path,
         benchmark_version=benchmark.version,
+        benchmark_options=dict(options or {}),
         benchmark_hash=benchmark.content_hash,
         synthetic=benchmark.synthetic,
         model=model or file.stem,

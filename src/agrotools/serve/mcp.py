@@ -123,8 +123,8 @@ async def _server(options: ServerOptions) -> AsyncGenerator["Server[Any]"]:
                 recorder.close()
 
 
-def client_configuration(client: Client, arguments: Sequence[str], port: int | None) -> str:
-    """Return the configuration of a client as text: where it belongs, and its JSON.
+def client_configuration(client: Client, arguments: Sequence[str], port: int | None) -> tuple[str, str]:
+    """Return the configuration of a client as JSON, and the place where it belongs, in words.
 
     Args:
         arguments: arguments of ``agrotools serve mcp``.
@@ -133,13 +133,14 @@ def client_configuration(client: Client, arguments: Sequence[str], port: int | N
     Raises:
         UsageError: the client does not connect to HTTP servers by its configuration file.
     """
-    command = {"command": sys.executable, "args": ["-m", "agrotools", "serve", "mcp", *arguments]}
+    # -P: clients start the server in the folder of the project, whose Python files must not be imported.
+    command = {"command": sys.executable, "args": ["-P", "-m", "agrotools", "serve", "mcp", *arguments]}
     if port is not None and client == "claude-desktop":
         raise UsageError("the configuration of Claude Desktop has no HTTP servers", hint="omit --http")
     variable = {"claude-code": f"${{{TOKEN_VARIABLE}}}", "cursor": f"${{env:{TOKEN_VARIABLE}}}", "vscode": "${input:t}"}
     http = {"url": f"http://127.0.0.1:{port}{PATH}", "headers": {"Authorization": f"Bearer {variable.get(client)}"}}
     entry: dict[str, Any] = command if port is None else http
-    if client in ("claude-code", "vscode"):
+    if client in ("claude-code", "vscode") or (client == "cursor" and port is None):
         entry = {"type": "stdio" if port is None else "http", **entry}
     key = "servers" if client == "vscode" else "mcpServers"
     content: dict[str, Any] = {key: {"agrotools": entry}}
@@ -147,12 +148,12 @@ def client_configuration(client: Client, arguments: Sequence[str], port: int | N
         content["inputs"] = [{"type": "promptString", "id": "t", "description": "token of agrotools", "password": True}]
     place = {
         "claude-desktop": "claude_desktop_config.json (Settings, Developer, Edit Config), then restart Claude Desktop",
-        "claude-code": ".mcp.json in your project",
+        "claude-code": ".mcp.json in your project; claude asks for approval when it starts there",
         "cursor": ".cursor/mcp.json in your project, or ~/.cursor/mcp.json",
         "vscode": ".vscode/mcp.json in your project",
     }[client]
-    lines = [f"# {place}", json.dumps(content, indent=2)]
     if client == "claude-code" and port is None:
-        words = shlex.join([command["command"], *command["args"]])
-        lines += ["# or in a terminal:", f"claude mcp add agrotools -- {words}"]
-    return "\n".join(lines)
+        place += (
+            f". Instead of the file: claude mcp add agrotools -- {shlex.join([command['command'], *command['args']])}"
+        )
+    return json.dumps(content, indent=2), place

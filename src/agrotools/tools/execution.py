@@ -190,7 +190,7 @@ class ToolExecutor:
             checked = self._checked(call, workspace, toolset)
         except ToolError as error:
             return ToolOutcome(Observation(error=error.info), time.perf_counter() - started)
-        if self.cache is None or not checked.tool.cacheable or _needs_answers(checked.backend):
+        if self.cache is None or not checked.tool.cacheable or needs_answers(checked.backend):
             return await self._run_and_observe(checked, workspace)
         try:
             if self.cache.has_hashed(checked.tool, checked.backend, checked.paths.values()):
@@ -239,7 +239,7 @@ class ToolExecutor:
         started = time.perf_counter()
         message, contents = await (
             self._reply_with_answers(checked, workspace)
-            if _needs_answers(checked.backend)
+            if needs_answers(checked.backend)
             else self._reply_of_worker(checked, workspace)
         )
         seconds = message.get("seconds", time.perf_counter() - started)
@@ -346,7 +346,7 @@ def _is_service(backend: str) -> bool:
     return backend in (SERPER, SEARXNG, SANDBOX) or backend.startswith(IMAGES)
 
 
-def _needs_answers(backend: str) -> bool:
+def needs_answers(backend: str) -> bool:
     """True if a call may query a model or a service, so that its result may differ between equal calls."""
     return backend == VLM or _is_service(backend)
 

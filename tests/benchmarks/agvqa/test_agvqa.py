@@ -4,16 +4,20 @@ import base64
 import io
 import json
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
 from PIL import Image
+from typer.testing import CliRunner
 
+from agrotools import read_run
 from agrotools.benchmarks.agvqa.field_map import FieldMap, Row, RowFault, read_question
 from agrotools.benchmarks.agvqa.plugin import LetteredSlot, NumberListSlot
 from agrotools.benchmarks.agvqa.score import score_letters, score_numbers
 from agrotools.benchmarks.checking import check_benchmark, list_benchmarks
 from agrotools.benchmarks.loading import load_benchmark
+from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.scoring.predictions import compare_file
 from agrotools.scoring.slots import score_slot
@@ -213,6 +217,20 @@ def test_letters_and_numbers_are_read_from_the_form_or_the_text():
     assert [score_numbers(box, (), text).value for text in ("[0, 0, 1, 0.4]", "0, 0, 0.2, 0.2", "0.5")] == [1, 0, 0]
 
 
+def test_predictions_are_scored_with_the_options_of_the_set(root):
+    write(root, row(id="one", picture="gone.png"), row(id="two", picture="gone.png"))
+    rows = [{"id": "one", "output": "A"}, {"id": "two", "output": "B"}]
+    (root / "replies.txt.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    out = root / "run"
+    command = ["score", "--benchmark", "agvqa", "--data", str(root), "--predictions", str(root / "replies.txt.jsonl")]
+    command += ["-o", "images=none", "-o", "files=rows.jsonl", "--out", str(out), "--json"]
+    printed = CliRunner().invoke(app, command)
+    assert printed.exit_code == 0, printed.output
+    run = read_run(out)
+    assert run.manifest.benchmark_options == {"images": "none", "files": "rows.jsonl"}
+    assert run.mode_scores("no-tool")["agrotools.fas"].value == 0.5
+
+
 def test_a_map_with_an_unknown_field_is_an_error(root):
     write(root, row())
     (root / "agvqa-map.toml").write_text(MAP + 'anwser = "x"\n')
@@ -223,9 +241,43 @@ def test_a_map_with_an_unknown_field_is_an_error(root):
 
 
 def test_broken_json_names_the_file(root):
-    (root / "rows.jsonl").write_text('{"ask": "a\\Expert"}')
-    with pytest.raises(BenchmarkError, match=r"rows\.jsonl is not JSON: .*escape"):
+    (root / "rows.jsonl").write_text('{"ask": "a" "b"}')
+    with pytest.raises(BenchmarkError, match=r"rows\.jsonl is not JSON: "):
         load(root)
+
+
+def test_single_backslashes_in_json_mean_themselves(root):
+    ask = r"done?\Expert: a\b\nc"
+    (root / "rows.jsonl").write_text(json.dumps(row(ask="ASK")).replace("ASK", ask))
+    assert load(root).samples[0].query.startswith("done?\\Expert: a\b\nc\n")
+
+
+CHAT = """\
+question = "turns.0.value"
+images = ["image"]
+labels = { "<Clarify>" = "ask first", "<Respond>" = "answer now" }
+answer = "turns.1.value.decision"
+ignored = ["turns"]
+"""
+
+
+def test_the_answer_in_a_chat_file_is_json_in_a_text_and_is_given_by_letter_or_label(root):
+    (root / "agvqa-map.toml").write_text(CHAT)
+    turns = [{"value": "<image>\nUser: why?"}, {"value": json.dumps({"decision": "<Respond>", "utterance": "So."})}]
+    write(root, {"image": [], "turns": turns}, {"image": [], "turns": [turns[0], {"value": "none"}]})
+    benchmark = load(root)
+    (sample,) = benchmark.samples
+    assert sample.query == "User: why?\nA. ask first\nB. answer now"
+    assert benchmark.header.metadata["left_out"] == {"no answer": 1}
+    assert benchmark.header.metadata["unread_fields"] == {}
+    for answer, score in {
+        "answer: B": 1.0,
+        "answer: A": 0.0,
+        "<Reasoning>\n<Clarify> or <Respond>?\n</Reasoning>\n<Decision>\n<Respond>\n</Decision>\n<Utterance>Ask!": 1.0,
+        '<output>{"goal_state": {}, "decision": "<Clarify>", "utterance": "Which A?"}</output>': 0.0,
+        "decision: respond\nutterance: B is fine": 1.0,
+    }.items():
+        assert score_slot(sample.answer[0], sample.answer, answer).value == score, answer
 
 
 def test_replies_of_models_beside_the_scores_in_the_file(root):
@@ -272,6 +324,8 @@ def test_real_pieces_of_the_sets(real):
         assert benchmark.header.metadata["unread_fields"] == {}, name
         if name == "mirage":
             assert {sample.groups["category"] for sample in benchmark.samples} == {"<Clarify>", "<Respond>"}
+    chats = load_benchmark("mirage", real, options={"images": "none", "files": "MMMT/data/dev_*chat*.json"})
+    assert Counter(sample.groups["category"] for sample in chats.samples) == {"<Respond>": 31, "<Clarify>": 19}
     shown = load_benchmark("mirage-mmst", real, options={"allow_missing": True})
     assert [len(sample.files) for sample in shown.samples] == [2, 1, 2]
 

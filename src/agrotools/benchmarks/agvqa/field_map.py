@@ -173,6 +173,8 @@ class Row(NamedTuple):
         for part in path.split(".") if path else ():
             inner = {}
             for key, value in values_by_name.items():
+                if isinstance(value, str):
+                    value = _parsed(value)  # an answer in a chat file is JSON in a text
                 if isinstance(value, Mapping):
                     if "*" not in part:
                         inner |= {key: value[part]} if part in value else {}
@@ -226,7 +228,7 @@ def read_question(row: Row, fields: FieldMap, option_images: Mapping[str, str]) 
     question = row.get(fields.question) if fields.question else ""
     if fields.question and (not isinstance(question, str) or not question.strip()):
         raise RowFault("no question")
-    text = str(question)
+    text = str(question).replace("<image>\n", "").replace("<image>", "")  # places of images in chat files
     options = {**read_options(row, fields, text), **option_images}
     if fields.options == "in question" and (marks := _option_marks(text)):
         text = text[: marks[0].start()]
@@ -335,7 +337,8 @@ def _slots(row: Row, fields: FieldMap, options: Mapping[str, str], kind: Kind) -
         text = row.get(fields.answer_text)
         if text is not None and letters != right_letters(text, options, fields):
             raise RowFault("the answer and its text name different options", f"{answer} and {text}")
-        return (LetteredSlot(**at, value=letters, options=dict(options), several=kind == "several"),)
+        labels = dict(zip(fields.labels, options, strict=False))
+        return (LetteredSlot(**at, value=letters, options=dict(options), several=kind == "several", labels=labels),)
     if kind == "yes_no":
         word = str(answer).strip().lower()
         if word not in ("yes", "no", "true", "false"):

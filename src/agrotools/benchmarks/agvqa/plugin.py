@@ -1,5 +1,6 @@
 """Plug-ins of the sets of AG-VQA questions, one for each map in ``maps``, and their slots."""
 
+import operator
 import tomllib
 from functools import partial
 from pathlib import Path
@@ -12,13 +13,18 @@ from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, deferred
 
 
 class LetteredSlot(Slot):
-    """Correct options of a question, by their letters. ``options``: text of each option as shown, by letter."""
+    """Correct options of a question, by their letters.
+
+    ``options``: text of each option as shown, by letter; ``labels``: letters by the published names of the options,
+    which answers may give instead.
+    """
 
     closed: ClassVar[bool] = True
     type: Literal["lettered"] = "lettered"
     value: Annotated[tuple[str, ...], Field(min_length=1)]
     options: dict[str, str]
     several: bool = False
+    labels: Annotated[dict[str, str], Field(exclude_if=operator.not_)] = {}
 
     @property
     def form_value(self) -> str:

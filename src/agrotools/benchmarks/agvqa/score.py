@@ -21,7 +21,20 @@ def read_letters(answer: str, slot: LetteredSlot) -> tuple[ChoiceReading, bool]:
         reading = read_choices(lines[-1].strip("\"' "), slot.options, kind)
         if reading.letters:
             return reading, True
+    if slot.labels and (names := re.findall(_named(slot), answer)):
+        given = names[-1][0] or names[-1][1].capitalize()
+        return ChoiceReading((_letters_by_name(slot)[given],), "published name of the option", given), True
     return read_choices(answer, slot.options, kind), False
+
+
+def _letters_by_name(slot: LetteredSlot) -> dict[str, str]:
+    return {label.strip("<>"): letter for label, letter in slot.labels.items()}
+
+
+def _named(slot: LetteredSlot) -> str:
+    """Return the pattern of a published name: with its brackets anywhere, without them after the word "decision"."""
+    names = "|".join(map(re.escape, _letters_by_name(slot)))
+    return rf"<({names})>|(?i:\bdecision\W{{1,9}}({names})\b)"
 
 
 def score_letters(slot: Slot, _: Sequence[Slot], answer: str) -> SlotScore:

@@ -66,7 +66,7 @@ def detail_of(record: Record, scores: Sequence[Score], showing: RunPictures) -> 
     if record.invalid is None and record.actions is not None:
         steps = [*predicted_steps(record.actions, reference, scores)]
     elif record.invalid is None and record.trajectory is not None:
-        steps = [*taken_steps(record.trajectory.steps[:MOST_STEPS], matches, compared)]
+        steps = [*taken_steps(record.trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
     in_trajectory = len(record.trajectory.steps) if record.trajectory else 0
     answer, no_answer = _answer(record)
     return Detail(

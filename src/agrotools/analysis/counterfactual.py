@@ -1,0 +1,445 @@
+"""Score of a sample with parts of its trajectory replaced by the reference or the truth.
+
+A coalition is a set of parts (see :mod:`agrotools.scoring.attribution`). The steps of the reference are evaluated in
+order; a call of the run belongs to the unused step of the same tool with the fewest disagreeing arguments. Then
+
+* ``planning`` replaced: missing calls are made, with the reference's arguments. What never happened counts as right:
+  the arguments of a missing call, arguments whose inputs no earlier call gave, and the reading of results that were
+  never there. A sample that ended at a limit (``max_steps``, ``context``, ``timeout``) went on calling: planning.
+* ``arguments`` replaced: arguments that disagree with the reference, given the results that the run had seen, are
+  those of the reference. Arguments that agree stay, and follow the results that they refer to.
+* ``tool:NAME`` replaced: a call whose arguments and inputs are right returns the truth. With wrong inputs the truth is
+  not known, and the tool is run: so a tool that only calculates with wrong inputs is not blamed for them.
+* ``reading`` replaced: a slot has the value of its ``from`` over the results. Not replaced, a slot that was read right
+  follows the results, and one that was misread stays as it was given.
+* ``form`` replaced: a value that the text contains but the scorer cannot read (several candidates, no key), or that an
+  unparseable or cut reply hides, is given in the answer form.
+
+A call is run only if its arguments change; every other result is that of the run. A slot that the run got right lost
+nothing and has no shares. If every step that a slot needs is true, the slot is right. The answer to an unanswerable
+question follows from the results like a slot: it is a refusal if they show that there is no answer. A figure is the
+last one drawn. Answers without ``from`` (advice, keywords) are right if all results are true, else as they were given.
+"""
+
+import math
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import chain, combinations
+
+from pydantic import JsonValue
+
+from agrotools.agents.baselines.simple import derived_values, live_arguments, with_made_files
+from agrotools.core import (
+    AbstainSlot,
+    Observation,
+    PlotSlot,
+    Record,
+    ReferenceStep,
+    Score,
+    Slot,
+    Step,
+    ToolCall,
+    Trajectory,
+)
+from agrotools.core.record import (
+    REF_PATTERN,
+    UnresolvedRef,
+    iter_refs,
+    resolve_ref,
+)
+from agrotools.scoring.attribution import (
+    ARGUMENTS,
+    FORM,
+    PLANNING,
+    READING,
+    TOOL,
+    Shares,
+    ordered_parts,
+    shapley_values,
+)
+from agrotools.scoring.matching import OwnCall, Values, own_calls
+from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
+from agrotools.scoring.slots import outcome_scores, score_slot
+from agrotools.scoring.steps import implied_slot
+from agrotools.text import format_answer
+from agrotools.text.refusal import refusal_of, shows_no_answer
+
+RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
+"""Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
+Parts = frozenset[str]
+
+AT_LIMIT = ("max_steps", "context", "timeout")
+"""Endings of a sample that went on calling; the other endings without an answer are of the form."""
+NOT_ASKED = "what the model would do after other results is not known; --rerun asks it"
+NO_TRUTH = "the truth between these tools is not known"
+NOT_RUN = "the tool cannot be run again"
+
+
+class JointError(Exception):
+    """Parts that cannot be told apart, because a result between them is not known."""
+
+    def __init__(self, parts: Parts) -> None:
+        super().__init__(sorted(parts))
+        self.parts = parts
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """Result of one reference step in a coalition.
+
+    ``values`` is None if the call is missing or failed. ``known``: fields whose truth is known, of a result that was
+    replaced by the truth; None for a result of a tool.
+    """
+
+    values: Values | None = None
+    true: bool = False
+    known: Parts | None = None
+    spec: Observation | None = None
+    """Observation of a figure that was drawn."""
+
+
+class SampleGame:
+    """Game of one end-to-end record.
+
+    Args:
+        record: a valid record in mode ``end-to-end`` with a reference.
+        scores: its score rows.
+        run_call: see :data:`RunCall`.
+        credited: False if a refusal does not count because the answerable twin was refused too.
+    """
+
+    def __init__(self, record: Record, scores: Sequence[Score], run_call: RunCall, *, credited: bool = True) -> None:
+        assert record.trajectory is not None
+        assert record.sample.reference is not None
+        self.record, self.trajectory = record, record.trajectory
+        self.steps = record.sample.reference.steps
+        self.own = own_calls(record)
+        self._own_values = [each.values if each else None for each in self.own]
+        self._run_call = run_call
+        self._truths = [self._truth(at) for at in range(len(self.steps))]
+        counts = SLOTS_OF_METRIC[FAS]
+        self.slots = [slot for slot in record.sample.answer if counts(slot)]
+        rows = {row.slot: Fraction(row.value) for row in scores if row.metric == SLOT_METRIC}
+        self._actual = [rows[slot.name] if credited else Fraction(0) for slot in self.slots]
+        self._chains: dict[Parts, list[Outcome]] = {}
+        self._runs: dict[str, Observation | None] = {}
+        self._text_scores: dict[tuple[str, str], Fraction] = {}
+        self._reading = [self._reading_of(slot) for slot in self.slots]
+        self._not_run: set[str] = set()
+
+    async def shares(self) -> Shares:
+        """Return the Shapley value of each part."""
+        sample = self.record.sample
+        lost = [at for at, actual in enumerate(self._actual) if actual < 1]
+        values: dict[frozenset[str], Fraction] = {}
+        names: dict[str, Parts] = {}
+        merged: list[Parts] = []
+        while lost:
+            names = {_name(group): group for group in _groups(self._players(), merged)}
+            try:
+                subsets = chain.from_iterable(combinations(names, size) for size in range(len(names) + 1))
+                values = {
+                    frozenset(members): await self._value(Parts().union(*(names[name] for name in members)), lost)
+                    for members in subsets
+                }
+            except JointError as error:
+                merged.append(error.parts)
+            else:
+                break
+        shares = shapley_values([*names], values)
+        joint, reason = self._joint({part for part, share in shares.items() if share})
+        return Shares(
+            id=sample.id,
+            epoch=self.record.epoch,
+            task=sample.task_type,
+            cluster=sample.cluster or sample.id,
+            shares=shares,
+            joint=joint,
+            reason=reason,
+        )
+
+    def _players(self) -> list[str]:
+        tools = {TOOL + step.tool for step in self.steps}
+        return ordered_parts([PLANNING, ARGUMENTS, *tools, READING, FORM])
+
+    def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
+        """Return the parts that share points by assumption, and why."""
+        before = {part for part in sharing if part not in (READING, FORM)}
+        misread = READING in sharing and "misread" in self._reading
+        miscalled = ARGUMENTS in sharing and any(
+            each and each.wrong and [*iter_refs(step.arguments)]
+            for each, step in zip(self.own, self.steps, strict=True)
+        )
+        together = before | {READING} if misread else before if miscalled else set[str]()
+        if len(together) > 1:
+            return tuple(ordered_parts(together)), NOT_ASKED
+        together = {ARGUMENTS, PLANNING, *self._not_run} & sharing
+        if self._not_run and len(together) > 1:
+            return tuple(ordered_parts(together)), NOT_RUN
+        unknown = tuple(part for part in sharing if "+" in part)
+        return unknown[:1], NO_TRUTH if unknown else ""
+
+    async def _value(self, parts: Parts, lost: Sequence[int]) -> Fraction:
+        """Return the score of a coalition over the slots that lost points."""
+        weights = [Fraction(slot.weight) for slot in self.slots]
+        values = [weights[at] * await self._slot_value(at, parts) for at in lost]
+        return sum(values, Fraction(0)) / sum(weights)
+
+    # --- results ------------------------------------------------------------------------------------------------------
+
+    def _truth(self, at: int) -> Observation | None:
+        """Return the true observation of a reference step; None if it is not known."""
+        step, sample = self.steps[at], self.record.sample
+        if step.truth is not None:
+            return Observation(result=with_made_files(at, step.truth, self.steps))
+        if not sample.answerable or all(slot.from_ is None for slot in sample.answer):
+            return step.observation
+        return None
+
+    async def chain(self, parts: Parts) -> list[Outcome]:
+        """Return the result of each reference step; ``parts`` are planning, arguments and tools."""
+        if parts not in self._chains:
+            outcomes: list[Outcome] = []
+            for at in range(len(self.steps)):
+                outcomes.append(await self._outcome(at, parts, outcomes))
+            self._chains[parts] = outcomes
+        return self._chains[parts]
+
+    async def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
+        step, own = self.steps[at], self.own[at]
+        if own is None and PLANNING not in parts:
+            return Outcome()
+        part = TOOL + step.tool
+        values = [each.values for each in before]
+        corrected = own is None or not own.wrong or ARGUMENTS in parts
+        refs = [ref for _, ref, _ in iter_refs(step.arguments)]
+        unknown = [ref for ref in refs if _is_unknown(ref, before)]
+        right = corrected and all(self._is_true(ref, before) for ref in refs)
+        truth = self._truths[at]
+        if right and part in parts:
+            base = own.values if own and own.values else step.observation.result if step.observation else None
+            if truth is None:
+                return Outcome(base or {}, true=True, known=Parts())
+            known = Parts(truth.result or ()) - self._made_files(at)
+            result = {**(base or {}), **truth.result} if truth.result is not None else None
+            return Outcome(result, true=True, known=known, spec=Observation(result=result) if result else truth)
+        if right and unknown:
+            raise JointError(Parts({part, *(TOOL + self.steps[_index(ref)].tool for ref in unknown)}))
+        observation = await self._observation(at, own, corrected, values)
+        result = observation.result if observation else None
+        return Outcome(result, true=right and _gives(observation, truth), spec=observation)
+
+    async def _observation(
+        self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]
+    ) -> Observation | None:
+        """Return the result of a call with its inputs: that of the run if they are the same, else the tool is run."""
+        step = self.steps[at]
+        seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
+        if own is not None and (not own.wrong or not corrected) and _same(seen, now):
+            return own.step.observation
+        arguments = live_arguments(step, values)
+        if own is not None and own.step.call is not None:
+            written = own.step.call.arguments
+            if not own.wrong:
+                kept = {name: value for name, value in written.items() if not [*iter_refs(step.arguments.get(name))]}
+                arguments = None if arguments is None else {**arguments, **kept}
+            elif not corrected:
+                live = {name: value for name, value in (arguments or {}).items() if name not in own.wrong}
+                fixed = {name for name in live if [*iter_refs(step.arguments.get(name))]}
+                arguments = {**written, **{name: live[name] for name in fixed}}
+        if arguments is None:
+            return None
+        return await self._run(at, own, ToolCall(tool=step.tool, arguments=arguments))
+
+    async def _run(self, at: int, own: OwnCall | None, call: ToolCall) -> Observation | None:
+        key = f"{call.tool} {call.arguments!r}"
+        if key not in self._runs:
+            self._runs[key] = await self._run_call(call)
+        if self._runs[key] is not None:
+            return self._runs[key]
+        self._not_run.add(TOOL + call.tool)
+        return own.step.observation if own else self.steps[at].observation
+
+    def _made_files(self, at: int) -> Parts:
+        """Return the fields of a step's truth that only name files, whose true content is not known."""
+        return Parts(with_made_files(at, {}, self.steps) or ()) - Parts(self.steps[at].truth or ())
+
+    def _is_true(self, ref: str, before: Sequence[Outcome]) -> bool:
+        """True if a reference has the value that it has over the truth."""
+        at = _index(ref)
+        if before[at].true:
+            return True
+        truth = self._truths[at]
+        if truth is None or truth.result is None or f"observation.{_field(ref)}" not in ref:
+            return False
+        if _field(ref) in self._made_files(at):
+            return False
+        try:
+            now = resolve_ref(ref, [each.values for each in before])
+            return _same(now, resolve_ref(ref, [None] * at + [truth.result]))
+        except UnresolvedRef:
+            return False
+
+    # --- answers ------------------------------------------------------------------------------------------------------
+
+    def _needed(self, slot: Slot) -> list[int]:
+        """Return the reference steps that the value of a slot comes from."""
+        if slot.from_ is None:
+            return [*range(len(self.steps))]
+        return sorted({int(match["step"]) for match in REF_PATTERN.finditer(slot.from_)})
+
+    def _reading_of(self, slot: Slot) -> str:
+        """Return how a slot was read over the results of the run: ``right`` (or never), ``misread`` or ``form``."""
+        answer = self.trajectory.answer
+        if answer is None:
+            return "form" if self.trajectory.termination not in AT_LIMIT else "right"
+        if slot.made_by_tools or any(self.own[at] is None for at in self._needed(slot)):
+            return "right"
+        if isinstance(slot, AbstainSlot):
+            return "misread" if shows_no_answer(slot, self._own_values) else "right"
+        if slot.from_ is None:
+            gave = [
+                _gives(own.step.observation, truth) for own, truth in zip(self.own, self._truths, strict=True) if own
+            ]
+            return "misread" if all(gave) else "right"
+        implied = implied_slot(slot, self._own_values).slot
+        if implied is None:
+            return "right"
+        slots = [implied if each.name == slot.name else each for each in self.record.sample.answer]
+        score = score_slot(implied, slots, answer)
+        if score.value >= 1:
+            return "right"
+        undecided = "off_by" not in score.reading and score.reading.get("value") in (None, [])
+        several = len(candidates) > 1 if isinstance(candidates := score.reading.get("candidate"), list) else False
+        return "form" if (undecided or several) and _contains(implied, answer) else "misread"
+
+    async def _slot_value(self, at: int, parts: Parts) -> Fraction:
+        slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
+        ended = self.trajectory.answer is None and self.trajectory.termination in AT_LIMIT
+        if (ended and PLANNING not in parts) or (reading == "form" and FORM not in parts):
+            return actual
+        outcomes = await self.chain(parts - {READING, FORM})
+        needed = self._needed(slot)
+        if isinstance(slot, PlotSlot):
+            return self._figure_score(slot, actual, parts, outcomes)
+        values = [each.values for each in outcomes]
+        changed = ended or reading == "form" or any(not _same(values[i], self._own_values[i]) for i in needed)
+        if READING not in parts and (reading == "misread" or not changed):
+            return actual
+        if all(outcomes[i].true for i in needed):
+            return Fraction(1)
+        if slot.made_by_tools or (slot.from_ is None and not isinstance(slot, AbstainSlot)):
+            return actual
+        self._check_known(needed, outcomes, slot, parts)
+        if isinstance(slot, AbstainSlot):
+            if any(self.own[i] is None and PLANNING not in parts for i in needed):
+                return actual
+            return self._text_score(slot, refusal_of(slot)) if shows_no_answer(slot, values) else Fraction(0)
+        derived = derived_values([slot], values)
+        return self._text_score(slot, format_answer([slot], derived)) if derived.get(slot.name) is not None else actual
+
+    def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
+        """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
+        refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
+        unknown = {TOOL + self.steps[_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
+        others = {TOOL + self.steps[i].tool for i in needed if not outcomes[i].true} - parts
+        if unknown and others:
+            raise JointError(Parts(unknown | others))
+
+    def _figure_score(self, slot: Slot, actual: Fraction, parts: Parts, outcomes: Sequence[Outcome]) -> Fraction:
+        """Return the score of the last figure that is drawn in a coalition."""
+        own = [each.step for each in self.own if each]
+        drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
+        extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
+        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].spec is not None]
+        last = max(charts, default=None)
+        if extra and self.trajectory.calls[-1] not in own:
+            return actual
+        if last is None:
+            return actual
+        if outcomes[last].true:
+            return Fraction(1)
+        mine = self.own[last]
+        if mine is not None and outcomes[last].spec is mine.step.observation and not extra:
+            return actual
+        call = ToolCall(tool="plot", arguments={})
+        steps = (Step(turn=0, kind="call", call=call, observation=outcomes[last].spec), Step(turn=1, kind="answer"))
+        record = self.record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
+        rows = outcome_scores(record)
+        return next(Fraction(row.value) for row in rows if row.metric == SLOT_METRIC and row.slot == slot.name)
+
+    def _text_score(self, slot: Slot, text: str) -> Fraction:
+        key = (slot.name, text)
+        if key not in self._text_scores:
+            self._text_scores[key] = Fraction(score_slot(slot, self.record.sample.answer, text).value)
+        return self._text_scores[key]
+
+
+def _name(group: Parts) -> str:
+    """Return the name of a group of parts: ``tool:a+b`` for tools that cannot be told apart."""
+    first, *others = ordered_parts(group)
+    return "+".join([first, *(other.removeprefix(TOOL) for other in others)])
+
+
+def _groups(players: Sequence[str], merged: Sequence[Parts]) -> list[Parts]:
+    """Return the players, with those united that occur in one of ``merged``."""
+    groups = [Parts({player}) for player in players]
+    for parts in merged:
+        together = [group for group in groups if group & parts]
+        groups = [group for group in groups if not group & parts] + [Parts().union(*together)]
+    return groups
+
+
+def _index(ref: str) -> int:
+    match = REF_PATTERN.fullmatch(ref.strip())
+    return int(match["step"]) if match else 0
+
+
+def _field(ref: str) -> str:
+    """Return the field of a result that a reference begins with."""
+    return ref.strip().partition("observation.")[2].partition(".")[0].partition("[")[0]
+
+
+def _is_unknown(ref: str, outcomes: Sequence[Outcome]) -> bool:
+    """True if a reference is to a result that was replaced by the truth, of which this field is not known."""
+    known = outcomes[_index(ref)].known
+    return known is not None and _field(ref) not in known
+
+
+def _resolved_refs(step: ReferenceStep, values: Sequence[Values | None]) -> list[JsonValue]:
+    resolved: list[JsonValue] = []
+    for _, ref, _ in iter_refs(step.arguments):
+        try:
+            resolved.append(resolve_ref(ref, values))
+        except UnresolvedRef:
+            resolved.append(None)
+    return resolved
+
+
+def _gives(observation: Observation | None, truth: Observation | None) -> bool:
+    """True if an observation holds the truth."""
+    if observation is None or truth is None or truth.result is None or observation.result is None:
+        return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
+    return all(
+        name in observation.result and _same(observation.result[name], value) for name, value in truth.result.items()
+    )
+
+
+def _same(first: JsonValue, second: JsonValue) -> bool:
+    """True if two JSON values are equal, numbers up to rounding of floats."""
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(_same, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
+    return first == second
+
+
+def _contains(slot: Slot, answer: str) -> bool:
+    """True if some part of the answer alone gives the value of ``slot``: a line, or a word."""
+    pieces = {piece for line in answer.splitlines() for piece in (line, *line.split())}
+    return any(score_slot(slot, [slot], f"{slot.name}: {piece.strip('.,;')}").value >= 1 for piece in [*pieces][:400])

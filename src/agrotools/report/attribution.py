@@ -1,0 +1,64 @@
+"""Attribution of a run as a bar and a table for the terminal."""
+
+from collections.abc import Mapping
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from agrotools.core.base import count_text
+from agrotools.report.layout import new_table
+from agrotools.scoring.attribution import TOOL, Attribution, Split, part_meaning
+
+_BAR_CELLS = 60
+_SHADES = "█▓▒░"
+_STYLES = ("red", "yellow", "magenta", "cyan", "blue")
+
+
+def attribution_tables(attribution: Attribution) -> list[RenderableType]:
+    """Return the bar of a run, the table of its parts, a table by task, and notes."""
+    split = attribution.run
+    title = f"{split.gap:.1f} of 100 points lost, {count_text(split.n, 'sample')} in end-to-end"
+    parts = sorted(split.parts, key=lambda part: -split.parts[part])
+    table = new_table(title, ["points", "95 % interval", "meaning"])
+    for part in [*parts, "gap"]:
+        points, interval = split.parts.get(part, split.gap), split.intervals.get(part)
+        span = f"{interval.lower:.1f} to {interval.upper:.1f}" if interval else "-"
+        if part == "gap":
+            table.add_section()
+        table.add_row(part, f"{points:.1f}", span, "ceiling minus score" if part == "gap" else part_meaning(part))
+    notes = [
+        f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "
+        f"{each.reason}"
+        for each in attribution.joint
+    ]
+    notes += [f"left out: {count} records {reason}" for reason, count in attribution.left_out.items()]
+    notes += attribution.notes
+    shown: list[RenderableType] = [_bar(split), table]
+    if len(attribution.tasks) > 1:
+        shown.append(_task_table(attribution.tasks, parts))
+    return [*shown, Text("\n".join(notes), style="dim")] if notes else shown
+
+
+def _bar(split: Split) -> Text:
+    """Return score and lost points as one bar, with its legend."""
+    bar, legend = Text(), Text()
+    lost = {part: points for part, points in split.parts.items() if points > 0}
+    total = split.ceiling + sum(lost.values()) - split.gap
+    for at, (part, points) in enumerate([("score", split.score), *lost.items()]):
+        style = "green" if part == "score" else _STYLES[(at - 1) % len(_STYLES)]
+        shade = _SHADES[0] if part == "score" else _SHADES[1 + (at - 1) % (len(_SHADES) - 1)]
+        bar.append(shade * round(_BAR_CELLS * points / total), style=style)
+        legend.append(f"{shade} {part.removeprefix(TOOL)} {points:.1f}  ", style=style)
+    return Text.assemble(bar, "\n", legend, "\n")
+
+
+def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> RenderableType:
+    """Return a row for each task, by lost points, with the parts that lost most of them."""
+    table = new_table("by task", ["samples", "lost", "most of it"])
+    for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
+        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:3]
+        text = ", ".join(
+            f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
+        )
+        table.add_row(name, str(split.n), f"{split.gap:.1f}", text)
+    return table

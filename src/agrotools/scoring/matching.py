@@ -1,0 +1,83 @@
+"""Calls of a run and the reference steps that they belong to."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from pydantic import JsonValue
+
+from agrotools.core import Record, ReferenceStep, Step, UsageError
+from agrotools.core.record import UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
+from agrotools.scoring.steps import compare_calls
+from agrotools.tools import get_tool
+
+Values = dict[str, JsonValue]
+
+
+@dataclass(frozen=True)
+class OwnCall:
+    """Call of the run for a reference step, and the names of its wrong arguments."""
+
+    step: Step
+    wrong: frozenset[str]
+
+    @property
+    def values(self) -> Values | None:
+        return self.step.observation.result if self.step.observation else None
+
+
+def own_calls(record: Record) -> list[OwnCall | None]:
+    """Return the call of the run for each reference step; None for missing calls."""
+    reference = record.sample.reference.steps if record.sample.reference else ()
+    remaining = [step for step in (record.trajectory.calls if record.trajectory else ()) if step.call]
+    values: list[Values | None] = []
+    calls: list[OwnCall | None] = []
+    for step in reference:
+        # What the reference refers to is compared with what this run saw.
+        arguments = {name: update_literals(value, values) for name, value in step.arguments.items()}
+        shown = step.model_copy(update={"arguments": arguments})
+        excused = {
+            name
+            for name, value in step.arguments.items()
+            if not all(_has_value(ref, values) for _, ref, _ in iter_refs(value))
+        }
+        if excused:  # the value of an expression depends on its variables
+            excused |= {"expression"}
+        candidates = [
+            OwnCall(own, wrong_arguments(record, own, shown) - excused)
+            for own in remaining
+            if own.call and own.call.tool == step.tool
+        ]
+        best = min(candidates, key=lambda each: (len(each.wrong), each.values is None), default=None)
+        if best is not None:
+            remaining.remove(best.step)
+        calls.append(best)
+        values.append(best.values if best else None)
+    return calls
+
+
+def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset[str]:
+    """Return the names of the arguments of a call that disagree with a reference step of the same tool."""
+    assert own.call is not None
+    try:
+        tool = get_tool(step.tool)
+        rows = compare_calls(record.sample, tool, own.call, step)
+    except UsageError:
+        literal = {name: literal_value(value) for name, value in step.arguments.items()}
+        names = literal.keys() | own.call.arguments.keys()
+        return frozenset(name for name in names if literal.get(name) != own.call.arguments.get(name))
+    wrong = frozenset() if all(row.equal for row in rows) else frozenset(row.argument for row in rows if not row.agrees)
+    kinds = tool.spec.agreement
+    if any(kinds.get(name) == "expression" for name in wrong):  # compared as one with its variables
+        wrong |= {name for name, kind in kinds.items() if kind == "variables"}
+    error = own.observation.error if own.observation else None
+    if not wrong and (own.refused or (error is not None and error.kind == "invalid_argument")):
+        works = step.observation is not None and step.observation.ok
+        return frozenset(own.call.arguments) or frozenset(step.arguments) if works else wrong
+    return wrong
+
+
+def _has_value(ref: str, values: Sequence[Values | None]) -> bool:
+    try:
+        return resolve_ref(ref, values) is not None
+    except UnresolvedRef:
+        return False

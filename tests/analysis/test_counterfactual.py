@@ -1,0 +1,300 @@
+"""Shares of planted faults, against Shapley values enumerated by hand over all orders of replacement."""
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from itertools import permutations
+from math import factorial
+from typing import Any
+
+import pytest
+
+from agrotools.analysis.counterfactual import SampleGame
+from agrotools.core import (
+    AbstainSlot,
+    Observation,
+    Record,
+    ReferenceStep,
+    ReferenceTrajectory,
+    Sample,
+    SampleFile,
+    Step,
+    ToleranceSlot,
+    ToolCall,
+    Trajectory,
+)
+from agrotools.scoring import score_record
+from agrotools.scoring.attribution import Shares, attribution_of, rounded_points
+from agrotools.tools import get_tool
+
+TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
+TRUE_COUNT, TRUE_SHARE = 10, 20.0
+FILES = tuple(
+    SampleFile(name=f"image_{at}.jpg", path=f"{at}.jpg", kind="image", gsd_m=0.1, width_px=100, height_px=80)
+    for at in (1, 2)
+)
+
+
+class Tools:
+    """Tools with planted errors: ``count`` trees too many, ``share`` percent too much weed; ``calls`` were made."""
+
+    def __init__(self, count: int = 0, share: float = 0.0) -> None:
+        self._count, self._share = count, share
+        self.calls: list[ToolCall] = []
+
+    async def __call__(self, call: ToolCall) -> Observation:
+        self.calls.append(call)
+        return self.result(call)
+
+    def result(self, call: ToolCall) -> Observation:
+        if call.tool == "calculate":
+            tool = get_tool("calculate")
+            return Observation(result=tool(**tool.validate(call.arguments)).model_dump(mode="json"))
+        other = call.arguments["image"] != "image_1.jpg"
+        if call.tool == "count_objects":
+            return Observation(result={"count": (3 if other else TRUE_COUNT) + self._count})
+        return Observation(result={"weed_pct": (55.0 if other else TRUE_SHARE) + self._share})
+
+
+def ref(step: int, field: str, value: float) -> dict[str, Any]:
+    return {"$ref": f"steps[{step}].observation.{field}", "value": value}
+
+
+def slot(name: str, value: float, source: str, **fields: Any) -> ToleranceSlot:
+    data = {"name": name, "label": name, "value": value, "from": source, "abs_tol": 0.5, **fields}
+    return ToleranceSlot.model_validate(data)
+
+
+TOTAL = slot("total", 30.0, "steps[2].observation.value")
+COUNT = slot("trees", 10.0, "steps[0].observation.count")
+
+
+def sample_of(*slots: Any) -> Sample:
+    """Trees of one picture plus the share of weeds on it, calculated."""
+    steps = (
+        ReferenceStep(
+            tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"}, truth={"count": TRUE_COUNT}
+        ),
+        ReferenceStep(
+            tool="measure_crop_weed_area", arguments={"image": "image_1.jpg"}, truth={"weed_pct": TRUE_SHARE}
+        ),
+        ReferenceStep(
+            tool="calculate",
+            arguments={
+                "expression": "a + b",
+                "variables": {"a": ref(0, "count", 10), "b": ref(1, "weed_pct", 20.0)},
+            },
+            truth={"value": 30.0},
+        ),
+    )
+    return Sample(
+        id="planted-1",
+        query="How many?",
+        files=FILES,
+        family="CM",
+        task_type="organ_counting",
+        answer_type="tolerance",
+        template="t",
+        source="made",
+        toolset=("count_objects", "measure_crop_weed_area", "calculate"),
+        reference=ReferenceTrajectory(steps=steps),
+        answer=slots or (TOTAL,),
+    )
+
+
+def record_of(
+    tools: Tools,
+    *slots: Any,
+    image: str = "image_1.jpg",
+    skip_weeds: bool = False,
+    answer: Callable[[Mapping[str, float]], str] | None = None,
+    **ending: Any,
+) -> Record:
+    """Run of an agent that makes the reference calls with its faults, and answers from what it sees."""
+    steps: list[Step] = []
+
+    def call(tool: str, **arguments: Any) -> dict[str, Any]:
+        made = ToolCall(tool=tool, arguments=arguments)
+        observation = tools.result(made)
+        steps.append(Step(turn=len(steps), kind="call", call=made, observation=observation))
+        assert observation.result is not None
+        return observation.result
+
+    count = call("count_objects", image=image, target="tree")["count"]
+    share = 40.0 if skip_weeds else call("measure_crop_weed_area", image="image_1.jpg")["weed_pct"]
+    total = call("calculate", expression="a + b", variables={"a": count, "b": share})["value"]
+    seen = {"trees": count, "total": total}
+    text = answer(seen) if answer else "\n".join(f"{name}: {value}" for name, value in seen.items())
+    if not ending:
+        steps.append(Step(turn=len(steps), kind="answer", text=text))
+    trajectory = Trajectory(steps=tuple(steps), termination=ending.get("termination", "answered"))
+    return Record(sample=sample_of(*slots), mode="end-to-end", trajectory=trajectory)
+
+
+def shares_of(record: Record, tools: Tools) -> Shares:
+    return asyncio.run(SampleGame(record, score_record(record), tools).shares())
+
+
+def points(record: Record, tools: Tools) -> dict[str, float]:
+    """Points of the parts that have any."""
+    return {part: float(100 * share) for part, share in shares_of(record, tools).shares.items() if share}
+
+
+def by_hand(parts: Sequence[str], value: Callable[[frozenset[str]], float]) -> dict[str, float]:
+    """Shapley values by their definition: the mean gain of each part over all orders, in points."""
+    totals = dict.fromkeys(parts, Fraction(0))
+    for order in permutations(parts):
+        for at, part in enumerate(order):
+            totals[part] += Fraction(value(frozenset(order[: at + 1]))) - Fraction(value(frozenset(order[:at])))
+    return {part: float(100 * total / factorial(len(parts))) for part, total in totals.items() if total}
+
+
+def misread(seen: Mapping[str, float]) -> str:
+    return f"trees: {seen['trees']}\ntotal: {seen['total'] + 7}"
+
+
+def test_no_fault_loses_no_point():
+    tools = Tools()
+    assert points(record_of(tools), tools) == {}
+    assert tools.calls == []
+
+
+@pytest.mark.parametrize(
+    ("tools", "faults", "part"),
+    [
+        (Tools(count=3), {}, TREES),
+        (Tools(share=4.0), {}, WEEDS),
+        (Tools(), {"skip_weeds": True}, "planning"),
+        (Tools(), {"image": "image_2.jpg"}, "arguments"),
+        (Tools(), {"answer": misread}, "reading"),
+        (Tools(), {"answer": lambda _: "total: 30 or 35"}, "form"),
+        (Tools(), {"termination": "unparseable"}, "form"),
+        (Tools(), {"termination": "max_steps"}, "planning"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else None,
+)
+def test_one_fault_has_all_points(tools: Tools, faults: dict[str, Any], part: str):
+    assert points(record_of(tools, **faults), tools) == {part: 100.0}
+
+
+def test_a_tool_that_calculates_with_wrong_inputs_is_not_blamed():
+    tools = Tools(count=3, share=4.0)
+    found = points(record_of(tools), tools)
+    assert found == by_hand([TREES, WEEDS, CALCULATE], lambda fixed: float({TREES, WEEDS} <= fixed))
+    assert CALCULATE not in found
+    assert {call.tool for call in tools.calls} == {"calculate"}, "only what depends on a changed result is run"
+
+
+def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_repairs():
+    # Off by 6; tolerance 2.5. Without the count's 4 the rest of 2 is within it, without the share's 2 the 4 are not.
+    tools = Tools(count=4, share=2.0)
+    wide = slot("total", 30.0, "steps[2].observation.value", abs_tol=2.5)
+    found = points(record_of(tools, wide), tools)
+    assert found == by_hand([TREES, WEEDS], lambda fixed: float(TREES in fixed)) == {TREES: 100.0}
+    narrow = Tools(count=3, share=3.0)
+    found = points(record_of(narrow, slot("total", 30.0, "steps[2].observation.value", abs_tol=3.5)), narrow)
+    assert found == by_hand([TREES, WEEDS], lambda fixed: float(bool(fixed))) == {TREES: 50.0, WEEDS: 50.0}
+
+
+def test_errors_that_cancel_lose_no_points():
+    tools = Tools(count=3, share=-3.0)
+    assert points(record_of(tools), tools) == {}
+    assert points(record_of(tools, COUNT, TOTAL), tools) == {TREES: 50.0}
+
+
+@pytest.mark.parametrize(
+    ("tools", "faults", "parts"),
+    [
+        (Tools(count=3), {"answer": misread}, {TREES, "reading"}),
+        (Tools(share=3.0), {"image": "image_2.jpg"}, {WEEDS, "arguments"}),
+        (Tools(count=3), {"skip_weeds": True}, {TREES, "planning"}),
+        (Tools(share=3.0), {"image": "image_2.jpg", "answer": misread}, {WEEDS, "arguments", "reading"}),
+        (Tools(count=3), {"termination": "length"}, {TREES, "form"}),
+    ],
+)
+def test_faults_that_must_all_be_repaired_share_equally(tools: Tools, faults: dict[str, Any], parts: set[str]):
+    found = points(record_of(tools, **faults), tools)
+    everything = [TREES, WEEDS, CALCULATE, "planning", "arguments", "reading", "form"]
+    assert found == by_hand(everything, lambda fixed: float(parts <= fixed))
+
+
+def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_right():
+    # The count of the wrong picture is off, and that of the right one, too.
+    tools = Tools(count=3)
+    found = points(record_of(tools, image="image_2.jpg"), tools)
+    assert found == by_hand([TREES, "arguments"], lambda fixed: float({TREES, "arguments"} <= fixed))
+
+
+def test_slots_are_split_one_by_one():
+    tools = Tools(count=3)
+    record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 99\ntotal: {seen['total']}")
+
+    def value(fixed: frozenset[str]) -> float:
+        return ({TREES, "reading"} <= fixed) / 2 + (TREES in fixed) / 2
+
+    assert points(record, tools) == by_hand([TREES, "reading"], value) == {TREES: 75.0, "reading": 25.0}
+
+
+def test_a_right_slot_keeps_its_points_although_its_tool_errs():
+    tools = Tools(count=3)
+    record = record_of(tools, COUNT, TOTAL, answer=lambda seen: f"trees: 10\ntotal: {seen['total']}")
+    assert points(record, tools) == {TREES: 50.0}
+
+
+def test_joint_parts_are_named_where_the_model_was_not_asked_again():
+    tools = Tools(count=3)
+    shares = shares_of(record_of(tools, answer=misread), tools)
+    assert shares.joint == (TREES, "reading")
+    assert "--rerun" in shares.reason
+    assert shares_of(record_of(tools), tools).joint == ()
+
+
+def test_an_answer_to_an_unanswerable_question():
+    slot_ = AbstainSlot.model_validate(
+        {"name": "abstain", "label": "l", "reason": "no_scale", "asks": [COUNT.model_dump(by_alias=True)]}
+    )
+    sample = sample_of(slot_)
+    steps = tuple(
+        step.model_copy(update={"truth": None, "observation": Observation(result={"count": None})})
+        for step in sample.reference.steps[:1]  # pyright: ignore[reportOptionalMemberAccess]
+    )
+    sample = sample.model_copy(update={"reference": ReferenceTrajectory(steps=steps)})
+
+    def record(count: int | None, text: str) -> Record:
+        call = ToolCall(tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"})
+        made = Step(turn=0, kind="call", call=call, observation=Observation(result={"count": count}))
+        trajectory = Trajectory(steps=(made, Step(turn=1, kind="answer", text=text)), termination="answered")
+        return Record(sample=sample, mode="end-to-end", trajectory=trajectory)
+
+    assert points(record(None, "trees: 12"), Tools()) == {"reading": 100.0}
+    assert points(record(12, "trees: 12"), Tools()) == {TREES: 100.0}
+    assert points(record(None, "cannot be determined: no scale"), Tools()) == {}
+    withdrawn = record(None, "cannot be determined: no scale")
+    game = SampleGame(withdrawn, score_record(withdrawn), Tools(), credited=False)
+    assert asyncio.run(game.shares()).shares["reading"] == 1
+
+
+def test_parts_sum_to_the_gap_to_the_last_digit():
+    shares = {"planning": Fraction(1, 3), "reading": Fraction(1, 7), "arguments": Fraction(-1, 9)}
+    gap, parts = rounded_points(shares)
+    assert sum(parts.values()) == gap == sum(reversed(parts.values()))
+    assert gap == pytest.approx(float(100 * sum(shares.values())), abs=1e-6)
+
+
+def test_a_run_is_the_mean_of_its_samples_with_intervals_over_clusters():
+    samples = [
+        Shares(f"s{at}", epoch, "counting" if at % 2 else "weeds", f"c{at % 12}",
+               {"planning": Fraction(1, 3), "reading": Fraction(at % 3, 7)})
+        for at in range(36)
+        for epoch in range(2)
+    ]  # fmt: skip
+    found = attribution_of(samples)
+    assert found.run.n == 36
+    assert found.run.n_clusters == 12
+    assert sum(found.run.parts.values()) == found.run.gap == 100 - found.run.score
+    assert found.run.parts["reading"] == pytest.approx(100 / 7, abs=1e-5)
+    interval = found.run.intervals["reading"]
+    assert interval.lower < found.run.parts["reading"] < interval.upper
+    assert found.tasks.keys() == {"counting", "weeds"}
+    assert all(sum(task.parts.values()) == task.gap for task in found.tasks.values())
+    assert all(sum(each.parts.values()) == each.gap for each in found.samples)
