@@ -513,7 +513,7 @@ def describe_run(
     )
 
 
-def _agent_settings(source: PolicySource) -> dict[str, Any]:
+def _agent_settings(source: PolicySource) -> dict[str, str]:
     """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
     endpoint = source.meter.endpoint if source.meter else None
     return {"agent_model": endpoint.name} if endpoint else {}
