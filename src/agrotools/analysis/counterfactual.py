@@ -5,7 +5,8 @@ order; a call of the run belongs to the unused step of the same tool with the fe
 
 * ``planning`` replaced: missing calls are made, with the reference's arguments. What never happened counts as right:
   the arguments of a missing call, arguments whose inputs no earlier call gave, and the reading of results that were
-  never there. A sample that ended at a limit (``max_steps``, ``context``, ``timeout``) went on calling: planning.
+  never there. Calls that an error of an earlier tool prevented are not missing. A sample that ended at a limit
+  (``max_steps``, ``context``, ``timeout``) went on calling: planning.
 * ``arguments`` replaced: arguments that disagree with the reference, given the results that the run had seen, are
   those of the reference. Arguments that agree stay, and follow the results that they refer to.
 * ``tool:NAME`` replaced: a call whose arguments and inputs are right returns the truth. With wrong inputs the truth is
@@ -58,7 +59,7 @@ from agrotools.scoring.attribution import (
     ordered_parts,
     shapley_values,
 )
-from agrotools.scoring.matching import OwnCall, Values, own_calls
+from agrotools.scoring.matching import EXPRESSION, OwnCall, Values, has_value, own_calls
 from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
@@ -116,6 +117,7 @@ class SampleGame:
         self.steps = record.sample.reference.steps
         self.own = own_calls(record)
         self._own_values = [each.values if each else None for each in self.own]
+        self._missing = self._missing_calls()
         self._run_call = run_call
         self._truths = [self._truth(at) for at in range(len(self.steps))]
         counts = SLOTS_OF_METRIC[FAS]
@@ -186,6 +188,16 @@ class SampleGame:
         values = [weights[at] * await self._slot_value(at, parts) for at in lost]
         return sum(values, Fraction(0)) / sum(weights)
 
+    def _missing_calls(self) -> set[int]:
+        """Return the steps whose call is missing, without those from the first on that an earlier error prevented."""
+        missing = {at for at, own in enumerate(self.own) if own is None}
+        for at in sorted(missing):
+            refs = [ref for _, ref, _ in iter_refs(self.steps[at].arguments)]
+            lacking = {_index(ref) for ref in refs if not has_value(ref, self._own_values[:at])}
+            if lacking and not lacking & missing:
+                return {other for other in missing if other < at}
+        return missing
+
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _truth(self, at: int) -> Observation | None:
@@ -208,7 +220,7 @@ class SampleGame:
 
     async def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
         step, own = self.steps[at], self.own[at]
-        if own is None and PLANNING not in parts:
+        if at in self._missing and PLANNING not in parts:
             return Outcome()
         part = TOOL + step.tool
         values = [each.values for each in before]
@@ -242,7 +254,9 @@ class SampleGame:
         if own is not None and own.step.call is not None:
             written = own.step.call.arguments
             if not own.wrong:
-                kept = {name: value for name, value in written.items() if not [*iter_refs(step.arguments.get(name))]}
+                fixed = {name for name in written if not [*iter_refs(step.arguments.get(name))]}
+                fixed -= own.excused | {EXPRESSION}  # an expression may hold what it was calculated from
+                kept = {name: written[name] for name in fixed}
                 arguments = None if arguments is None else {**arguments, **kept}
             elif not corrected:
                 live = {name: value for name, value in (arguments or {}).items() if name not in own.wrong}
@@ -333,7 +347,7 @@ class SampleGame:
             return actual
         self._check_known(needed, outcomes, slot, parts)
         if isinstance(slot, AbstainSlot):
-            if any(self.own[i] is None and PLANNING not in parts for i in needed):
+            if PLANNING not in parts and self._missing & {*needed}:
                 return actual
             return self._text_score(slot, refusal_of(slot)) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)

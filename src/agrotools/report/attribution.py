@@ -56,7 +56,7 @@ def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> RenderableType:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
     table = new_table("by task", ["samples", "lost", "most of it"])
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
-        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:3]
+        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
             f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
         )
