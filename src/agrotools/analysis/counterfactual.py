@@ -66,6 +66,8 @@ from agrotools.scoring.steps import implied_slot
 from agrotools.text import format_answer
 from agrotools.text.refusal import refusal_of, shows_no_answer
 
+Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
+"""Asks the model for its answer after these calls and results; None if it gives none."""
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
@@ -96,8 +98,8 @@ class Outcome:
     values: Values | None = None
     true: bool = False
     known: Parts | None = None
-    spec: Observation | None = None
-    """Observation of a figure that was drawn."""
+    observation: Observation | None = None
+    call: ToolCall | None = None
 
 
 class SampleGame:
@@ -129,6 +131,9 @@ class SampleGame:
         self._text_scores: dict[tuple[str, str], Fraction] = {}
         self._reading = [self._reading_of(slot) for slot in self.slots]
         self._not_run: set[str] = set()
+        self._answers: dict[str, str | None] = {}
+        self.ask: Ask | None = None
+        """Set to ask the model again where results change before its answer."""
 
     async def shares(self) -> Shares:
         """Return the Shapley value of each part."""
@@ -161,6 +166,11 @@ class SampleGame:
             reason=reason,
         )
 
+    def ask_again(self, ask: Ask) -> None:
+        """Ask the model from now on; results of tools are kept."""
+        self.ask = ask
+        self._answers.clear()
+
     def _players(self) -> list[str]:
         tools = {TOOL + step.tool for step in self.steps}
         return ordered_parts([PLANNING, ARGUMENTS, *tools, READING, FORM])
@@ -168,7 +178,7 @@ class SampleGame:
     def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
         """Return the parts that share points by assumption, and why."""
         before = {part for part in sharing if part not in (READING, FORM)}
-        misread = READING in sharing and "misread" in self._reading
+        misread = READING in sharing and "misread" in self._reading and self.ask is None
         miscalled = ARGUMENTS in sharing and any(
             each and each.wrong and [*iter_refs(step.arguments)]
             for each, step in zip(self.own, self.steps, strict=True)
@@ -229,27 +239,31 @@ class SampleGame:
         unknown = [ref for ref in refs if _is_unknown(ref, before)]
         right = corrected and all(self._is_true(ref, before) for ref in refs)
         truth = self._truths[at]
+        call = self._call(at, own, corrected, values)
         if right and part in parts:
-            base = own.values if own and own.values else step.observation.result if step.observation else None
+            recorded = own.step.observation if own else step.observation
+            base = recorded.result if recorded else None
             if truth is None:
-                return Outcome(base or {}, true=True, known=Parts())
+                return Outcome(base or {}, true=True, known=Parts(), observation=recorded, call=call)
             known = Parts(truth.result or ()) - self._made_files(at)
             result = {**(base or {}), **truth.result} if truth.result is not None else None
-            return Outcome(result, true=True, known=known, spec=Observation(result=result) if result else truth)
+            seen = truth if recorded is None or result is None else recorded.model_copy(update={"error": None})
+            return Outcome(result, True, known, seen.model_copy(update={"result": result}), call)
         if right and unknown:
             raise JointError(Parts({part, *(TOOL + self.steps[_index(ref)].tool for ref in unknown)}))
-        observation = await self._observation(at, own, corrected, values)
+        if own is not None and call is own.step.call:
+            observation = own.step.observation
+        else:
+            observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
-        return Outcome(result, true=right and _gives(observation, truth), spec=observation)
+        return Outcome(result, right and _gives(observation, truth), None, observation, call)
 
-    async def _observation(
-        self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]
-    ) -> Observation | None:
-        """Return the result of a call with its inputs: that of the run if they are the same, else the tool is run."""
+    def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
+        """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
         seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
         if own is not None and (not own.wrong or not corrected) and _same(seen, now):
-            return own.step.observation
+            return own.step.call
         arguments = live_arguments(step, values)
         if own is not None and own.step.call is not None:
             written = own.step.call.arguments
@@ -262,9 +276,7 @@ class SampleGame:
                 live = {name: value for name, value in (arguments or {}).items() if name not in own.wrong}
                 fixed = {name for name in live if [*iter_refs(step.arguments.get(name))]}
                 arguments = {**written, **{name: live[name] for name in fixed}}
-        if arguments is None:
-            return None
-        return await self._run(at, own, ToolCall(tool=step.tool, arguments=arguments))
+        return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
 
     async def _run(self, at: int, own: OwnCall | None, call: ToolCall) -> Observation | None:
         key = f"{call.tool} {call.arguments!r}"
@@ -339,6 +351,8 @@ class SampleGame:
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
         changed = ended or reading == "form" or any(not _same(values[i], self._own_values[i]) for i in needed)
+        if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
+            return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):
             return actual
         if all(outcomes[i].true for i in needed):
@@ -353,6 +367,27 @@ class SampleGame:
         derived = derived_values([slot], values)
         return self._text_score(slot, format_answer([slot], derived)) if derived.get(slot.name) is not None else actual
 
+    async def _asked(self, parts: Parts, outcomes: Sequence[Outcome]) -> str | None:
+        """Return the model's answer after the results of a coalition; None if it is not asked or wants other calls."""
+        if self.ask is None:
+            return None
+        made = [(each.call, each.observation) for each in outcomes if each.call]
+        if PLANNING not in parts:
+            place = {id(own.step): at for at, own in enumerate(self.own) if own}
+            taken = [(step, place.get(id(step))) for step in self.trajectory.calls]
+            own = [(s.call, s.observation) if at is None else (outcomes[at].call, outcomes[at].observation)
+                   for s, at in taken]  # fmt: skip
+            made = own + [(outcomes[at].call, outcomes[at].observation)
+                          for at, each in enumerate(self.own) if each is None and outcomes[at].call]  # fmt: skip
+        history = tuple(
+            Step(turn=turn, kind="call", call=call, observation=observation)
+            for turn, (call, observation) in enumerate(made)
+        )
+        key = repr(history)
+        if key not in self._answers:
+            self._answers[key] = await self.ask(history)
+        return self._answers[key]
+
     def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
         """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
         refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
@@ -366,7 +401,7 @@ class SampleGame:
         own = [each.step for each in self.own if each]
         drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
         extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
-        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].spec is not None]
+        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].observation is not None]
         last = max(charts, default=None)
         if extra and self.trajectory.calls[-1] not in own:
             return actual
@@ -375,10 +410,13 @@ class SampleGame:
         if outcomes[last].true:
             return Fraction(1)
         mine = self.own[last]
-        if mine is not None and outcomes[last].spec is mine.step.observation and not extra:
+        if mine is not None and outcomes[last].observation is mine.step.observation and not extra:
             return actual
         call = ToolCall(tool="plot", arguments={})
-        steps = (Step(turn=0, kind="call", call=call, observation=outcomes[last].spec), Step(turn=1, kind="answer"))
+        steps = (
+            Step(turn=0, kind="call", call=call, observation=outcomes[last].observation),
+            Step(turn=1, kind="answer"),
+        )
         record = self.record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
         rows = outcome_scores(record)
         return next(Fraction(row.value) for row in rows if row.metric == SLOT_METRIC and row.slot == slot.name)
