@@ -74,7 +74,8 @@ Parts = frozenset[str]
 
 AT_LIMIT = ("max_steps", "context", "timeout")
 """Endings of a sample that went on calling; the other endings without an answer are of the form."""
-NOT_ASKED = "what the model would do after other results is not known; --rerun asks it"
+NOT_ASKED = "what the model would do after other results is not known; --rerun asks it for its answer"
+NOT_CALLED = "what the model would call after other results is not known"
 NO_TRUTH = "the truth between these tools is not known"
 NOT_RUN = "the tool cannot be run again"
 
@@ -185,7 +186,7 @@ class SampleGame:
         )
         together = before | {READING} if misread else before if miscalled else set[str]()
         if len(together) > 1:
-            return tuple(ordered_parts(together)), NOT_ASKED
+            return tuple(ordered_parts(together)), NOT_CALLED if self.ask else NOT_ASKED
         together = {ARGUMENTS, PLANNING, *self._not_run} & sharing
         if self._not_run and len(together) > 1:
             return tuple(ordered_parts(together)), NOT_RUN

@@ -55,6 +55,7 @@ def tool_noise(
     samples: Sequence[Sample],
     others: Sequence[Sample] | None = None,
     *,
+    scales: Sequence[float] = SCALES,
     draws: int = DRAWS,
     progress: Progress = no_progress,
 ) -> ToolNoise:
@@ -63,13 +64,14 @@ def tool_noise(
     Args:
         samples: end-to-end samples with reference calls.
         others: samples whose errors are used; by default ``samples``. Those of the same part of clusters never count.
+        scales: errors of a tool relative to its own.
         draws: number of draws of errors for each sample.
     """
     folds = folds_of([*(others or ()), *samples])
     donors = _donors(others or samples, folds)
     usable = [each for each in samples if each.reference and each.reference.steps and _counted(each)]
     tools = sorted({step.tool for each in usable for step in _steps(each) if not _is_computed(step)})
-    totals = {(tool, scale): 0.0 for tool in tools for scale in SCALES}
+    totals = {(tool, scale): 0.0 for tool in tools for scale in scales}
     predicted = recorded = 0.0
     for done, sample in enumerate(usable):
         game = _NoisySample(sample, donors, folds[cluster_of(sample)])
@@ -85,8 +87,8 @@ def tool_noise(
     curves = {
         tool: NoiseCurve(
             n_calls=sum(step.tool == tool for each in usable for step in _steps(each)),
-            scores={str(scale): points * totals[tool, scale] for scale in SCALES},
-            gain=points * (totals[tool, 0.0] - totals[tool, 1.0]),
+            scores={str(scale): points * totals[tool, scale] for scale in scales},
+            gain=points * (totals[tool, 0.0] - predicted) if 0.0 in scales else 0.0,
         )
         for tool in tools
     }
