@@ -50,7 +50,15 @@ async def solve(task: Task) -> str:
         results = takewhile(lambda message: message.type == "tool", reversed(messages))
         pictures = [picture for message in results for picture in message.artifact or ()]
         shown = [to_message("Pictures in the results:", pictures)] if pictures else []
-        return {"messages": [*shown, await model.ainvoke([*messages, *shown])]}
+        reply = await model.ainvoke([*messages, *shown])
+        if used := reply.usage_metadata:
+            task.report_usage(
+                input_tokens=used["input_tokens"],
+                output_tokens=used["output_tokens"],
+                cached_input_tokens=used.get("input_token_details", {}).get("cache_read", 0),
+                model=os.environ["OPENAI_MODEL"],
+            )
+        return {"messages": [*shown, reply]}
 
     graph = StateGraph(MessagesState)
     graph.add_node("model", ask)

@@ -1,7 +1,7 @@
 """An agent on the OpenAI Agents SDK (openai-agents 0.24). See docs/agents.md for the command.
 
-The model is that of any OpenAI-compatible endpoint: OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL. Pictures in
-results need the Responses API (``use_responses=True``): over chat completions, the SDK leaves them out.
+The model is that of any OpenAI-compatible endpoint: OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL. With
+OPENAI_RESPONSES=1 it is asked over the Responses API: over chat completions, the SDK leaves out pictures in results.
 """
 
 import json
@@ -11,7 +11,7 @@ from typing import Any
 
 from agents.models.openai_provider import OpenAIProvider
 
-from agents import Agent, FunctionTool, RunConfig, Runner, ToolOutputImage, ToolOutputText
+from agents import Agent, FunctionTool, ModelResponse, RunConfig, RunHooks, Runner, ToolOutputImage, ToolOutputText
 from agrotools import Task
 
 
@@ -30,17 +30,33 @@ def to_tool(function: Callable[..., Any]) -> FunctionTool:
     return FunctionTool(spec.name, spec.description, dict(spec.parameters), run, strict_json_schema=False)
 
 
+class Usage(RunHooks[Any]):
+    """Reports the tokens of each reply to the task."""
+
+    def __init__(self, task: Task) -> None:
+        self.task = task
+
+    async def on_llm_end(self, context: object, agent: object, response: ModelResponse) -> None:
+        used = response.usage
+        self.task.report_usage(
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_input_tokens=used.input_tokens_details.cached_tokens,
+            model=os.environ["OPENAI_MODEL"],
+        )
+
+
 async def solve(task: Task) -> str:
     """Return the agent's last message."""
     tools = [to_tool(function) for function in task.tools.values()]
     agent = Agent("agronomist", model=os.environ["OPENAI_MODEL"], tools=tools)
     config = RunConfig(
-        model_provider=OpenAIProvider(use_responses=False),
+        model_provider=OpenAIProvider(use_responses="OPENAI_RESPONSES" in os.environ),
         tracing_disabled=True,  # traces would be sent to OpenAI
         tool_not_found_behavior="return_error_to_model",
     )
     text = {"type": "input_text", "text": task.prompt}
     pictures = [{"type": "input_image", "image_url": each.url, "detail": "auto"} for each in task.pictures]
     question = [{"role": "user", "content": [text, *pictures]}]
-    result = await Runner.run(agent, question, max_turns=None, run_config=config)
+    result = await Runner.run(agent, question, max_turns=None, hooks=Usage(task), run_config=config)
     return result.final_output

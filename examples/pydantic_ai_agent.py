@@ -7,10 +7,29 @@ import os
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from pydantic_ai import Agent, BinaryContent, Tool, ToolReturn, UsageLimits
+from pydantic_ai import Agent, BinaryContent, ModelResponse, Tool, ToolReturn, UsageLimits
 from pydantic_ai.models.openai import OpenAIChatModel
 
 from agrotools import Task
+
+
+class ReportingModel(OpenAIChatModel):
+    """Model that reports its tokens to the task."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(os.environ["OPENAI_MODEL"])
+        self.task = task
+
+    async def request(self, *arguments: Any, **options: Any) -> ModelResponse:
+        response = await super().request(*arguments, **options)
+        used = response.usage
+        self.task.report_usage(
+            input_tokens=used.input_tokens,
+            output_tokens=used.output_tokens,
+            cached_input_tokens=used.cache_read_tokens,
+            model=self.model_name,
+        )
+        return response
 
 
 def to_contents(pictures: Sequence[Any]) -> list[BinaryContent]:
@@ -30,9 +49,8 @@ def to_tool(function: Callable[..., Any]) -> Tool:
 
 async def solve(task: Task) -> str:
     """Return the agent's last message."""
-    model = OpenAIChatModel(os.environ["OPENAI_MODEL"])
     tools = [to_tool(function) for function in task.tools.values()]
-    agent = Agent(model, tools=tools, retries=task.max_steps)
+    agent = Agent(ReportingModel(task), tools=tools, retries=task.max_steps)
     question = [task.prompt, *to_contents(task.pictures)]
     result = await agent.run(question, usage_limits=UsageLimits(request_limit=None))
     return result.output

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from PIL import Image
-from smolagents import ActionStep, OpenAIModel, Tool, ToolCallingAgent
+from smolagents import ActionStep, ChatMessage, OpenAIModel, Tool, ToolCallingAgent
 
 from agrotools import Task
 
@@ -36,6 +36,21 @@ class TaskTool(Tool):
         return reply.text
 
 
+class ReportingModel(OpenAIModel):
+    """Model that reports its tokens to the task."""
+
+    def __init__(self, task: Task) -> None:
+        super().__init__(os.environ["OPENAI_MODEL"])
+        self.task = task
+
+    def generate(self, *arguments: Any, **options: Any) -> ChatMessage:
+        message = super().generate(*arguments, **options)
+        if used := message.token_usage:
+            tokens = {"input_tokens": used.input_tokens, "output_tokens": used.output_tokens}
+            self.task.report_usage(**tokens, model=self.model_id)
+        return message
+
+
 def to_image(picture: Any) -> Image.Image:
     return Image.open(io.BytesIO(picture.data))
 
@@ -49,7 +64,7 @@ def solve(task: Task) -> str:
 
     agent = ToolCallingAgent(
         tools=[TaskTool(function, pictures) for function in task.tools.values()],
-        model=OpenAIModel(os.environ["OPENAI_MODEL"]),
+        model=ReportingModel(task),
         max_steps=2 * task.max_steps,
         max_tool_threads=1,  # calls are executed in the order in which the model made them
         step_callbacks=[show_pictures],

@@ -47,7 +47,7 @@ def test_public_names_and_signatures():
         "ToolCall",
         "ToolError",
         "compare",
-        "degradation_curve",
+        "dose_curve",
         "evaluate",
         "expected_costs",
         "load_benchmark",
@@ -58,7 +58,7 @@ def test_public_names_and_signatures():
     ]
     assert {name: [*inspect.signature(getattr(at, name)).parameters] for name in at.__all__ if name.islower()} == {
         "compare": ["runs"],
-        "degradation_curve": ["runs", "mode", "metric"],
+        "dose_curve": ["runs", "mode", "metric"],
         "evaluate": [
             *("benchmark", "model", "mode", "quick", "limit", "epochs", "protocol", "base_url"),
             *("out", "progress", "options"),

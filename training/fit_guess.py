@@ -4,6 +4,7 @@
     python training/fit_guess.py questions --field DATA --seeds 1,2 --out DIR   # of the pictures of ``field``
     python training/fit_guess.py packed WORK --seeds 20261120 --choices 8 --out DIR   # as the packs are chosen
     python training/fit_guess.py fit DIR/101.jsonl DIR/102.jsonl        # writes src/agrotools/data/guess.{npz,json}
+    python training/fit_guess.py charts DIR/101.jsonl DIR/102.jsonl     # writes src/agrotools/data/guess_charts.json
     python training/fit_guess.py measure --fitted DIR/101.jsonl,DIR/102.jsonl DIR/201.jsonl DIR/202.jsonl
 
 ``questions`` draws scenes of each seed and writes every question that can be asked of them (with ``--chosen``, those
@@ -44,7 +45,9 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
+    PlotSeries,
     PlotSlot,
+    PlotSpec,
     SampleFile,
     Slot,
     ToleranceSlot,
@@ -64,7 +67,7 @@ from agrotools.text.answer_form import (
 
 DATA = Path(__file__).resolve().parent.parent / "src" / "agrotools" / "data"
 SLOTS, FILES = TypeAdapter(tuple[Slot, ...]), TypeAdapter(tuple[SampleFile, ...])
-FOLDS, LEAST = 5, 30
+FOLDS, LEAST, FEWEST_POINTS = 5, 30, 6
 
 Floats = NDArray[np.float64]
 
@@ -182,7 +185,7 @@ class Case:
 
 
 def cases_of(questions: Sequence[Question]) -> dict[str, list[Case]]:
-    """By key of the slot; figures are left out: no words draw them."""
+    """By key of the slot; figures are fitted apart (:func:`ship_charts`)."""
     cases: dict[str, list[Case]] = defaultdict(list)
     for question in questions:
         features = question.features
@@ -410,6 +413,34 @@ def ship(guessers: dict[str, Guesser], questions: Sequence[Question], seeds: Seq
     print(f"{len(entries)} slots, {len(arrays)} with a linear model")
 
 
+def ship_charts(questions: Sequence[Question]) -> None:
+    """Write the usual chart of each figure into the package, its values the best constants."""
+    charts: dict[str, list[PlotSpec]] = defaultdict(list)
+    for question in questions:
+        for slot in question.slots:
+            if isinstance(slot, PlotSlot):
+                charts[slot.label].append(PlotSpec.model_validate(slot.value))
+    usual = {label: usual_chart(specs).model_dump(mode="json", exclude_none=True) for label, specs in charts.items()}
+    lines = (f"{json.dumps(label)}:{json.dumps(usual[label], ensure_ascii=False)}" for label in sorted(usual))
+    (DATA / "guess_charts.json").write_text("{" + ",\n".join(lines) + "}\n", "utf-8")
+    print(f"{len(usual)} charts of {sum(map(len, charts.values()))}")
+
+
+def usual_chart(specs: Sequence[PlotSpec]) -> PlotSpec:
+    """All points that any of ``specs`` has, each with the best constant, where few have it that of the whole series."""
+    series: list[PlotSeries] = []
+    for name in dict.fromkeys(each.name for spec in specs for each in spec.series):
+        values: dict[str | float, list[ToleranceSlot]] = defaultdict(list)
+        for each in (each for spec in specs for each in spec.series if each.name == name):
+            for x, y in zip(each.x, each.y, strict=True):
+                reach = 0.05 * abs(y) if y else 0.01 * (max(each.y) - min(each.y))
+                values[x].append(ToleranceSlot(name="y", label="y", value=y, abs_tol=reach))
+        pooled = best_number([slot for slots in values.values() for slot in slots])
+        y = [best_number(slots) if len(slots) >= FEWEST_POINTS else pooled for slots in values.values()]
+        series.append(PlotSeries(name=name, x=tuple(values), y=tuple(float(f"{value:.5g}") for value in y)))
+    return specs[0].model_copy(update={"series": tuple(series)})
+
+
 # -- Measuring ---------------------------------------------------------------------------------------------------------
 
 
@@ -535,6 +566,8 @@ def main() -> None:
     packed.add_argument("--out", type=Path, required=True)
     fit = commands.add_parser("fit")
     fit.add_argument("files", type=Path, nargs="+")
+    charts = commands.add_parser("charts")
+    charts.add_argument("files", type=Path, nargs="+")
     measured = commands.add_parser("measure")
     measured.add_argument("--fitted", required=True)
     measured.add_argument("--boosting", action="store_true")
@@ -552,6 +585,8 @@ def main() -> None:
     elif given.command == "fit":
         asked = read_questions(given.files)
         ship(fit_all(asked), asked, [path.stem for path in given.files])
+    elif given.command == "charts":
+        ship_charts(read_questions(given.files))
     else:
         found = measure(read_questions(map(Path, given.fitted.split(","))), read_questions(given.files), given.boosting)
         if given.json:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from agrotools.formats.benchmark import Benchmark
     from agrotools.models.base import Model
     from agrotools.report.costs import expected_costs
-    from agrotools.report.curve import degradation_curve
+    from agrotools.report.curve import dose_curve
     from agrotools.tools.contract import tool
 
 __version__: str
@@ -61,7 +61,7 @@ _MODULES = {
     "Policy": "agrotools.agents.modes",
     "Record": "agrotools.core.record",
     "Task": "agrotools.agents.task",
-    "degradation_curve": "agrotools.report.curve",
+    "dose_curve": "agrotools.report.curve",
     "expected_costs": "agrotools.report.costs",
     "load_benchmark": "agrotools.benchmarks",
     "tool": "agrotools.tools.contract",
@@ -89,7 +89,7 @@ __all__ = [
     "ToolCall",
     "ToolError",
     "compare",
-    "degradation_curve",
+    "dose_curve",
     "evaluate",
     "expected_costs",
     "load_benchmark",

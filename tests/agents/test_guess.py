@@ -2,9 +2,9 @@
 
 import pytest
 
-from agrotools.agents.baselines.simple import ImmediatePolicy, guessed_answer
+from agrotools.agents.baselines.simple import GuessPolicy
 from agrotools.benchmarks.pack import read_pack
-from agrotools.core import Answer, Sample
+from agrotools.core import Answer, CallTools, Observation, PlotSlot, Sample, Step, ToolCall
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
@@ -12,6 +12,7 @@ from agrotools.text.answer_form import (
     REFUSAL_LINE,
     Guesser,
     GuessModel,
+    guessed_chart,
     guessed_text,
     guessed_values,
     is_unanswerable,
@@ -19,6 +20,7 @@ from agrotools.text.answer_form import (
     shipped_model,
     slot_key,
 )
+from agrotools.tools import get_tool
 from support.small_sample import view_of
 
 SLOTS = [
@@ -57,7 +59,7 @@ async def test_the_policy_answers_at_once_and_is_not_privileged(tmp_path):
     assert (
         policy_source(Endpoint("baseline:prior"), [sample]).privileged is True
     )  # It learns from the gold of other samples.
-    action = await ImmediatePolicy(sample, guessed_answer).act(view_of(sample, tmp_path), [])
+    action = await GuessPolicy(sample).act(view_of(sample, tmp_path), [])
     assert isinstance(action, Answer)
     assert [line.partition(":")[0] for line in action.text.splitlines()] == [slot["name"] for slot in SLOTS]
 
@@ -139,3 +141,35 @@ def test_refuses_no_answerable_question_of_the_packs(name):
     refused = [sample for sample in read_pack(name).samples if guessed_text(sample, sample.answer) == REFUSAL_LINE]
     assert [sample.id for sample in refused if sample.answerable] == []
     assert bool(refused) == (name != "frontier")
+
+
+FIGURE = "bars of the plant height in each picture"
+
+
+async def test_draws_the_usual_chart_of_what_the_question_names_and_then_answers(tmp_path):
+    query = "Draw bars of the height in image_2.jpg and image_1.jpg in cm (the disc is 8.4 cm across)."
+    sample = asking(query, "cm", {}, {}, {})
+    slot = PlotSlot(name="chart", label=FIGURE, value={"kind": "pie", "series": [{"name": "s", "x": ["z"], "y": [1]}]})
+    sample = sample.model_copy(update={"answer": (slot,), "toolset": ("plot",)})
+    policy, view = GuessPolicy(sample), view_of(sample, tmp_path)
+    action = await policy.act(view, [])
+    assert isinstance(action, CallTools)
+    drawn = get_tool("plot").spec
+    assert action.calls[0].tool == drawn.name
+    assert set(action.calls[0].arguments) <= set(drawn.parameters["properties"])
+    chart = guessed_chart(view, sample.answer)
+    assert chart is not None
+    assert (chart.kind, chart.y_unit) == ("bar", "cm")
+    assert [series.x for series in chart.series] == [("image_2.jpg", "image_1.jpg")]
+    step = Step(turn=0, kind="call", call=ToolCall(tool="plot"), observation=Observation(result={}))
+    assert isinstance(await policy.act(view, [step]), Answer)
+    assert isinstance(await policy.act(view.model_copy(update={"toolset": ()}), []), Answer)
+
+
+def test_without_named_points_the_chart_has_those_of_the_files_and_an_unknown_figure_is_not_drawn():
+    sample = asking("Chart the heights in cm.", "cm", {}, {}, {"note": "The disc is 8.4 cm across."})
+    slot = PlotSlot(name="chart", label=FIGURE, value={})
+    chart = guessed_chart(sample, (slot,))
+    assert chart is not None
+    assert chart.series[0].x == ("image_1.jpg", "image_2.jpg", "image_3.jpg")
+    assert guessed_chart(sample, (slot.model_copy(update={"label": "an unknown figure"}),)) is None

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from agrotools.agents import run_end_to_end, run_no_tool
 from agrotools.agents.baselines import prior
-from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, adapted_plan, planned_value
+from agrotools.agents.baselines.planner import PlannerPolicy, PlanTable, planned_value
+from agrotools.agents.baselines.plans import adapted_plan
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
 from agrotools.agents.baselines.simple import blank
 from agrotools.benchmarks import load_folder
@@ -38,6 +39,7 @@ from agrotools.core import (
 from agrotools.models import Endpoint
 from agrotools.runner.policies import policy_source
 from agrotools.text import answer_form
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_text
 from support.plain_sample import plain_sample
 
 MEASURE, CALCULATE = "measure_crop_weed_area", "calculate"
@@ -110,6 +112,7 @@ def called(call: ToolCall, result: dict[str, Any] | None) -> Step:
     return Step(turn=0, kind="call", call=call, observation=Observation(result=result, error=error))
 
 
+MANY = BooleanSlot(name="many", label="many", value=True)
 OWN = sample("own", "How much of image_1.jpg is weeds, in percent of 7 ha?", "t0", "c0", files=(raster(),))
 
 
@@ -134,14 +137,14 @@ async def test_it_makes_the_calls_of_the_most_similar_question_with_its_own_file
     assert answer.text == "weed_share: 7.0 %"
 
 
-async def test_a_plan_that_a_failed_call_stops_ends_with_what_is_typical():
+async def test_a_plan_that_a_failed_call_stops_ends_with_a_guess():
     near = sample("near", "How much of image_1.jpg is crop?", "t2", "c2", answer=(share("crop_share", 31.0),))
     table = PlanTable([OWN, near])
     policy = PlannerPolicy(OWN, table)
     for result in (None, {}, {"weed_pct": None}):
         action = await policy.act(view_of(OWN), [called(ToolCall(tool=MEASURE), result)])
         assert isinstance(action, Answer)
-        assert action.text == "weed_share: 31.0 %"
+        assert action.text == guessed_text(OWN, OWN.answer)
 
 
 @pytest.mark.parametrize(
@@ -154,20 +157,90 @@ async def test_a_plan_that_a_failed_call_stops_ends_with_what_is_typical():
         {"reference": ReferenceTrajectory(steps=(ReferenceStep(tool="no_such_tool", arguments={}),))},
     ],
 )
-async def test_without_a_usable_plan_it_answers_as_prior(changes: dict[str, Any]):
+async def test_without_a_usable_plan_it_answers_as_guess(changes: dict[str, Any]):
     fields = {"template": "t1", "cluster": "c1"} | changes
     twin = sample("twin", OWN.query, fields.pop("template"), fields.pop("cluster"), **fields)
     other = sample("other", "?", "t0", "c9", reference=None, answer=(share(value=44.0),))
     samples = [OWN, twin, other]
     action = await PlannerPolicy(OWN, PlanTable(samples)).act(view_of(OWN), [])
     assert isinstance(action, Answer)
-    assert action.text == PriorTable(samples).answer(OWN, view_of(OWN)) != ""
+    assert action.text == guessed_text(OWN, OWN.answer) != ""
 
 
-async def test_in_no_tool_it_answers_as_prior():
-    samples = [OWN, sample("near", OWN.query, "t1", "c1", answer=(share(value=12.0),))]
-    trajectory = await run_no_tool(PlannerPolicy(OWN, PlanTable(samples)), view_of(OWN))
-    assert trajectory.answer == "weed_share: 12.0 %"
+@pytest.mark.parametrize(
+    ("slot", "answer"),
+    [
+        (share(), guessed_text(OWN, OWN.answer)),
+        (ExactSlot(name="soil", label="soil", value="clay"), "soil: clay"),
+    ],
+)
+async def test_in_no_tool_it_answers_as_guess_or_as_prior_where_guess_knows_nothing(slot: Slot, answer: str):
+    own = OWN.model_copy(update={"answer": (slot,)})
+    samples = [own, sample("near", OWN.query, OWN.template, "c1", answer=(slot,))]
+    trajectory = await run_no_tool(PlannerPolicy(own, PlanTable(samples)), view_of(own))
+    assert trajectory.answer == answer
+
+
+@pytest.mark.parametrize(
+    ("observation", "refused"),
+    [
+        (Observation(error=ErrorInfo(kind="missing_metadata", message="no scale")), True),
+        (Observation(error=ErrorInfo(kind="nothing_found", message="too dark")), True),
+        (Observation(error=ErrorInfo(kind="timeout", message="slow")), False),
+        (Observation(result={"weed_pct": 3.0, "flags": ["registration_uncertain"]}), True),
+        (Observation(result={"weed_pct": 3.0, "flags": ["shadow"]}), False),
+    ],
+)
+async def test_it_refuses_if_the_form_offers_it_and_a_result_shows_that_there_is_no_answer(
+    observation: Observation, refused: bool
+):
+    own = sample("own", "How much is weeds, in percent?", "t0", "c0")
+    policy = PlannerPolicy(own, PlanTable([own, sample("near", own.query, "t1", "c1")]))
+    history = [Step(turn=0, kind="call", call=ToolCall(tool=MEASURE), observation=observation)]
+    offered = view_of(own).model_copy(update={"may_abstain": True})
+    for view, may_refuse in ((offered, True), (view_of(own), False)):
+        action = await policy.act(view, history)
+        assert (isinstance(action, Answer) and action.text == REFUSAL_LINE) == (refused and may_refuse)
+
+
+def test_what_the_other_question_states_takes_the_place_of_what_the_donors_states():
+    box, other = [10, 20, 30, 40], [5, 6, 7, 8]
+    pot = image(note="The disc is 2.4 cm across.")
+    steps = (
+        ReferenceStep(tool="measure_weed_phenotype", arguments={
+            "image": "image_1.jpg", "scale_marker": {"type": "circle", "size_cm": 2.4}, "region": box}),
+        ReferenceStep(tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "red"}),
+        ReferenceStep(tool=CALCULATE, arguments={"expression": "100 * a > 12", "variables": {"a": ref(0, "x")}}),
+    )  # fmt: skip
+    limit = MANY.model_copy(update={"from_": "a > 12"})
+    donor = sample("donor", "Is the plant at (10, 20, 30, 40) in the red box over 12 cm?", "t1", "c1", files=(pot,))
+    donor = donor.model_copy(update={"reference": ReferenceTrajectory(steps=steps), "answer": (limit,)})
+    own = sample("own", "Over 7.5 cm: is it the plant at (5, 6, 7, 8), in the cyan box?", "t0", "c0",
+                 files=(image(note="The disc is 8.4 cm across."),))  # fmt: skip
+    plan = adapted_plan(donor, own, {"mark_color": ["red", "cyan", "blue"]})
+    assert plan.steps[0].arguments == {
+        "image": "image_1.jpg", "scale_marker": {"type": "circle", "size_cm": 8.4}, "region": other
+    }  # fmt: skip
+    assert plan.steps[1].arguments["mark_color"] == "cyan"
+    assert plan.steps[2].arguments["expression"] == "100 * a > 7.5"
+    assert plan.slots[0].from_ == "a > 7.5"
+
+
+def test_files_are_matched_in_the_order_in_which_the_questions_name_them():
+    both = (image(1), image(2))
+    donor = sample("donor", "Compare image_1.jpg with image_2.jpg.", "t1", "c1", files=both)
+    own = sample("own", "Compare image_2.jpg with image_1.jpg.", "t0", "c0", files=both)
+    assert adapted_plan(donor, own).steps[0].arguments["image"] == "image_2.jpg"
+
+
+@pytest.mark.parametrize(("query", "refused"), [("Is the plant in the cyan box sick?", True), ("Is it sick?", False)])
+async def test_a_mark_that_is_not_there_shows_it_only_if_the_question_names_its_colour(query: str, refused: bool):
+    own = sample("own", query, "t0", "c0")
+    call = ToolCall(tool="extract_marked_region", arguments={"image": "image_1.jpg", "mark_color": "cyan"})
+    view = view_of(own).model_copy(update={"may_abstain": True})
+    action = await PlannerPolicy(own, PlanTable([own])).act(view, [called(call, None)])
+    assert isinstance(action, Answer)
+    assert (action.text == REFUSAL_LINE) == refused
 
 
 async def test_step_by_step_predicts_the_plan_from_the_history_that_is_shown():
@@ -282,10 +355,12 @@ def some_samples(seed: int, count: int) -> list[Sample]:
 
 def nearest_of_all(own: Sample, samples: Sequence[Sample]) -> str | None:
     """The definition, pair by pair."""
-    texts = list(dict.fromkeys(masked(each.query, [file.name for file in each.files]) for each in samples))
-    cosines = dict(
-        zip(texts, SimilarQuestions(texts).cosines(masked(own.query, [f.name for f in own.files])), strict=True)
-    )
+
+    def text_of(each: Sample) -> str:
+        return masked(f"{each.query} {each.answer[0].label}", [file.name for file in each.files])
+
+    texts = list(dict.fromkeys(map(text_of, samples)))
+    cosines = dict(zip(texts, SimilarQuestions(texts).cosines(text_of(own)), strict=True))
     ranked: list[tuple[float, str]] = []
     for each in samples:
         if each.reference is None or each.template == own.template or each.cluster == own.cluster:
@@ -295,7 +370,7 @@ def nearest_of_all(own: Sample, samples: Sequence[Sample]) -> str | None:
         mine, theirs = sorted(f.kind for f in own.files), sorted(f.kind for f in each.files)
         both = sum(min(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
         either = sum(max(mine.count(kind), theirs.count(kind)) for kind in ("image", "raster"))
-        cosine = cosines[masked(each.query, [file.name for file in each.files])]
+        cosine = cosines[text_of(each)]
         ranked.append((float(cosine) + (both / either if either else 1.0), each.id))
     best = max((similarity for similarity, _ in ranked), default=0.0)
     return min((name for similarity, name in ranked if similarity >= best - 1e-9), default=None)
@@ -444,7 +519,6 @@ def test_names_are_exchanged_inside_of_texts_and_never_twice():
     assert plan.slots[0].from_ == "'image_2.jpg' if steps[0].observation.veg_pct > 2 else 'image_1.jpg'"
 
 
-MANY = BooleanSlot(name="many", label="many", value=True)
 FEW = MANY.model_copy(update={"name": "few", "from_": "steps[0].observation.weed_pct > 7"})
 MEASURED = {
     "veg_px": 30, "veg_pct": 20.0, "weed_pct": 5.0, "weed_share_of_veg_pct": 25.0, "weed_to_crop_ratio": 0.5,

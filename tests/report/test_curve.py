@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.core import UsageError
-from agrotools.report.curve import ORACLE, CurvePoint, degradation_curve
+from agrotools.report.curve import ORACLE, CurvePoint, dose_curve
 from support.made_runs import end_to_end, made_sample, write_run
 
 N = 40
@@ -44,7 +44,7 @@ def point(points: tuple[CurvePoint, ...], model: str, label: str) -> CurvePoint:
 
 
 def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
-    curve = degradation_curve(runs)
+    curve = dose_curve(runs)
     assert (curve.n, curve.n_dropped, curve.mode) == (N, 0, "end-to-end")
     assert [(each.model, each.label) for each in curve.points] == [
         (ORACLE, "none"), (ORACLE, "blur=2"), ("m", "none"), ("m", "blur=2"),
@@ -59,13 +59,13 @@ def test_the_models_own_loss_is_what_the_tools_do_not_lose(runs: list[Path]):
 
 def test_runs_are_compared_on_common_samples(runs: list[Path], tmp_path: Path):
     shorter = planted(tmp_path, "m", "blur=4", lambda _k: True, n=30)
-    curve = degradation_curve([*runs, shorter])
+    curve = dose_curve([*runs, shorter])
     assert (curve.n, curve.n_dropped) == (30, 10)
     assert point(curve.points, "m", "none").score.value == 1
 
 
 def test_losses_without_the_run_that_they_need_are_left_open(runs: list[Path]):
-    (only,) = degradation_curve(runs[:1]).points
+    (only,) = dose_curve(runs[:1]).points
     assert (only.loss, only.below_oracle, only.own_loss) == (None, None, None)
 
 
@@ -80,12 +80,12 @@ def test_losses_without_the_run_that_they_need_are_left_open(runs: list[Path]):
 def test_runs_that_make_no_curve(runs: list[Path], tmp_path: Path, changes: Any, mode: Any, metric: str, message: str):
     further = planted(tmp_path, "n", "", lambda _k: True, **changes)
     with pytest.raises(UsageError, match=message):
-        degradation_curve([*runs, further], mode=mode, metric=metric)
+        dose_curve([*runs, further], mode=mode, metric=metric)
 
 
 def test_two_runs_of_one_model_and_dose_are_refused(runs: list[Path]):
     with pytest.raises(UsageError, match="2 runs of m at blur=2"):
-        degradation_curve([*runs, runs[0]])
+        dose_curve([*runs, runs[0]])
 
 
 def test_the_command_draws_and_prints(runs: list[Path], tmp_path: Path):

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from agrotools.agents.baselines.simple import ImmediatePolicy, OraclePolicy, RandomPolicy, guessed_answer
+from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
 from agrotools.scoring import RunAggregator, compare, score_record, summarise
@@ -176,7 +176,7 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     assert value(refused) == 0.0
     assert compare(right, refused).modes["end-to-end"][FAS].overall.value == 1.0
     rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
-    assert rows["agrotools.guess"] == 0.0
+    assert rows["agrotools.guess"] == 1.0  # A size in mm is asked for, and nothing gives the scale.
     assert "agrotools.css" not in rows
 
 
@@ -207,8 +207,8 @@ def answer(policy, of) -> str:
     return action.text
 
 
-def guess(of: Sample) -> ImmediatePolicy:
-    return ImmediatePolicy(of, guessed_answer)
+def guess(of: Sample) -> GuessPolicy:
+    return GuessPolicy(of)
 
 
 def test_baselines_refuse_by_the_evidence_or_not_at_all():

@@ -1,4 +1,4 @@
-"""``agrotools curve``: score against dose, from runs on degraded pictures."""
+"""``agrotools curve``: score against dose, from runs on degraded pictures or with faults in tool calls."""
 
 from pathlib import Path
 from typing import Annotated
@@ -9,7 +9,7 @@ from agrotools.cli.output import print_json
 
 
 def curve(
-    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, with and without --degrade.")],
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark, with and without doses.")],
     out: Annotated[Path, typer.Option(help="Picture to draw: .svg, .png or .pdf.")] = Path("curve.svg"),
     mode: Annotated[
         str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")
@@ -17,16 +17,16 @@ def curve(
     metric: Annotated[str, typer.Option(help="Id of the metric.")] = "agrotools.fas",
     as_json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
 ) -> None:
-    """Draw score against dose from runs with --degrade; runs of baseline:oracle tell the loss of the tools apart."""
+    """Draw score against dose, of runs with --degrade or --faults; baseline:oracle shows the loss of the tools."""
     from typing import cast
 
     from agrotools.core import MODES, Mode, UsageError
-    from agrotools.report.curve import curve_tables, degradation_curve
+    from agrotools.report.curve import curve_tables, dose_curve
     from agrotools.report.layout import print_parts
 
     if mode is not None and mode not in MODES:
         raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
-    result = degradation_curve(runs, mode=cast("Mode | None", mode), metric=metric)
+    result = dose_curve(runs, mode=cast("Mode | None", mode), metric=metric)
     result.draw(out)
     if as_json:
         print_json(result.model_dump(mode="json"))

@@ -23,7 +23,7 @@ COMMANDS = {
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),
     "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
     "report": ("report:report", "Write an HTML report of runs."),
-    "curve": ("curve:curve", "Draw score against dose, from runs with --degrade."),
+    "curve": ("curve:curve", "Draw score against dose, of runs with --degrade or --faults."),
     "validate": ("validate:validate", "Check a benchmark folder for errors."),
     "build": ("build:build", "Build a benchmark from a data set or your photos."),
     "scenes": ("scenes:scenes", "Build a benchmark from drawn scenes."),

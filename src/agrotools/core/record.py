@@ -342,6 +342,22 @@ class SampleView(FrozenModel):
     """True if ``query`` is the entire prompt and the entire reply is the answer."""
 
 
+FaultKind = Literal["timeout", "error", "empty", "noise", "label", "stale"]
+
+
+class Fault(FrozenModel):
+    """A fault that ``--faults`` put into a tool call; models never see it."""
+
+    call: int
+    """Number of the call among the calls of the trajectory, from 0."""
+    kind: FaultKind
+    landed: bool
+    """False if the fault could not change what the policy saw; ``reason`` says why."""
+    reason: str = ""
+    original: Observation | None = None
+    """Observation of the tool itself; None if it did not run or the policy saw it."""
+
+
 class Record(FrozenModel):
     """Outcome of one sample in one mode and epoch, with the sample itself and its gold answers.
 
@@ -357,6 +373,8 @@ class Record(FrozenModel):
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
     seconds: float = 0.0
+    faults: Annotated[tuple[Fault, ...], Field(exclude_if=operator.not_)] = ()
+    """Faults that were put into the tool calls, in the order of the calls."""
     agent_replies: Annotated[tuple[Reply, ...] | None, Field(exclude_if=lambda replies: replies is None)] = None
     """Replies of models that an external agent used, as it reported them; empty if it reported none. None for models
     and baselines, whose replies belong to steps."""

@@ -190,7 +190,7 @@ def expected_costs(
     parts: list[_RunCosts] = []
     for run in map(Path, runs):
         manifest = read_manifest(run)
-        name = f"{manifest.model} ({manifest.degrade})" if manifest.degrade else manifest.model
+        name = f"{manifest.model} ({manifest.conditions})" if manifest.conditions else manifest.model
         part = _RunCosts(name, defaultdict(list), defaultdict(list))
         for record in iter_records(run):
             if record.mode == mode and record.trajectory is not None and not is_invalid(record):

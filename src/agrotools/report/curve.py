@@ -1,10 +1,11 @@
-"""Curves of score against dose from runs on degraded pictures, with the loss of the tools and of the model apart.
+"""Curves of score against dose, of degraded pictures or of faults in tool calls; losses of tools and model apart.
 
 All runs are compared on the samples that are valid in every one of them. The oracle makes the reference calls, so what
 its score loses against the original pictures is lost by the tools. What a model loses on samples where the oracle loses
 nothing is its own loss; the rest is shared with the tools. The growth of its distance to the oracle is no measure of
 that: a model near the floor has nothing to lose, and the distance shrinks. Intervals are those of
-:mod:`agrotools.scoring.statistics`, paired by sample.
+:mod:`agrotools.scoring.statistics`, paired by sample. Runs with faults also show which of them were noticed and
+recovered from (:mod:`agrotools.scoring.recovery`).
 """
 
 from collections import Counter, defaultdict
@@ -16,13 +17,16 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, Record, UsageError
-from agrotools.report.layout import interval_cell, new_table, points, stacked, value_cell
-from agrotools.runner.degradation import NO_DEGRADATION, Degradation
+from agrotools.report.layout import DASH, interval_cell, new_table, percent, points, stacked, value_cell
+from agrotools.runner.degradation import Degradation
+from agrotools.runner.doses import UNDISTURBED, doses_text
+from agrotools.runner.faults import Faults
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate, score_record
 from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.recovery import Recovery, recoveries
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 
 if TYPE_CHECKING:
@@ -36,7 +40,7 @@ _SUFFIXES = (".svg", ".png", ".pdf")
 class CurvePoint(FrozenModel):
     """Score of a model at one dose. Losses are None without the runs that they need.
 
-    ``loss``: loss against the same model on the original pictures. ``own_loss``: the part of it on samples where the
+    ``loss``: loss against the same model without any dose. ``own_loss``: the part of it on samples where the
     oracle loses nothing, so that it is not the tools'. ``below_oracle``: distance to the oracle at the same dose.
     """
 
@@ -46,11 +50,13 @@ class CurvePoint(FrozenModel):
     loss: Estimate | None = None
     own_loss: Estimate | None = None
     below_oracle: Estimate | None = None
+    recovery: tuple[Recovery, ...] = ()
+    """Recovery from faults, from all of them and by kind; shares of recovered samples need a run without faults."""
 
     @property
     def label(self) -> str:
-        """Doses as text, ``none`` for the original pictures."""
-        return ",".join(f"{name}={value:g}" for name, value in self.doses.items()) or NO_DEGRADATION
+        """Doses as text, ``none`` for original pictures and tools without faults."""
+        return doses_text(self.doses) or UNDISTURBED
 
     @property
     def kind(self) -> str:
@@ -92,15 +98,18 @@ class Curve(FrozenModel):
 
 
 class _RunScores(NamedTuple):
-    """Mean score over epochs of each sample of a run, and the samples' clusters."""
+    """Mean score and mean number of calls over epochs of each sample of a run, and the samples' clusters."""
 
     model: str
     doses: tuple[tuple[str, float], ...]
     scores: Mapping[str, float]
     clusters: Mapping[str, str]
+    calls: Mapping[str, float]
+    faulty: Sequence[tuple[Record, float]]
+    """Records with faults, and their scores."""
 
 
-def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
+def dose_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
     """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
 
     Raises:
@@ -110,25 +119,26 @@ def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, m
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
     if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
-        raise UsageError("a curve needs runs on one benchmark", hint="their benchmarks differ by more than --degrade")
+        raise UsageError("a curve needs runs on one benchmark", hint="they differ by more than --degrade")
     scored: tuple[Mode, ...] = ("end-to-end", "no-tool")
     common: list[Mode] = [
         each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)
     ]
     if not common:
         raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
-    keys = Counter((_name(each), each.degrade) for each in manifests)
-    (name, degrade), n = keys.most_common(1)[0]
+    keys = Counter((_name(each), each.conditions) for each in manifests)
+    (name, conditions), n = keys.most_common(1)[0]
     if n > 1:
         same = [
             str(run)
             for run, each in zip(folders, manifests, strict=True)
-            if (_name(each), each.degrade) == (name, degrade)
+            if (_name(each), each.conditions) == (name, conditions)
         ]
-        at = f"at {degrade}" if degrade else "on the original pictures"
+        at = f"at {conditions}" if conditions else "without any dose"
         raise UsageError(f"{n} runs of {name} {at}: {', '.join(same)}", hint="give one run of each model and dose")
-    if not any(manifest.degrade for manifest in manifests):
-        raise UsageError("no run is on degraded pictures", hint="add runs of eval --degrade, e.g. --degrade blur=1")
+    if not any(manifest.conditions for manifest in manifests):
+        hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
+        raise UsageError("no run is on degraded pictures or has faults", hint=hint)
     parts = [_read(run, manifest, common[0], metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
@@ -145,9 +155,20 @@ def degradation_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, m
         n=len(shared),
         n_dropped=len(known) - len(shared),
         points=tuple(
-            _point(model, each, values, clusters) for model in models for each in doses if (model, each) in values
+            _point(model, each, values, clusters).model_copy(update={"recovery": _recovery(model, each, parts)})
+            for model in models
+            for each in doses
+            if (model, each) in values
         ),
     )
+
+
+def _recovery(model: str, doses: tuple[tuple[str, float], ...], parts: Sequence[_RunScores]) -> tuple[Recovery, ...]:
+    """Return the recovery of a run from its faults, beside the same model at the same other doses without faults."""
+    runs = {part.doses: part for part in parts if part.model == model}
+    clean = runs.get(tuple(each for each in doses if each[0] not in Faults.model_fields))
+    before = {each: (clean.scores[each], clean.calls[each]) for each in clean.scores} if clean else None
+    return recoveries(runs[doses].faulty, before)
 
 
 def _name(manifest: Manifest) -> str:
@@ -156,16 +177,21 @@ def _name(manifest: Manifest) -> str:
 
 def _read(run: Path, manifest: Manifest, mode: Mode, metric: str) -> _RunScores:
     sums, counts, clusters = defaultdict[str, float](float), Counter[str](), dict[str, str]()
+    calls, faulty = Counter[str](), list[tuple[Record, float]]()
     for record in iter_records(run):
         if record.mode == mode and not is_invalid(record) and (value := _value(record, metric)) is not None:
             sums[record.sample.id] += value
             counts[record.sample.id] += 1
             clusters[record.sample.id] = record.sample.cluster or record.sample.id
+            calls[record.sample.id] += len(record.trajectory.calls) if record.trajectory else 0
+            if record.faults:
+                faulty.append((record, value))
     if not counts:
         known = ", ".join(sorted(name for name in METRICS if name.startswith("agrotools.")))
         raise UsageError(f"{run} has no {metric} in {mode}", hint=f"--metric, one of {known}")
-    doses = tuple(Degradation.parse(manifest.degrade).doses.items())
-    return _RunScores(_name(manifest), doses, {name: sums[name] / n for name, n in counts.items()}, clusters)
+    doses = (*Degradation.parse(manifest.degrade).doses.items(), *Faults.parse(manifest.faults).doses.items())
+    means, mean_calls = ({name: each[name] / n for name, n in counts.items()} for each in (sums, calls))
+    return _RunScores(_name(manifest), doses, means, clusters, mean_calls, faulty)
 
 
 def _value(record: Record, metric: str) -> float | None:
@@ -214,11 +240,38 @@ def curve_tables(curve: Curve) -> list[RenderableType]:
         table.add_row(name, value_cell(point.score), *(interval_cell(each, points) for each in differences))
     notes = [
         f"{curve.n} samples that are valid in every run ({curve.n_dropped} are not); 95 % intervals, paired by sample",
-        "change: against the same model on the original pictures; for the oracle, the change by the tools",
+        "change: against the same model without any dose; for the oracle, the change by the tools",
         "own change: the part of it on samples that the oracle still gets as right, which is not the tools'",
         "below oracle: distance to the oracle at the same dose",
     ]
-    return [table, Text("\n" + "\n".join(notes), style="dim")]
+    return [table, *_recovery_tables(curve), Text("\n" + "\n".join(notes), style="dim")]
+
+
+def _recovery_tables(curve: Curve) -> list[RenderableType]:
+    points_with_faults = [point for point in curve.points if point.recovery]
+    if not points_with_faults:
+        return []
+    table = new_table("Faults in tool calls", ["planned", "landed", "noticed", "recovered", "extra calls"])
+    for point in points_with_faults:
+        for each in point.recovery:
+            name = stacked([point.label, point.model], value_style="") if each.kind is None else f"  {each.kind}"
+            noticed = f"{percent(each.noticed / each.landed)}" if each.landed else DASH
+            extra = DASH if each.extra_calls is None else f"{each.extra_calls:+.1f}"
+            table.add_row(
+                name,
+                f"{each.planned}",
+                f"{each.landed}",
+                noticed,
+                value_cell(each.recovered) if each.recovered else DASH,
+                extra,
+            )
+        table.add_section()
+    note = (
+        "landed: faults that changed what the model saw. noticed: it repeated the call or declined "
+        "to answer.\nrecovered: share of hit samples that it still solves, of those it solves without faults "
+        "(needs that run); extra calls: of these, against that run"
+    )
+    return [table, Text(note, style="dim")]
 
 
 def _negated(estimate: Estimate | None) -> Estimate | None:

@@ -104,7 +104,8 @@ def explain(
         compared = record.sample if record.mode == "end-to-end" else None
         calls = [step.call for step in record.trajectory.steps if step.call]
         matches = closest_steps(calls, compared) if compared else [None] * len(calls)
-        steps = [each for step in taken_steps(record.trajectory.steps, matches, compared) for each in step_blocks(step)]
+        taken = taken_steps(record.trajectory.steps, matches, compared, record.faults)
+        steps = [each for step in taken for each in step_blocks(step)]
         missing = missing_steps(reference, matches) if compared else []
         if steps or missing:
             parts += [section("Steps"), *steps, *(block("missing step", text, "yellow") for text in missing)]

@@ -378,7 +378,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
         options = ", ".join(
-            harmless(str(value) if name == "degrade" else f"{name}={value}")
+            harmless(str(value) if name in ("degrade", "faults") else f"{name}={value}")
             for name, value in summary.benchmark_options.items()
         )
         beside = options if differing else summary.protocol

@@ -151,9 +151,16 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     return [title, Text(remark, style="yellow")]
 
 
+def _dose(summary: Summary) -> str:
+    """Return the degradation and the faults of a run in words."""
+    degrade, faults = (summary.benchmark_options.get(name) for name in ("degrade", "faults"))
+    where = f"at {degrade}" if degrade else "on the original pictures"
+    return f"{where}, with faults {faults}" if faults else where
+
+
 def _common(shown: Screen, measure: tuple[Setting, str] | None) -> frozenset[str]:
-    """Return the samples that runs at different doses of a degradation share; empty if all have the same dose."""
-    if measure is None or len({each.benchmark_options.get("degrade") for each in shown.summaries}) < 2:
+    """Return the samples that runs at different doses share; empty if all have the same dose."""
+    if measure is None or len({_dose(each) for each in shown.summaries}) < 2:
         return frozenset()
     return common_samples([each.tally for each in shown.scored if each.tally], measure[0].mode, measure[1])
 
@@ -183,8 +190,7 @@ def rungs(shown: Screen, measure: tuple[Setting, str]) -> list[Rung]:
         metric = (measure[0].of(scored.summary) or {}).get(measure[1])
         role = _ROLES.get(scored.summary.model, "baseline" if _is_baseline(scored.summary) else "model")
         bounds = metric.bounds if metric and not estimate else None
-        degrade = scored.summary.benchmark_options.get("degrade")
-        dose = f"at {degrade}" if degrade else "on the original pictures"
+        dose = _dose(scored.summary)
         fewer = f" (n {estimate.n})" if estimate and estimate.n < most else ""
         ladder.append(Rung(role, f"{name.removeprefix('baseline:')}{fewer}", estimate, bounds, scored.tally, dose))
     return ladder

@@ -1,5 +1,6 @@
 """Steps of a sample compared with the reference, as data for terminal and page, and their form on a terminal."""
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +24,7 @@ from agrotools.core import (
     Unparseable,
     UsageError,
 )
-from agrotools.core.record import literal_value
+from agrotools.core.record import Fault, literal_value
 from agrotools.plugin import MetricInfo
 from agrotools.report.layout import (
     MARK_STYLES,
@@ -235,11 +236,14 @@ def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
     return [LabelledText("reply to the request for the answer form", cut(answer.form_reply.text) or "(empty)")]
 
 
-def taken_steps(steps: Sequence[Step], matches: Sequence[int | None], sample: Sample | None) -> Iterator[StepPart]:
+def taken_steps(
+    steps: Sequence[Step], matches: Sequence[int | None], sample: Sample | None, faults: Sequence[Fault] = ()
+) -> Iterator[StepPart]:
     """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see :func:`closest_steps`.
 
-    With ``sample``, calls are compared with its reference."""
+    With ``sample``, calls are compared with its reference. ``faults``: those put into its calls."""
     match_of = iter(matches)
+    fault_of, calls = {fault.call: fault for fault in faults}, itertools.count()
     reference = sample.reference.steps if sample is not None and sample.reference else ()
     for number, step in enumerate(steps, 1):
         if step.kind == "answer":
@@ -253,6 +257,8 @@ def taken_steps(steps: Sequence[Step], matches: Sequence[int | None], sample: Sa
             yield part
             continue
         part = StepPart(number, f"call {step.call.tool}", about=_time_text(step), thought=cut(step.thought))
+        if fault := fault_of.get(next(calls)):
+            part.about += f", fault: {fault.kind}" + ("" if fault.landed else f" (did not land: {fault.reason})")
         match = next(match_of)
         if match is not None and sample is not None:
             part.compare(step.call, agreements(step.call, reference[match], sample), match)

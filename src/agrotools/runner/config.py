@@ -6,6 +6,7 @@ samples, and each sample is loaded only when its turn comes.
 """
 
 import hashlib
+import itertools
 import tomllib
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple, cast
 
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
 from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, UsageError, plain_message
@@ -22,10 +23,12 @@ from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
+from agrotools.runner.doses import given_doses
 from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baseline, replayed_run, run_protocol
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
+from agrotools.scoring.repeats import MOST_EPOCHS
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
@@ -56,8 +59,14 @@ class EvalConfig(FrozenModel):
     """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeat_until: Annotated[float | None, Field(gt=0, le=100)] = None
+    """Width in points of the re-run interval at which a run with further epochs stops; None: ``epochs`` is fixed."""
+    max_epochs: Annotated[int, Field(ge=2, le=MOST_EPOCHS)] = 10
+    """Maximum number of epochs with ``repeat_until``."""
     degrade: str = ""
     """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
+    faults: str = ""
+    """Chances of faults in tool calls, e.g. ``error=.2,noise=.1``; empty or ``none`` for none."""
     max_steps: Annotated[int | None, Field(ge=1)] = None
     """Maximum model turns per sample; None: that of the benchmark's published runs, else of the protocol, else 20."""
     seed: int | None = None
@@ -94,6 +103,10 @@ class EvalConfig(FrozenModel):
     """Names of environment variables that an agent gets; it gets no others."""
     agent_path: tuple[Path, ...] = ()
     """Files and folders that an agent may read, besides its own module or package."""
+    agent_model: str | None = None
+    """Model that an agent's requests are sent to, and counted: a name on the endpoint, or PROVIDER:NAME."""
+    agent_base_url: str | None = None
+    agent_api_key_env: str | None = None
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -112,11 +125,15 @@ class EvalConfig(FrozenModel):
             raise ValueError(f"should be one of {', '.join(RUN_PROTOCOLS)}")
         return protocol
 
-    @field_validator("degrade")
+    @field_validator("degrade", "faults")
     @classmethod
-    def _is_degradation(cls, doses: str) -> str:
+    def _are_doses(cls, doses: str, info: ValidationInfo) -> str:
         if not doses:
             return doses
+        from agrotools.runner.faults import Faults
+
+        if info.field_name == "faults":
+            return str(Faults.parse(doses))
         from agrotools.runner.degradation import Degradation
 
         return str(Degradation.parse(doses))
@@ -154,7 +171,11 @@ class EvalConfig(FrozenModel):
     @property
     def agent(self) -> ExternalAgentOptions:
         """Options of an agent that is not a model."""
-        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
+        where = (self.agent_base_url, self.agent_api_key_env)
+        model = Endpoint(self.agent_model, *where, self._wire, self.price, self.budget) if self.agent_model else None
+        if model is None and any(where):
+            raise UsageError("--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model")
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env, model)
 
     @property
     def vlm_endpoint(self) -> Endpoint:
@@ -168,7 +189,7 @@ class EvalConfig(FrozenModel):
 
 
 def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[str]) -> list[EvalConfig]:
-    """Return one configuration for each model and degradation; ``options`` override the file.
+    """Return one configuration for each model, degradation and chance of faults; ``options`` override the file.
 
     Raises:
         UsageError: the file cannot be read, a key or value is invalid (the closest key is suggested), or ``out`` is
@@ -189,18 +210,16 @@ def read_config(file: Path | None, options: Mapping[str, Any], models: Sequence[
     )
     for name in names:
         check_model_name(str(name))
-    degrade = values.pop("degrade", "")
-    conditions = cast("list[Any]", degrade) if isinstance(degrade, list) else [degrade]
-    if isinstance(degrade, list) and not all(str(each).strip() for each in conditions):
-        raise UsageError("--degrade is empty", hint="omit it, or --degrade none for the original files")
+    doses = [given_doses(f"--{name}", values.pop(name, "")) for name in ("degrade", "faults")]
+    conditions = [{"degrade": degrade, "faults": faults} for degrade, faults in itertools.product(*doses)]
     if len(names) * len(conditions) > 1 and values.get("out") is not None:
-        several, option = ("models", "--model") if len(names) > 1 else ("degradations", "--degrade")
+        several, option = ("models", "--model") if len(names) > 1 else ("doses", "--degrade or --faults")
         raise UsageError(
             f"--out names one run, but several {several} are asked for", hint=f"omit --out, or give one {option}"
         )
     try:
         return [
-            EvalConfig.model_validate({**values, "model": model, "degrade": condition})
+            EvalConfig.model_validate({**values, **condition, "model": model})
             for condition in conditions
             for model in names
         ]

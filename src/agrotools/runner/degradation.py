@@ -22,29 +22,27 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 import cv2
 import numpy as np
 import rasterio
 from numpy.typing import NDArray
 from PIL import Image
-from pydantic import Field, ValidationError
+from pydantic import Field
 from rasterio.io import MemoryFile
 
-from agrotools.core import AbstainSlot, FrozenModel, Sample, SampleFile, ToolError, UsageError, plain_message
-from agrotools.core.base import Progress, count_text, no_progress, suggestion
+from agrotools.core import AbstainSlot, Sample, SampleFile, ToolError, UsageError
+from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import Benchmark, facts_of, select_samples
+from agrotools.runner.doses import Doses
 from agrotools.tools.cache import Sweeper, limit_from_environment
 from agrotools.vision.formats import MAX_PIXELS, PHOTO_FORMATS, file_format
 from agrotools.vision.rasters import RasterSource, open_raster, without_place_warning
 from agrotools.vision.reading import read_image
 
 FloatArray = NDArray[np.float32]
-_EXAMPLE = "e.g. gsd=2,blur=1.5,jpeg=30"
-NO_DEGRADATION = "none"
-"""Name of the files as they are, beside degraded ones."""
 _VERSION = 1
 """Version of the cached files; to be raised when the same doses yield other pixels."""
 _AIRLIGHT = 230.0
@@ -56,7 +54,7 @@ _READER_OF_MARKS = "extract_marked_region"
 _OTHER_INSTRUMENTS = frozenset({"depth", "mask", "table", "document", "audio"})
 
 
-class Degradation(FrozenModel):
+class Degradation(Doses):
     """Doses of a degradation; the defaults change nothing.
 
     ``gsd``: pixels are this many times coarser. ``blur``: standard deviation of a Gaussian, in pixels. ``haze``: share
@@ -64,44 +62,14 @@ class Degradation(FrozenModel):
     range from the 2nd to the 98th percentile of a band). ``jpeg``: quality; None for no compression.
     """
 
+    OPTION: ClassVar = "--degrade"
+    EXAMPLE: ClassVar = "gsd=2,blur=1.5,jpeg=30"
+
     gsd: Annotated[float, Field(ge=1, le=64)] = 1.0
     blur: Annotated[float, Field(ge=0, le=100)] = 0.0
     haze: Annotated[float, Field(ge=0, lt=1)] = 0.0
     noise: Annotated[float, Field(ge=0, le=128)] = 0.0
     jpeg: Annotated[int | None, Field(ge=1, le=100)] = None
-
-    @property
-    def doses(self) -> dict[str, float]:
-        """Doses that change files, by name."""
-        changed = ((name, getattr(self, name), info.default) for name, info in type(self).model_fields.items())
-        return {name: value for name, value, default in changed if value != default}
-
-    def __str__(self) -> str:
-        return ",".join(f"{name}={value:g}" for name, value in self.doses.items())
-
-    @classmethod
-    def parse(cls, text: str) -> "Degradation":
-        """Parse ``NAME=DOSE,...``, such as ``gsd=2,blur=1.5``; empty or ``none`` for no degradation.
-
-        Raises:
-            UsageError: unknown or repeated name, or a dose that is no number or out of range.
-        """
-        values: dict[str, str] = {}
-        for part in text.split(",") if text.strip() not in ("", NO_DEGRADATION) else ():
-            name, _, value = (piece.strip() for piece in part.partition("="))
-            if name not in cls.model_fields:
-                raise UsageError(f"--degrade: unknown dose {name!r}", hint=suggestion(name, cls.model_fields))
-            if name in values:
-                raise UsageError(f"--degrade: {name} is given twice", hint="repeat --degrade for several runs")
-            if "_" in value:
-                raise UsageError(f"--degrade {name}={value}: should be a valid number", hint=_EXAMPLE)
-            values[name] = value
-        try:
-            return cls.model_validate(values)
-        except ValidationError as error:
-            first = error.errors()[0]
-            name, wrong = str(first["loc"][0]), plain_message(first).removeprefix("Input ")
-            raise UsageError(f"--degrade {name}={values[name]}: {wrong}", hint=_EXAMPLE) from error
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,6 +87,14 @@ class DegradedBenchmark(Benchmark):
         """Return the path of the degraded file; of the original if it stays as it is."""
         path = super().file_path(file)
         return self._degraded(file, path) if _is_picture(file) else path
+
+    @property
+    def manifest_fields(self) -> dict[str, Any]:
+        """Fields of a run's manifest about the degradation."""
+        left_out: dict[str, tuple[str, ...]] = {}
+        for sample_id, reason in self.left_out.items():
+            left_out[reason] = (*left_out.get(reason, ()), sample_id)
+        return {"clean_hash": self.clean_hash, "left_out": left_out}
 
     def prepare(self, sample_ids: "list[str]", progress: Progress = no_progress) -> None:
         """Degrade the files of these samples in threads, so that the run does not wait for each of them."""

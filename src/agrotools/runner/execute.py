@@ -1,7 +1,6 @@
 """Execution of the samples of a run: a single sample from its view to its record, and all samples at the run's pace.
 
-A run ends when its items are done, it is interrupted, the budget is spent, or the endpoint is unreachable. This module
-also implements the tool back-end ``recorded``.
+A run ends when its items are done, it is interrupted, the budget is spent, or the endpoint is unreachable.
 """
 
 import asyncio
@@ -17,6 +16,7 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Generator, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from agrotools.agents import (
     UNPARSEABLE_LIMIT,
@@ -38,23 +38,23 @@ from agrotools.core import (
     Action,
     AgrotoolsError,
     BudgetReached,
-    ErrorInfo,
     InfrastructureError,
-    Observation,
     Record,
-    ReferenceStep,
     Sample,
     ToolCall,
     Trajectory,
 )
-from agrotools.core.record import literal_value
 from agrotools.models import WireStats
 from agrotools.runner.config import WorkItem
 from agrotools.runner.policies import PolicySource
-from agrotools.runner.prompts import collect_requests
+from agrotools.runner.prompts import add_requests, collect_requests
+from agrotools.runner.recorded_tools import RecordedTools
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.workspace import Workspace
+
+if TYPE_CHECKING:
+    from agrotools.runner.faults import FaultPlan, FaultyTools
 
 HANDFUL = 8
 """Samples between two attempts that do not count against the limit, even if the limit is lower."""
@@ -181,6 +181,8 @@ class RunContext:
     """Tools that are not executed; see :class:`RecordedTools`."""
     unparseable_limit: int | None = UNPARSEABLE_LIMIT
     """Consecutive unparseable replies that end a sample; None for no limit."""
+    faults: "FaultPlan | None" = None
+    """Faults that are put into tool calls; None for none."""
 
 
 INTERNAL_ERROR = "internal error"
@@ -202,6 +204,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     actions: tuple[Action, ...] | None = None
     invalid: str | None = None
     policy: Policy | None = None
+    faulty: FaultyTools | None = None
     try:
         policy = context.source.make(sample, item.mode, item.epoch)
         if context.source.single_shot:
@@ -217,6 +220,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
                 if isinstance(policy, ArtifactPolicy):
                     policy.artifacts = workspace.artifacts
                 call_tool = _tool_caller(sample, workspace, context, stack)
+                if context.faults is not None:
+                    call_tool = faulty = context.faults.tools(sample, item.epoch, call_tool)
                 limits = context.max_steps, context.unparseable_limit
                 trajectory = await run_end_to_end(policy, view, call_tool, *limits)
     except InfrastructureError as error:
@@ -234,6 +239,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     finally:
         if isinstance(policy, SamplePolicy):
             await policy.end_sample()
+    if isinstance(policy, ReportingPolicy):
+        add_requests(policy.usage.requests)
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:
@@ -246,7 +253,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         actions=actions,
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
-        agent_replies=policy.agent_replies if isinstance(policy, ReportingPolicy) else None,
+        faults=tuple(faulty.faults) if faulty and trajectory else (),
+        agent_replies=policy.usage.replies if isinstance(policy, ReportingPolicy) else None,
     )
 
 
@@ -298,50 +306,6 @@ def _tool_caller(
         return outcome
 
     return call_tool
-
-
-class RecordedTools:
-    """Tool that answers the calls of one sample with the recorded observations of matching reference calls.
-
-    It lets a benchmark run end to end if its tools cannot, e.g. without weights, keys or a network. A call without a
-    match gets an error, and no tool is executed. If the reference repeats a call, its observations are returned in
-    order.
-    """
-
-    def __init__(self, sample: Sample) -> None:
-        self._sample = sample
-        self._returned: set[int] = set()
-
-    def run(self, call: ToolCall) -> ToolOutcome:
-        """Return the observation of the reference call that ``call`` agrees with, or an error if there is none."""
-        steps = self._sample.reference.steps if self._sample.reference else ()
-        left = [place for place in range(len(steps)) if place not in self._returned]
-        places = (*left, *sorted(self._returned, reverse=True))
-        place = next((place for place in places if self._matches(call, steps[place])), None)
-        if place is None:
-            return _failed(
-                f"no call of the reference is {call.tool} with these arguments, and nothing else was recorded",
-                f"the tool is not run here; for results of its own: --backend {call.tool}=offline",
-            )
-        self._returned.add(place)
-        observation = steps[place].observation
-        if observation is None or observation.empty:
-            return _failed("nothing was recorded of this call", "run the tool itself: choose another --backend")
-        # Artifacts of a recorded observation are in no workspace: a later call can name them, but not open them.
-        return ToolOutcome(observation.model_copy(update={"artifacts": ()}), 0.0, recorded=True)
-
-    def _matches(self, call: ToolCall, step: ReferenceStep) -> bool:
-        if call.tool != step.tool:
-            return False
-        if repr(call.arguments) == repr({name: literal_value(value) for name, value in step.arguments.items()}):
-            return True  # the usual case, without loading the comparison of arguments
-        from agrotools.scoring.steps import agrees
-
-        return agrees(self._sample, call, step)
-
-
-def _failed(message: str, hint: str) -> ToolOutcome:
-    return ToolOutcome(Observation(error=ErrorInfo(kind="backend_unavailable", message=message, hint=hint)), 0.0)
 
 
 OnFinished = Callable[[Record], None]

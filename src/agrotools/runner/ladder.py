@@ -26,7 +26,7 @@ from agrotools.runner.store import read_manifest
 FLOOR, PLANNER, CEILING = "baseline:guess", "baseline:planner", "baseline:oracle"
 MOST_SAMPLES = 5000
 """Most samples on which floor and ceiling are computed, so that the screen comes within seconds."""
-_SAME = ("scoring", "benchmark_hash", "degrade", "backends", "tool_data", "toolset_hash")
+_SAME = ("scoring", "benchmark_hash", "degrade", "faults", "backends", "tool_data", "toolset_hash")
 """Fields of the manifest in which a run of a baseline must agree with the run that it is a reference for."""
 
 
@@ -63,7 +63,7 @@ def references_of(
     ids = frozenset(sample_id for of_mode, sample_id, _ in record_index(run).finished if of_mode == mode)
     scored = {name: beside for name in (FLOOR, PLANNER, CEILING) if (beside := _beside(run, manifest, name, mode, ids))}
     names = [name for name in (FLOOR, CEILING) if name not in scored and (mode != "no-tool" or name == FLOOR)]
-    if manifest.degrade or not 0 < len(ids) <= MOST_SAMPLES:
+    if manifest.degrade or manifest.faults or not 0 < len(ids) <= MOST_SAMPLES:
         names = []
     all_ids = facts_of(benchmark.samples).ids
     part = replace(

@@ -1,6 +1,8 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
-from pydantic import JsonValue
+from typing import Annotated
+
+from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
@@ -26,6 +28,8 @@ class Manifest(FrozenModel):
     benchmark_hash: str
     degrade: str = ""
     """Doses of ``--degrade``; empty if the files are as they are."""
+    faults: str = ""
+    """Chances of ``--faults``; empty if the tools have no faults but their own."""
     clean_hash: str = ""
     """Hash of the benchmark without the degradation; empty without one."""
     left_out: dict[str, tuple[str, ...]] = {}
@@ -60,6 +64,8 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
+    looks: Annotated[int, Field(exclude_if=lambda looks: looks == 1)] = 1
+    """Maximum number of looks at the re-run noise (``--repeat-until``); 1 if the number of epochs was fixed."""
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
@@ -67,12 +73,18 @@ class Manifest(FrozenModel):
     planned: dict[Mode, int] = {}
     """Number of records of a complete run, by mode; empty in runs of older versions."""
 
+    @property
+    def conditions(self) -> str:
+        """Doses of ``--degrade`` and ``--faults``; empty without any."""
+        return ",".join(filter(None, (self.degrade, self.faults)))
+
 
 IDENTITY = (
     "scoring",
     "benchmark",
     "benchmark_hash",
     "degrade",
+    "faults",
     "model",
     "model_hash",
     "protocol",
@@ -97,7 +109,7 @@ def identity_hash(manifest: Manifest) -> str:
     for a run at another one.
     """
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {field for field in ("degrade", "vlm_base_url") if not getattr(manifest, field)}
+    without_effect = {field for field in ("degrade", "faults", "vlm_base_url") if not getattr(manifest, field)}
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
@@ -121,6 +133,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "data_root": new.data_root or old.data_root,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
+            "looks": max(old.looks, new.looks),
             "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))

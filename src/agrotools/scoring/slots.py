@@ -45,7 +45,7 @@ from agrotools.scoring.metrics import (
     is_invalid,
     metrics_about,
 )
-from agrotools.text.answer_form import guessed_text
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
 from agrotools.text.labels import find_labels
 from agrotools.text.normalise import normalise
 from agrotools.text.refusal import ends_in_refusal, estimates_in, without_refusals
@@ -155,18 +155,21 @@ def _scored(slot: Slot, sample: Sample, trajectory: Trajectory) -> SlotScore:
     if isinstance(slot, PlotSlot):
         from agrotools.scoring.plots import drawn_spec, score_plot
 
-        try:
-            reference = PlotSpec.model_validate(slot.value)
-        except ValidationError as error:
-            raise BenchmarkError(
-                f"plot slot {slot.name} holds no plot specification", hint="check the benchmark: agrotools validate DIR"
-            ) from error
-        value, reading = score_plot(reference, drawn_spec(trajectory))
+        value, reading = score_plot(_reference_chart(slot), drawn_spec(trajectory))
         return SlotScore(value=value, reading=reading, used_form=False)
     for plugin in plugins_of_slots((slot,)):
         if (scorer := plugin.scoring.call_scorers.get(slot.type)) is not None:
             return scorer(slot, sample, trajectory)
     return score_slot(slot, sample.answer, answer)
+
+
+def _reference_chart(slot: PlotSlot) -> PlotSpec:
+    try:
+        return PlotSpec.model_validate(slot.value)
+    except ValidationError as error:
+        raise BenchmarkError(
+            f"plot slot {slot.name} holds no plot specification", hint="check the benchmark: agrotools validate DIR"
+        ) from error
 
 
 _MOST_GUESSES = 1024
@@ -175,7 +178,7 @@ _guesses: dict[str, tuple[Sample, float]] = {}
 
 
 def guess_score(sample: Sample) -> float:
-    """Return the score of the answer that the prompt alone suggests; figures score 0, because none is drawn."""
+    """Return the score of the answer and the chart that the prompt alone suggests."""
     known = _guesses.get(sample.id)
     if known is None or known[0] != sample:
         if len(_guesses) >= _MOST_GUESSES:
@@ -188,8 +191,16 @@ def _score_of_guess(sample: Sample) -> float:
     answer = guessed_text(sample, sample.answer)
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
-    guessed = [slot for slot in counted if not isinstance(slot, PlotSlot)]
-    return sum(slot.weight * score_slot(slot, sample.answer, answer).value for slot in guessed) / weights
+    chart = None if answer == REFUSAL_LINE else guessed_chart(sample, sample.answer)
+    return sum(slot.weight * _score_of_part(slot, sample, answer, chart) for slot in counted) / weights
+
+
+def _score_of_part(slot: Slot, sample: Sample, answer: str, chart: PlotSpec | None) -> float:
+    if not isinstance(slot, PlotSlot):
+        return score_slot(slot, sample.answer, answer).value
+    from agrotools.scoring.plots import score_plot
+
+    return score_plot(_reference_chart(slot), chart)[0]
 
 
 def _row(record: Record, metric: str, score: SlotScore, *, slot: str | None = None) -> Score:

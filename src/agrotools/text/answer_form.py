@@ -27,7 +27,9 @@ from agrotools.core import (
     ExactSlot,
     FileSlot,
     OpenTextSlot,
+    PlotSeries,
     PlotSlot,
+    PlotSpec,
     Sample,
     SampleFile,
     SampleView,
@@ -202,7 +204,7 @@ def kind_key(slot: Slot) -> str:
 def counts_as_guessable(slot: Slot) -> bool:
     """True if the guess baseline counts slots of this type, used by the built-in benchmarks.
 
-    Plot slots count because a missing figure scores 0, unanswerable questions because a prompt may show that they are.
+    Plot slots count because a usual chart can be drawn, unanswerable questions because a prompt may show that they are.
     """
     return slot.type in ("abstain", "exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot")
 
@@ -346,6 +348,38 @@ def is_unanswerable(query: str, sample_files: Sequence[SampleFile], slots: Seque
     if has_camera or "depth" in kinds:
         return not (has_camera and "depth" in kinds)
     return "raster" not in kinds and not has_scale
+
+
+def guessed_chart(sample: Sample | SampleView, slots: Sequence[Slot]) -> PlotSpec | None:
+    """Return the usual chart of drawn scenes for the form's figure; None if no figure, or an unknown one, is asked for.
+
+    Of the known points it has those that the question names, else those of the files that are listed, else all.
+    """
+    charts = (_shipped_charts().get(slot.label) for slot in asked_slots(slots) if isinstance(slot, PlotSlot))
+    chart = next(filter(None, charts), None)
+    if chart is None:
+        return None
+    known = list(dict.fromkeys(x for series in chart.series for x in series.x))
+    places = {x: found.start() for x in known if (found := re.search(_written_x(x), sample.query))}
+    names = {file.name for file in sample.files}
+    chosen = sorted(places, key=lambda x: places[x]) or [x for x in known if x in names] or known
+    series: list[PlotSeries] = []
+    for each in chart.series:
+        points = dict(zip(each.x, each.y, strict=True))
+        here = [x for x in chosen if x in points]
+        series.append(each.model_copy(update={"x": tuple(here), "y": tuple(points[x] for x in here)}))
+    return chart.model_copy(update={"series": tuple(series)})
+
+
+def _written_x(x: str | float) -> str:
+    return rf"(?<![\w.]){re.escape(x if isinstance(x, str) else f'{x:g}')}(?!\w|\.\d)"
+
+
+@cache
+def _shipped_charts() -> dict[str, PlotSpec]:
+    """Return the usual charts by the meaning of the figure in the answer form."""
+    charts = json.loads(files("agrotools.data").joinpath("guess_charts.json").read_text("utf-8"))
+    return {label: PlotSpec.model_validate(chart) for label, chart in charts.items()}
 
 
 def guessed_values(sample: Sample | SampleView, slots: Sequence[Slot]) -> dict[str, JsonValue]:

@@ -21,7 +21,7 @@ from agrotools.core import (
     Sample,
     UsageError,
 )
-from agrotools.runner.execute import RecordedTools
+from agrotools.runner.recorded_tools import RecordedTools
 from support.made_gta import call, draw, plain_entry, returned, write_entries, write_gta
 
 

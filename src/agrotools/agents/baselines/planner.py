@@ -7,8 +7,7 @@ its own sample. It shows the score of a model that only copies how similar quest
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from functools import cached_property, partial
 from typing import Any, NamedTuple, cast
 
@@ -16,137 +15,26 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import JsonValue
 
+from agrotools.agents.baselines.plans import Plan, Vocabulary, adapted_plan
 from agrotools.agents.baselines.prior import PriorTable, SimilarQuestions, masked
 from agrotools.agents.baselines.simple import BlankSlot, blank, live_arguments
 from agrotools.core import (
     Action,
     Answer,
-    Arguments,
     CallTools,
-    ReferenceStep,
     Sample,
-    SampleFile,
     SampleView,
     Slot,
     Step,
     ToolCall,
-    ToolSpec,
     UnresolvedRef,
 )
 from agrotools.core.record import Results
 from agrotools.core.slot import asked_slots
 from agrotools.text import canonical_unit, convert, format_answer
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_values, is_unanswerable
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import compatible
-from agrotools.tools import get_tool
-
-_METADATA = ("gsd_m", "depth_unit_mm", "fx_px", "fy_px", "cx_px", "cy_px")
-
-
-@dataclass(frozen=True)
-class PlannedSlot:
-    """A slot of the donor sample without its gold, and the expression over the steps that yields its value."""
-
-    slot: BlankSlot
-    from_: str
-
-
-@dataclass(frozen=True)
-class Plan:
-    """Steps to take (tools, and arguments with references between them), and the derivation of the answer from them."""
-
-    donor: str
-    """Id of the sample that the plan comes from."""
-    steps: tuple[ReferenceStep, ...]
-    slots: tuple[PlannedSlot, ...]
-
-
-def adapted_plan(donor: Sample, sample: Sample) -> Plan:
-    """Return the reference trajectory of ``donor``, adapted to the files of ``sample``.
-
-    Files are matched by kind and order, else by position (extra donor files to the last candidate). An optional file
-    argument is omitted if ``sample`` has no file of that kind. Boxes are scaled to the size of the other image, and
-    arguments that equal metadata of the donor's file (ground sampling distance, intrinsics) take the value of the other
-    file. All other arguments are copied. Observations and truth are dropped.
-    """
-    assert donor.reference is not None
-    files = _counterparts(donor.files, sample.files)
-    steps: list[ReferenceStep] = []
-    for step in donor.reference.steps:
-        spec = get_tool(step.tool).spec
-        steps.append(ReferenceStep(tool=step.tool, arguments=_adapted(step.arguments, spec, donor.files, files)))
-    slots = tuple(
-        PlannedSlot(blank(slot), str(_renamed(slot.from_, files)))
-        for slot in asked_slots(donor.answer)
-        if slot.from_ is not None
-    )
-    return Plan(donor.id, tuple(steps), slots)
-
-
-def _counterparts(donor_files: Sequence[SampleFile], sample_files: Sequence[SampleFile]) -> dict[str, SampleFile]:
-    """Return the file of the sample for each of the donor's: one of its kind, or only of its position."""
-    counterparts: dict[str, SampleFile] = {}
-    for position, file in enumerate(donor_files):
-        of_kind = [each for each in sample_files if each.kind == file.kind]
-        before = sum(each.kind == file.kind for each in donor_files[:position])
-        candidates, order = (of_kind, before) if of_kind else (sample_files, position)
-        if candidates:
-            counterparts[file.name] = candidates[min(order, len(candidates) - 1)]
-    return counterparts
-
-
-def _adapted(
-    arguments: Arguments, spec: ToolSpec, donor_files: Sequence[SampleFile], files: Mapping[str, SampleFile]
-) -> Arguments:
-    required = cast("list[str]", spec.parameters.get("required", []))
-    # A file that an earlier call created is passed by reference and is not one of the sample's files.
-    file_arguments = {name: value for name, value in arguments.items() if isinstance(value, str) and value in files}
-    file_names = [name for name, kind in spec.agreement.items() if kind == "file" and name in file_arguments]
-    of_name = {file.name: file for file in donor_files}
-    image_name = cast(str, arguments[file_names[0]]) if file_names else None
-    adapted: Arguments = {}
-    for name, value in arguments.items():
-        if name in file_names and name not in required and files[str(value)].kind != of_name[str(value)].kind:
-            continue
-        if image_name is not None and spec.agreement.get(name) == "box":
-            value = _scaled(value, of_name[image_name], files[image_name])
-        elif image_name is not None and value is not None and value == _metadata_value(of_name[image_name], name):
-            value = _metadata_value(files[image_name], name)
-            if value is None:
-                continue
-        adapted[name] = _renamed(value, files)
-    return adapted
-
-
-def _metadata_value(file: SampleFile, name: str) -> JsonValue:
-    """Return the file's metadata value for an argument name; None if there is none."""
-    if name not in _METADATA:
-        return None
-    return getattr(file.intrinsics, name, None) if name.endswith("_px") else getattr(file, name)
-
-
-def _scaled(box: JsonValue, donor_file: SampleFile, sample_file: SampleFile) -> JsonValue:
-    sizes = (donor_file.width_px, donor_file.height_px, sample_file.width_px, sample_file.height_px)
-    if not isinstance(box, list) or len(box) != 4 or None in sizes or sizes[:2] == sizes[2:]:
-        return box
-    if not all(isinstance(side, int | float) for side in box):
-        return box
-    width, height, new_width, new_height = cast("tuple[int, int, int, int]", sizes)
-    factors = (new_width / width, new_height / height)
-    return [round(cast(float, side) * factors[index % 2]) for index, side in enumerate(box)]
-
-
-def _renamed(value: JsonValue, files: Mapping[str, SampleFile]) -> JsonValue:
-    """Return ``value`` with file names replaced, including names within texts."""
-    if isinstance(value, str) and files:
-        names = "|".join(re.escape(name) for name in sorted(files, key=len, reverse=True))
-        return re.sub(rf"(?<![\w.-])(?:{names})(?![\w-]|\.\w)", lambda name: files[name[0]].name, value)
-    if isinstance(value, dict):
-        return {key: _renamed(item, files) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_renamed(item, files) for item in value]
-    return value
-
 
 SAME = 1e-9
 """Similarities that differ by at most this much count as equal, independent of the order of summation."""
@@ -182,8 +70,9 @@ class _Column:
 class PlanTable:
     """Plans and typical answers of a benchmark. The samples are read once, when the first plan is requested.
 
-    The similarity of two samples is the cosine of their questions (see :mod:`.prior`) plus the overlap of their files
-    by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id.
+    The similarity of two samples is the cosine of their questions and answer forms (see :mod:`.prior`) plus the overlap
+    of their files by kind (Jaccard index of the two multisets of kinds). Ties are resolved by id. Donors are
+    answerable, since the calls of other samples end where a tool fails.
     """
 
     def __init__(self, samples: Sequence[Sample]) -> None:
@@ -193,6 +82,8 @@ class PlanTable:
         """Id and position of each donor."""
         self._texts: list[int] = []
         """Number of each donor's question among the distinct ones."""
+        self._values: dict[str, dict[str, tuple[JsonValue, set[str]]]] = {}
+        """Texts and tables among the donors' arguments, by name of the argument, with the clusters that have them."""
 
     def plan(self, sample: Sample) -> Plan | None:
         """Return the adapted plan of the sample most similar to ``sample`` that uses only the tools of ``sample``.
@@ -202,7 +93,14 @@ class PlanTable:
         only exclude related samples.
         """
         donor = self._nearest(sample)
-        return None if donor is None else adapted_plan(self._samples[donor], sample)
+        return None if donor is None else adapted_plan(self._samples[donor], sample, self._vocabulary(_cluster(sample)))
+
+    def _vocabulary(self, cluster: str) -> Vocabulary:
+        """Return the values of arguments in other clusters."""
+        return {
+            name: [value for value, clusters in values.values() if clusters - {cluster}]
+            for name, values in self._values.items()
+        }
 
     def guess(self, sample: Sample, slot: Slot) -> JsonValue:
         """Return the typical answer in other clusters; see :meth:`PriorTable.guess`."""
@@ -218,13 +116,23 @@ class PlanTable:
             self._prior.add(sample)
             # Every question counts in the word weights, so that they do not depend on which samples have a reference.
             text = texts.setdefault(_question(sample), len(texts))
-            if sample.reference is not None and sample.reference.steps:
+            if sample.reference is not None and sample.reference.steps and sample.answerable:
+                self._add_values(sample)
                 tools = frozenset(sample.reference.tools)
                 donor = _Donor(text, _kinds(sample), sample.template, tools, _cluster(sample))
                 donors[donor] = min(donors.get(donor, (sample.id, position)), (sample.id, position))
         self._ids, self._texts = list(donors.values()), [donor.text for donor in donors]
         columns = {name: _Column(getattr(donor, name) for donor in donors) for name in _Donor._fields[1:]}
         return SimilarQuestions(list(texts)), columns
+
+    def _add_values(self, sample: Sample) -> None:
+        assert sample.reference is not None
+        names = [file.name for file in sample.files]
+        for step in sample.reference.steps:
+            for name, value in step.arguments.items():
+                if "$ref" not in str(value) and isinstance(value, str | dict) and value not in names:
+                    known = self._values.setdefault(name, {}).setdefault(str(value), (value, set()))
+                    known[1].add(_cluster(sample))
 
     def _nearest(self, sample: Sample) -> int | None:
         """Return the position of the donor for ``sample``, or None."""
@@ -241,7 +149,9 @@ class PlanTable:
 
 
 def _question(sample: Sample) -> str:
-    return masked(sample.query, [file.name for file in sample.files])
+    """Return the question and the meanings of the answers, without file names and numbers."""
+    labels = [slot.label for slot in asked_slots(sample.answer)]
+    return masked(" ".join([sample.query, *labels]), [file.name for file in sample.files])
 
 
 def _kinds(sample: Sample) -> tuple[str, ...]:
@@ -258,6 +168,27 @@ def _jaccard(first: Sequence[str], second: Sequence[str]) -> float:
     return (one & two).total() / either if either else 1.0
 
 
+NO_ANSWER_ERRORS = frozenset(
+    {"missing_metadata", "file_not_found", "unreadable_file", "band_not_found", "nothing_found", "low_confidence"}
+)
+"""Kinds of errors that show that something an answer needs is missing or cannot be seen."""
+NO_ANSWER_FLAGS = frozenset({"registration_uncertain"})
+"""Flags that show that two pictures cannot be compared."""
+
+
+def _shows_no_answer(step: Step, query: str) -> bool:
+    """Return True if a call shows it; a mark that is not found only if the question names its colour."""
+    observation, call = step.observation, step.call
+    if observation is None or call is None:
+        return False
+    if observation.error is not None:
+        mark = call.arguments.get("mark_color", "") if call.tool == "extract_marked_region" else None
+        is_asked = mark is None or (mark and str(mark) in query)
+        return observation.error.kind in NO_ANSWER_ERRORS and bool(is_asked)
+    flags = (observation.result or {}).get("flags")
+    return isinstance(flags, list) and not NO_ANSWER_FLAGS.isdisjoint(map(str, flags))
+
+
 class PlannerPolicy:
     """Policy that follows the plan of the most similar sample of another template and cluster (:class:`PlanTable`).
 
@@ -265,7 +196,10 @@ class PlannerPolicy:
     own calls. Step-by-step, it predicts the k-th call of the plan at step k, resolved from the shown history. When the
     plan ends, or needs a value that an observation lacks, it answers. Each slot takes the first available value: from
     the plan's slot of the same name, type and unit; from the last results; from a plan slot of the same type and unit;
-    from ``prior``. Without tools (no-tool) or without a plan it answers like ``prior``.
+    from ``guess``; from ``prior``. Without tools (no-tool) or without a plan it answers like ``guess``.
+
+    If the prompt offers a refusal, it refuses where ``guess`` does, and after a call that shows that the files do not
+    allow an answer: an error of ``NO_ANSWER_ERRORS`` or a flag of ``NO_ANSWER_FLAGS``.
     """
 
     def __init__(self, sample: Sample, table: PlanTable) -> None:
@@ -274,9 +208,14 @@ class PlannerPolicy:
         self._table = table
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        observations = [step.observation for step in history if step.kind == "call"]
+        if view.may_abstain and (
+            is_unanswerable(view.query, view.files, self._sample.answer)
+            or any(_shows_no_answer(step, view.query) for step in history)
+        ):
+            return Answer(text=REFUSAL_LINE)
         if not view.toolset or self._plan is None:
             return Answer(text=self._answer(None, ()))
-        observations = [step.observation for step in history if step.kind == "call"]
         results = [observation.result if observation else None for observation in observations]
         steps = self._plan.steps
         if len(results) < len(steps):
@@ -292,10 +231,13 @@ class PlannerPolicy:
         return self._table.plan(self._sample)
 
     def _answer(self, plan: Plan | None, results: Results) -> str:
-        values: dict[str, JsonValue] = {}
+        values = guessed_values(self._sample, self._sample.answer)
         for slot, planned_slot in zip(asked_slots(self._sample.answer), self._slots, strict=True):
             value = planned_value(planned_slot, plan, results) if plan else None
-            values[slot.name] = self._table.guess(self._sample, slot) if value is None else value
+            if value is not None:
+                values[slot.name] = value
+            elif slot.name not in values:
+                values[slot.name] = self._table.guess(self._sample, slot)
         return format_answer(self._sample.answer, values)
 
 

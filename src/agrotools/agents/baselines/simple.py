@@ -43,7 +43,7 @@ from agrotools.core import (
 from agrotools.core.record import Results, iter_refs, resolve_ref, resolved_value
 from agrotools.core.slot import asked_slots
 from agrotools.text import format_answer
-from agrotools.text.answer_form import guessed_text
+from agrotools.text.answer_form import REFUSAL_LINE, guessed_chart, guessed_text
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.refusal import refusal_of, shows_no_answer
 from agrotools.tools import tool_specs
@@ -87,9 +87,19 @@ class ImmediatePolicy:
         return Answer(text=self._answer(self._sample, view))
 
 
-def guessed_answer(sample: Sample, view: SampleView) -> str:
-    """Return the answer that is guessed from the prompt alone: a value of every slot, or a refusal."""
-    return guessed_text(view, sample.answer) or "I cannot tell."
+class GuessPolicy:
+    """Policy that answers from the prompt alone: a refusal, or a value of every slot after drawing the usual chart."""
+
+    def __init__(self, sample: Sample) -> None:
+        self._slots = sample.answer
+
+    async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
+        text = guessed_text(view, self._slots)
+        has_drawn = any(step.call is not None and step.call.tool == "plot" for step in history)
+        chart = guessed_chart(view, self._slots)
+        if chart is None or text == REFUSAL_LINE or has_drawn or "plot" not in view.toolset:
+            return Answer(text=text or "No guess.")
+        return CallTools(calls=(ToolCall(tool="plot", arguments=chart.model_dump(mode="json", exclude={"legend"})),))
 
 
 def live_arguments(step: ReferenceStep, results: Results) -> Arguments | None:
