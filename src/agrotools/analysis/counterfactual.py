@@ -248,8 +248,7 @@ class SampleGame:
                 return Outcome(base or {}, true=True, known=Parts(), observation=recorded, call=call)
             known = Parts(truth.result or ()) - self._made_files(at)
             result = {**(base or {}), **truth.result} if truth.result is not None else None
-            seen = truth if recorded is None or result is None else recorded.model_copy(update={"error": None})
-            return Outcome(result, True, known, seen.model_copy(update={"result": result}), call)
+            return Outcome(result, True, known, truth, call)
         if right and unknown:
             raise JointError(Parts({part, *(TOOL + self.steps[_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
