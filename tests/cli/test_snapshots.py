@@ -80,6 +80,9 @@ kb show nonsense
 kb check nowhere
 eval sums -m baseline:echo --max-steps 0
 eval sums -m baseline:echo --epochs 0
+eval sums -m baseline:echo --repeat-until 0
+eval sums -m baseline:echo --repeat-until 2 --max-epochs 20
+eval sums -m baseline:echo --repeat-until 2 --epochs 12
 eval sums -m baseline:echo --rpm -1
 eval gta -m baseline:echo --data-root empty
 eval agrieval -m baseline:echo --data-root empty

@@ -68,6 +68,16 @@ class SampleOptions:
         ),
     ] = None
     epochs: Annotated[int | None, typer.Option(help="Repeats of every sample.", show_default="1")] = None
+    repeat_until: Annotated[
+        float | None,
+        typer.Option(
+            metavar="WIDTH",
+            help="Repeat all samples until the 95 % interval of re-run noise is narrower than WIDTH points.",
+        ),
+    ] = None
+    max_epochs: Annotated[
+        int | None, typer.Option(help="With --repeat-until: maximum number of epochs, 2 to 16.", show_default="10")
+    ] = None
     seed: Annotated[int | None, typer.Option(help="Random seed.", show_default="0")] = None
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark's files.")] = None
 
@@ -106,9 +116,9 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Isolation of an agent's program."""
+    """Isolation of an agent's program, and the model that it uses."""
 
-    PANEL: ClassVar = "Agents (--model python:... or mcp:...)"
+    PANEL: ClassVar = "Agents (--model python:..., mcp:... or http:...)"
     agent_env: Annotated[
         list[str] | None,
         typer.Option(
@@ -118,6 +128,17 @@ class AgentOptions:
     agent_path: Annotated[
         list[Path] | None,
         typer.Option(help="File or folder that the agent may read, besides its own module or package (repeatable)."),
+    ] = None
+    agent_model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that the agent uses through an address of agrotools (OPENAI_BASE_URL), which keeps the key, "
+            "counts tokens and cost, and enforces --budget."
+        ),
+    ] = None
+    agent_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None
+    agent_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
     ] = None
 
 
@@ -225,6 +246,9 @@ def evaluate(
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
+            configs = [
+                each.model_copy(update={"epochs": each.max_epochs}) if each.repeat_until else each for each in configs
+            ]
             raise typer.Exit(print_plans([planned_run(each, benchmark) for each in configs], configs))
         try:
             for each in configs:

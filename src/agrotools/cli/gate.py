@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -81,12 +81,11 @@ def _mode(manifests: "Sequence[Manifest]", mode: str | None) -> "Mode":
     from agrotools.core import UsageError
     from agrotools.runner.ladder import headline_mode
 
-    common = tuple(each for each in manifests[0].modes if each in manifests[1].modes)
+    common = cast("tuple[Mode, ...]", tuple(each for each in manifests[0].modes if each in manifests[1].modes))
     if mode is None:
         return headline_mode(common)
-    for each in common:
-        if each == mode:
-            return each
+    if mode in common:
+        return cast("Mode", mode)
     raise UsageError(f"mode {mode} is not in both runs", hint=f"both have: {', '.join(common) or 'none'}")
 
 

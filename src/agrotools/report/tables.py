@@ -20,6 +20,7 @@ from agrotools.report.layout import (
     detectable_points,
     difference_cell,
     harmless,
+    line,
     name_cell,
     new_table,
     on_scale,
@@ -54,7 +55,7 @@ from agrotools.report.settings import (
     variants_of,
 )
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
-from agrotools.scoring.metrics import APART_METRIC, SCORING_VERSION
+from agrotools.scoring.metrics import APART_METRIC, FAS, SCORING_VERSION
 from agrotools.scoring.statistics import MIN_CLUSTERS
 from agrotools.scoring.summary import shown_gains
 
@@ -85,6 +86,7 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
     parts += plugin_tables(summaries, notes)
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         parts += gain_table(summaries, notes)
+    parts += repeats_table(summaries)
     if len(summaries) > 1:
         parts += between_runs_table(summaries, most=None if details else MOST_PAIRS)
     if lines := plugin_notes(summaries):
@@ -100,6 +102,28 @@ def tables(summaries: Sequence[Summary], *, details: bool = True) -> list[Render
     lines = [*general_notes(summaries), *notes.numbered()]
     parts.append(Text("\n" + "\n".join(lines), style="dim"))
     return parts
+
+
+def repeats_table(summaries: Sequence[Summary]) -> list[RenderableType]:
+    """Return a table of agreement between epochs, and its legend; empty if no run has several."""
+    rows = [
+        (name, mode, part.repeats, part.metrics.get(FAS))
+        for name, summary in zip(run_names(summaries), summaries, strict=True)
+        for mode, part in summary.modes.items()
+    ]
+    table = new_table("Repeats, FAS", ("epochs", "pass^k", "pass@k", "flips", "re-run", "re-run and samples"), first=24)
+    for name, mode, repeats, metric in rows:
+        if repeats is not None and metric is not None:
+            k = repeats.epochs
+            both = (repeats.rerun, metric.overall.interval)
+            noise = (f"{percent(each.lower)}–{percent(each.upper)}" if each else DASH for each in both)
+            shares = (percent(each.value) for each in (repeats.pass_hat[k], repeats.pass_at[k], repeats.flips))
+            table.add_row(stacked([name, mode], value_style=""), str(k), *shares, *noise)
+    legend = (
+        "pass^k, pass@k: all, any of k runs of a sample right, k the number of epochs (others: --json); flips: samples "
+        "right in some epochs only; re-run: 95 % interval of the mean given these samples, beside that of the score."
+    )
+    return [table, line(legend, "dim")] if table.row_count else []
 
 
 def _title(summaries: Sequence[Summary]) -> Text:

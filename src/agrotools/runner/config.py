@@ -28,6 +28,7 @@ from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baselin
 from agrotools.runner.records import Key
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
+from agrotools.scoring.repeats import MOST_EPOCHS
 from agrotools.tools.services import NAME_A_MODEL, VLM
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
@@ -58,6 +59,10 @@ class EvalConfig(FrozenModel):
     """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
+    repeat_until: Annotated[float | None, Field(gt=0, le=100)] = None
+    """Width in points of the re-run interval at which a run with further epochs stops; None: ``epochs`` is fixed."""
+    max_epochs: Annotated[int, Field(ge=2, le=MOST_EPOCHS)] = 10
+    """Maximum number of epochs with ``repeat_until``."""
     degrade: str = ""
     """Doses of a degradation of the pictures, e.g. ``blur=1.5,jpeg=30``; empty or ``none`` for the original files."""
     faults: str = ""
@@ -98,6 +103,10 @@ class EvalConfig(FrozenModel):
     """Names of environment variables that an agent gets; it gets no others."""
     agent_path: tuple[Path, ...] = ()
     """Files and folders that an agent may read, besides its own module or package."""
+    agent_model: str | None = None
+    """Model that an agent's requests are sent to, and counted: a name on the endpoint, or PROVIDER:NAME."""
+    agent_base_url: str | None = None
+    agent_api_key_env: str | None = None
     out: Path | None = None
 
     @field_validator("benchmark")
@@ -162,7 +171,11 @@ class EvalConfig(FrozenModel):
     @property
     def agent(self) -> ExternalAgentOptions:
         """Options of an agent that is not a model."""
-        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env)
+        where = (self.agent_base_url, self.agent_api_key_env)
+        model = Endpoint(self.agent_model, *where, self._wire, self.price, self.budget) if self.agent_model else None
+        if model is None and any(where):
+            raise UsageError("--agent-base-url and --agent-api-key-env need --agent-model", hint="name the model")
+        return ExternalAgentOptions(self.agent_env, self.agent_path, self._wire, self.api_key_env, model)
 
     @property
     def vlm_endpoint(self) -> Endpoint:

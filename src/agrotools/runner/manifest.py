@@ -1,6 +1,8 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
-from pydantic import JsonValue
+from typing import Annotated
+
+from pydantic import Field, JsonValue
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
@@ -62,6 +64,8 @@ class Manifest(FrozenModel):
     libraries: dict[str, str] = {}
     modes: tuple[Mode, ...]
     epochs: int
+    looks: Annotated[int, Field(exclude_if=lambda looks: looks == 1)] = 1
+    """Maximum number of looks at the re-run noise (``--repeat-until``); 1 if the number of epochs was fixed."""
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
     sample_ids: tuple[str, ...]
@@ -129,6 +133,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "data_root": new.data_root or old.data_root,
             "modes": tuple(dict.fromkeys((*old.modes, *new.modes))),
             "epochs": max(old.epochs, new.epochs),
+            "looks": max(old.looks, new.looks),
             "sample_ids": tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))

@@ -28,6 +28,7 @@ from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
 from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
+from agrotools.scoring.repeats import rerun_interval
 
 JUDGEMENTS_FILE = "judgements.jsonl"
 RUBRICS_PREFIX = "judge-rubrics-"
@@ -225,6 +226,17 @@ def scored_run(run: Path) -> RunAggregator:
     return tally
 
 
+def rerun_width(run: Path, looks: int) -> float:
+    """Return the width of the widest re-run interval of the modes with a score; 0 if there is none.
+
+    Raises:
+        RunStoreError: the run cannot be read.
+    """
+    scores = [mode.epoch_scores() for mode in scored_run(run).modes.values()]
+    intervals = [rerun_interval(*each, looks=looks) for each in scores if len(each[0])]
+    return max((each.upper - each.lower for each in intervals), default=0.0)
+
+
 def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     """Compare every pair of runs, first minus second, paired by sample; nothing is written.
 
@@ -351,6 +363,9 @@ def summary_of(
     update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
     update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
     summary = tally.summary(
-        allow_invalid=allow_invalid, planned=manifest.planned, is_baseline=is_baseline(manifest.model)
+        allow_invalid=allow_invalid,
+        planned=manifest.planned,
+        is_baseline=is_baseline(manifest.model),
+        looks=manifest.looks,
     ).model_copy(update=update)
     return _with_published(summary, run, manifest, embedder, judges)

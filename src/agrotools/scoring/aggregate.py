@@ -23,6 +23,7 @@ from agrotools.scoring.metrics import (
     STEP_METRICS,
     is_invalid,
 )
+from agrotools.scoring.repeats import repeats_of
 from agrotools.scoring.slots import score_record
 from agrotools.scoring.summary import (
     Correlation,
@@ -46,6 +47,7 @@ from agrotools.scoring.units import (
 
 if TYPE_CHECKING:
     from agrotools.scoring.open_text import OpenTextChance
+    from agrotools.scoring.units import FloatArray, IntArray
 
 _ROUNDING = 1e-9
 MAX_INVALID_SHARE = 0.01
@@ -87,7 +89,12 @@ class RunAggregator:
             chance.add_answer(record)
 
     def summary(
-        self, *, allow_invalid: bool = False, planned: Mapping[Mode, int] | None = None, is_baseline: bool = False
+        self,
+        *,
+        allow_invalid: bool = False,
+        planned: Mapping[Mode, int] | None = None,
+        is_baseline: bool = False,
+        looks: int = 1,
     ) -> Summary:
         """Return the metrics of all added records; the caller fills in model and benchmark.
 
@@ -95,10 +102,13 @@ class RunAggregator:
             allow_invalid: allow a headline for modes with more than 1 % invalid records.
             planned: number of records that each mode should hold, if known.
             is_baseline: True if the policy has no settings that the warnings could advise to change.
+            looks: number of looks at the re-run noise after which the run may have stopped (1: it was not repeated).
         """
         modes: list[tuple[Mode, ModeAggregator]] = [(mode, self.modes[mode]) for mode in MODES if mode in self.modes]
         units = {mode: tally.units() for mode, tally in modes}
-        of_modes: dict[Mode, ModeSummary] = {mode: tally.summary(units[mode], allow_invalid) for mode, tally in modes}
+        of_modes: dict[Mode, ModeSummary] = {
+            mode: tally.summary(units[mode], allow_invalid, looks) for mode, tally in modes
+        }
         missing = missing_of(of_modes, planned or {})
         left_out = [
             f"{mode}: {count_text(n, 'unanswerable sample')} without a record of the answerable twin; a refusal alone "
@@ -267,7 +277,14 @@ class ModeAggregator:
         rows = self.twins.with_credits(self._rows[metric]) if metric == FAS else self._rows[metric]
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
-    def summary(self, units: Mapping[str, Units], allow_invalid: bool) -> ModeSummary:
+    def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
+        """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
+        import numpy as np
+
+        rows = self.twins.with_credits(self._rows.get(FAS, Rows()))
+        return np.asarray(rows.places, dtype=np.int64), np.asarray(rows.values)
+
+    def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
         import numpy as np
 
@@ -287,6 +304,7 @@ class ModeAggregator:
             errors=self._error_tally.counts(),
             seconds=self._seconds.by_part(),
             call_ratio=self._calls.ratio(),
+            repeats=repeats_of(*self.epoch_scores(), clusters, looks=looks) if self._n_epochs > 1 else None,
             **self._of_plugins(),
         )
 

@@ -5,6 +5,9 @@ Satterthwaite's degrees of freedom (:func:`agrotools.scoring.statistics.ratio_sp
 simulates its false alarms and its power.
 """
 
+# scipy ships no type stubs.
+# pyright: reportMissingTypeStubs=false
+
 from collections.abc import Hashable, Sequence
 from typing import TYPE_CHECKING
 

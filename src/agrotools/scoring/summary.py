@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, TypeVar
 from pydantic import ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 from agrotools.core import FrozenModel, Mode
+from agrotools.scoring.repeats import Repeats
 from agrotools.scoring.statistics import Estimate, Interval, adjusted
 
 Part = TypeVar("Part", bound=FrozenModel)
@@ -182,6 +183,8 @@ class ModeSummary(FrozenModel):
     """Seconds per query; None if no record is valid."""
     call_ratio: CallRatio | None = None
     """Ratio of calls in end-to-end; None in other modes and if no sample that needs calls was answered."""
+    repeats: Annotated[Repeats | None, Field(exclude_if=operator.not_)] = None
+    """Agreement between epochs; None if no sample has two valid ones."""
     published: PublishedFigures | None = None
     """Metrics of the papers, for GTA, ThinkGeo and Agent-X."""
 
