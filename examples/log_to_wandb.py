@@ -3,7 +3,7 @@
     pip install wandb pandas
     python examples/log_to_wandb.py runs/my-run
 
-It needs an account, or WANDB_MODE=offline. No test of agrotools runs this example.
+It needs an account, or WANDB_MODE=offline; only the latter is tested.
 """
 
 import sys

@@ -1,7 +1,7 @@
 """An agent on the OpenAI Agents SDK (openai-agents 0.24). See docs/agents.md for the command.
 
-The model is that of any OpenAI-compatible endpoint: OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL. Pictures in
-results need the Responses API (``use_responses=True``): over chat completions, the SDK leaves them out.
+The model is that of any OpenAI-compatible endpoint: OPENAI_BASE_URL, OPENAI_API_KEY and OPENAI_MODEL. With
+OPENAI_RESPONSES=1 it is asked over the Responses API: over chat completions, the SDK leaves out pictures in results.
 """
 
 import json
@@ -51,7 +51,7 @@ async def solve(task: Task) -> str:
     tools = [to_tool(function) for function in task.tools.values()]
     agent = Agent("agronomist", model=os.environ["OPENAI_MODEL"], tools=tools)
     config = RunConfig(
-        model_provider=OpenAIProvider(use_responses=False),
+        model_provider=OpenAIProvider(use_responses="OPENAI_RESPONSES" in os.environ),
         tracing_disabled=True,  # traces would be sent to OpenAI
         tool_not_found_behavior="return_error_to_model",
     )

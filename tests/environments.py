@@ -11,7 +11,7 @@ particular for the test command, which skips what needs them.
 extras     the extras docs, zh, bleu and ocr, and polars
 learned    torch, transformers, diffusers...: nets run, trained and exported (about 7 GB)
 servers    llama.cpp's server and a litellm proxy
-viewers    Inspect AI, Every Eval Ever and MLflow read exports of runs (1.6 GB; Python 3.12)
+viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
 agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
@@ -63,7 +63,7 @@ ENVIRONMENTS = {
     ),
     "viewers": Environment(
         python="3.12",
-        install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17"],
+        install=["inspect-ai>=0.3.285", "every-eval-ever>=0.3,<0.4", "mlflow-skinny>=3.17", "wandb>=0.20"],
         pytest=["tests/report/test_export_readers.py"],
     ),
     "agents": Environment(

@@ -24,10 +24,11 @@ ROOT = Path(__file__).resolve().parents[2]
 SDKS = {
     "pydantic_ai": "pydantic-ai-slim",
     "openai_agents": "openai-agents",
+    "openai_agents over responses": "openai-agents",
     "langgraph": "langgraph",
     "smolagents": "smolagents",
 }
-"""Distributions by the name of the example."""
+"""Distributions by the name of the example (and the API, if it has a choice)."""
 MEAN = {"expression": "(a + b) / 2", "variables": {"a": 4.5, "b": 6.3}}
 CHART = {
     "kind": "bar",
@@ -149,13 +150,15 @@ def evaluated_with(
     sdk: str, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> tuple[at.Run, ScriptedModel]:
     model = ScriptedModel()
-    with serving(model, greets=False) as endpoint:
+    with serving(model, latency_s=2, greets=False) as endpoint:  # traces are sent after 5 s
         variables = {"OPENAI_BASE_URL": endpoint.base_url, "OPENAI_API_KEY": "none", "OPENAI_MODEL": "scripted"}
+        if sdk.endswith("responses"):
+            variables["OPENAI_RESPONSES"] = "1"
         for name, value in variables.items():
             monkeypatch.setenv(name, value)
         run = evaluated(
             folder,
-            f"python:examples.{sdk}_agent:solve",
+            f"python:examples.{sdk.split()[0]}_agent:solve",
             tmp_path / "run",
             agent_env=[*variables, "PYTHONPATH"],
             agent_path=[tmp_path / "guard"],

@@ -12,6 +12,7 @@ from agrotools.core import Record, Trajectory
 from agrotools.report.html import build_report
 from support.made_runs import end_to_end, made_sample, write_run
 from support.plain_sample import plain_sample
+from support.report_page import read_report
 
 
 def timed_out(number: int) -> Record:
@@ -47,8 +48,8 @@ def test_where_all_ended_by_timeout_the_first_line_says_so_and_the_code_is_3(tmp
     (data,) = json.loads(command("score", run, "--json").stdout)
     assert data["warnings"][0].startswith(LINE)
     assert data["modes"]["end-to-end"]["endings"] == {"timeout": 24}
-    page = build_report([run], tmp_path / "page.html").path.read_text()
-    assert page.index(LINE) < page.index('id="results"')
+    page = read_report(build_report([run], tmp_path / "page.html").path)
+    assert page.head["notes"][0].startswith(LINE)
 
 
 @pytest.mark.parametrize(("lost", "code"), [(12, 0), (13, 3)])

@@ -1,5 +1,7 @@
 """Exports of runs in the programs that read them, where they are installed (environment ``viewers``)."""
 
+import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -39,6 +41,12 @@ def test_inspect_reads_the_logs(run, tmp_path, images):
         pictures = [part.image for part in parts if part.type == "image"]
         assert all(picture.startswith("data:image/") for picture in pictures)
         assert bool(pictures) == images
+        events = [event for sample in whole.samples for event in sample.events]
+        replies = [message for sample in whole.samples for message in sample.messages if message.role == "assistant"]
+        assert [event.output.message.text for event in events if event.event == "model"] == [m.text for m in replies]
+        assert len([event for event in events if event.event == "tool"]) == sum(
+            len(m.tool_calls or ()) for m in replies
+        )
         if mode == "end-to-end":
             called = [c.function for s in whole.samples for m in s.messages for c in getattr(m, "tool_calls", 0) or ()]
             assert called == [s.call.tool for r in run.samples(mode) for s in r.trajectory.calls]
@@ -64,3 +72,21 @@ def test_mlflow_logs_a_run_to_a_folder(run, tmp_path, monkeypatch):
     (logged,) = client.search_runs([client.get_experiment_by_name(run.manifest.benchmark).experiment_id])
     scores = {f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()}
     assert {name: logged.data.metrics[name] for name in scores} == scores
+
+
+def test_wandb_logs_a_run_offline(run, tmp_path, monkeypatch):
+    pytest.importorskip("wandb", reason="Weights & Biases")
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    command = [sys.executable, ROOT / "examples" / "log_to_wandb.py", run.path]
+    ended = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    scores = {f"{m}/{name}": s.value for m in run.manifest.modes for name, s in run.mode_scores(m).items()}
+    shown = dict(re.findall(r"^wandb: +(\S+/agrotools\.\w+) +([\d.]+)$", ended.stderr, re.MULTILINE))
+    assert len(shown) >= 5  # long summaries are cut short
+    assert {name: float(value) for name, value in shown.items()} == pytest.approx(
+        {name: scores[name] for name in shown}, abs=1e-4
+    )
+    (path,) = tmp_path.glob("wandb/offline-run-*/files/media/table/samples_*.table.json")
+    table, frame = json.loads(path.read_text()), run.to_pandas()
+    assert table["columns"] == list(frame.columns)
+    assert [row[0] for row in table["data"]] == list(frame[frame.columns[0]])

@@ -4,9 +4,16 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.core import Observation
+from agrotools.core import (
+    Observation,
+    ReferenceStep,
+    ReferenceTrajectory,
+    SampleFile,
+    Step,
+    ToolCall,
+)
 from agrotools.report.html import build_report
-from support.browser import NO_BROWSER, Page, browser, find_browser
+from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -24,8 +31,14 @@ from support.made_runs import (
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)]
 
-ROWS = "[...document.querySelectorAll('#list a.row b')].map((each) => each.textContent)"
-SHOWN = "document.querySelector('#detail h3')?.textContent.replace(/\\s+/g, ' ').trim()"
+READY = "document.body.dataset.ready"
+ROWS = (
+    "[...document.querySelectorAll('#list a.row')].sort((a, b) => a.ariaPosInSet - b.ariaPosInSet)"
+    ".map((each) => each.querySelector('b').textContent)"
+)
+FOUND = "document.getElementById('found').textContent"
+SHOWN = "document.querySelector('#detail h2')?.textContent.replace(/\\s+/g, ' ').trim()"
+DETAIL = "document.getElementById('detail').textContent.replace(/\\s+/g, ' ')"
 
 
 @pytest.fixture(scope="module")
@@ -52,10 +65,16 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return build_report(runs, tmp_path / "report.html").path
 
 
+async def opened(chromium: Chromium, report: Path, address: str = "", **size: int) -> Page:
+    page = await chromium.open(f"{report.as_uri()}{address}", **size)
+    await page.until(READY)
+    return page
+
+
 async def choose(page: Page, select: str, value: str) -> None:
     """Choose an entry of a list as a person with a keyboard does."""
     await page.evaluate(
-        f"(() => {{ const e = document.getElementById({select!r}); e.value = {value!r};"
+        f"(() => {{ const e = document.querySelector('select[name={select}]'); e.value = {value!r};"
         " e.dispatchEvent(new Event('change', { bubbles: true })); })()"
     )
 
@@ -64,16 +83,35 @@ def faults(page: Page) -> tuple[list[str], list[str]]:
     return page.errors, page.dialogs
 
 
+async def test_the_overview_shows_score_tasks_and_samples_worth_a_look_on_one_screen(report: Path):
+    async with browser() as chromium:
+        page = await opened(chromium, report, width=1400, height=900)
+        text = await page.evaluate("document.getElementById('overview').textContent.replace(/\\s+/g, ' ')")
+        assert "some-model" in text
+        assert "agrotools attribute" in text
+        assert "organ counting" in text
+        assert await page.evaluate("document.querySelector('.figure b').textContent") == "50"
+        assert await page.evaluate("document.querySelectorAll('.worth a').length") == 2
+        assert await page.evaluate("document.querySelector('main').scrollHeight <= innerHeight")
+        await page.click(".worth a")
+        await page.until("document.body.dataset.view === 'samples'")
+        assert "some-model" in await page.until(SHOWN)
+        assert faults(page) == ([], [])
+
+
 async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
     async with browser() as chromium:
-        page = await chromium.open(report.as_uri())
-        assert await page.evaluate("document.getElementById('run').selectedOptions[0].textContent") == "some-model"
+        page = await opened(chromium, report, "#samples")
+        assert (
+            await page.evaluate("document.querySelector('select[name=run]').selectedOptions[0].textContent")
+            == "some-model"
+        )
         assert len(await page.evaluate(ROWS)) == 8
 
-        await page.click("input[value='tool error']")
+        await page.click("[data-facet='tool error']")
         assert await page.evaluate(ROWS) == ["s2"]
-        await page.click("input[value='tool error']")
-        await page.click("input[value='wrong argument']")
+        await page.click("[data-facet='tool error']")
+        await page.click("[data-facet='wrong argument']")
         assert await page.evaluate(ROWS) == ["s0"]
         await page.click("#reset")
         assert len(await page.evaluate(ROWS)) == 12
@@ -81,70 +119,137 @@ async def test_samples_are_found_by_filters_search_keys_and_links(report: Path):
         await choose(page, "run", "0")
         await choose(page, "state", "wrong")
         assert await page.evaluate(ROWS) == ["s0", "s1"]
+        assert "run=0&mode=end-to-end&state=wrong" in await page.evaluate("location.hash")
         await page.click("#reset")
 
         await page.type("/")
-        assert await page.evaluate("document.activeElement.id") == "text"
+        await page.until("document.activeElement.id === 'search'")
         await page.type("fruit is not")
-        await page.until("document.getElementById('count').textContent.startsWith('1 of 12')")
+        await page.until(f"{FOUND}.startsWith('1 of 12')")
         assert await page.evaluate(ROWS) == ["s2"]
-        assert await page.evaluate("document.getElementById('text').value") == "fruit is not"
 
         await page.click("#list a.row")
-        await page.until("location.hash === '#model/end-to-end/s2/0'")
-        assert "s2 end-to-end, some-model, answered" in await page.until(SHOWN)
-        assert "fruit is not defined" in await page.evaluate("document.getElementById('detail').textContent")
+        await page.until("location.hash.endsWith('id=model/end-to-end/s2/0')")
+        assert await page.until(SHOWN) == "✓100 s2 end-to-end, some-model"
+        await page.until(f"{DETAIL}.includes('fruit is not defined')")
 
         await page.click("#reset")
         await choose(page, "run", "0")
         await choose(page, "mode", "end-to-end")
-        await choose(page, "order", "id")
+        await choose(page, "sort", "id")
         await page.evaluate("document.activeElement.blur()")
         await page.type("j")
-        await page.until("location.hash === '#model/end-to-end/s3/0'")
+        await page.until("location.hash.endsWith('id=model/end-to-end/s3/0')")
         await page.type("kkk")
-        await page.until("location.hash === '#model/end-to-end/s0/0'")
-        assert await page.evaluate("document.querySelectorAll('#list [aria-current]').length") == 1
+        await page.until("location.hash.endsWith('id=model/end-to-end/s0/0')")
+        assert await page.evaluate("document.querySelectorAll('#list [aria-selected=true]').length") == 1
 
         assert faults(page) == ([], [])
         assert page.requests == [report.as_uri()]
 
 
-async def test_a_link_opens_its_sample_with_pictures_and_those_of_the_other_run(report: Path):
+async def test_no_sample_stays_open_that_the_filters_hide(report: Path):
     async with browser() as chromium:
-        page = await chromium.open(f"{report.as_uri()}#model/end-to-end/s1/0")
-        assert await page.until("document.querySelector('#detail').getBoundingClientRect().top < innerHeight / 2")
-        assert (await page.until(SHOWN)).startswith("0 s1 end-to-end, some-model, max_steps")
-        images = "[...document.querySelectorAll('#detail img')]"
-        await page.until(f"{images}.length === 2 && {images}.every((each) => each.naturalWidth === 80)")
-        other = await page.evaluate("document.querySelector('#detail .other').textContent.replace(/\\s+/g, ' ')")
-        assert "baseline:oracle, end-to-end" in other
-        assert "rows: 7" in other
-        assert "overlay.png" in other
-        await page.click("#detail button.zoom")
-        assert await page.evaluate("document.querySelector('#detail figure').classList.contains('large')")
+        page = await opened(chromium, report, "#samples?run=0&mode=end-to-end&id=model/end-to-end/s3/0")
+        await page.until(f"{SHOWN}?.includes('s3 end-to-end')")
+        await choose(page, "state", "wrong")
+        await page.until(f"{SHOWN}.includes('s0 end-to-end')")
+        await page.click("[data-facet='wrong argument']")
+        await page.evaluate("document.getElementById('search').value = 'no such words'")
+        await page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+        await page.until(f"{FOUND}.startsWith('0 of 12')")
+        assert "No sample matches" in await page.evaluate(DETAIL)
+        assert faults(page) == ([], [])
 
-        await page.goto(f"{report.as_uri()}#oracle/end-to-end/s2/0")
-        await page.until(f"{SHOWN}.startsWith('100 s2 end-to-end, baseline:oracle')")
-        assert "s2" in await page.evaluate("document.querySelector('#list [aria-current]').textContent")
-        await page.evaluate("location.hash = 'model/step-by-step/s3/0'")
-        await page.until("document.querySelector('#detail h3').textContent.includes('step-by-step')")
-        assert await page.evaluate("document.querySelectorAll('#detail table.steps tbody tr').length") == 3
+
+async def test_a_link_opens_its_sample_with_pictures_and_answers_of_the_other_run(report: Path):
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples?id=model/end-to-end/s1/0")
+        assert (await page.until(SHOWN)) == "✗0 s1 end-to-end, some-model"
+        await page.until(f"{DETAIL}.includes('no answer (max_steps)')")
+        image = "document.querySelector('#detail .stage img.base')"
+        await page.until(f"{image}?.naturalWidth === 80")
+        await page.until(f"{DETAIL}.includes('baseline:oracle privilegedrows: 7')")
+
+        await page.click("#detail button.enlarge")
+        await page.until("document.querySelector('#viewer img.base')?.naturalWidth === 80")
+        await page.type("++")
+        moved = "document.querySelector('#viewer .moved').style.transform"
+        assert "scale(2.25)" in await page.evaluate(moved)
+        await page.evaluate("document.getElementById('viewer').close()")
+
+        await page.goto(f"{report.as_uri()}#samples?id=oracle/end-to-end/s2/0")
+        await page.until(f"{SHOWN} === '✓100 s2 end-to-end, baseline:oracle'")
+        await page.until("document.querySelector('#detail .toggle.layer')")
+        await page.type("o")
+        await page.until("document.querySelector('#detail .stage img.overlay')?.naturalWidth === 80")
+        assert "s2" in await page.evaluate("document.querySelector('#list [aria-selected=true]').textContent")
+        await page.evaluate("location.hash = 'samples?id=model/step-by-step/s3/0'")
+        await page.until(f"{SHOWN}.includes('step-by-step')")
+        await page.until("document.querySelectorAll('#detail .steps .step').length === 3")
+        await page.evaluate("location.hash = 'samples?id=nowhere/%zz'")
         await page.evaluate("location.hash = 'nowhere/at/all/%zz'")
+        await page.until("document.body.dataset.view === 'overview'")
         assert faults(page) == ([], [])
 
 
 async def test_a_class_of_errors_leads_to_a_sample_whatever_is_filtered(report: Path):
     async with browser() as chromium:
-        page = await chromium.open(report.as_uri())
-        await choose(page, "task", "organ_counting")
-        await choose(page, "state", "right")
+        page = await opened(chromium, report, "#samples?task=organ_counting&state=right")
+        await page.evaluate("location.hash = 'errors'")
         link = "a.example[href$='/end-to-end/s2/0']"
         assert await page.evaluate(f"document.querySelector({link!r}).textContent") == "s2"
         await page.click(link)
         await page.until(f"{SHOWN}?.includes('s2 end-to-end')")
-        await page.until("document.getElementById('samples').getBoundingClientRect().top < innerHeight")
-        assert "tool error" in await page.evaluate("document.querySelector('#detail .facets').textContent")
+        await page.until("document.querySelector('#detail .facets')?.textContent.includes('tool error')")
+        assert faults(page) == ([], [])
+
+
+async def test_boxes_of_question_calls_and_truth_are_drawn_and_can_be_hidden(tmp_path: Path):
+    sized = SampleFile(name="image_1.jpg", path="files/s1.jpg", kind="image", width_px=80, height_px=60)
+    step = ReferenceStep(
+        tool="calculate",
+        arguments={"expression": "2*3", "image": "image_1.jpg"},
+        truth={"boxes": [[1, 1, 9, 9], [20, 20, 30, 30]]},
+    )
+    plan = ReferenceTrajectory(steps=(step,))
+    sample = made_sample(query="How large is the fruit at (10, 10, 40, 40)?", files=(sized,), reference=plan)
+    write_files(tmp_path, [sample])
+    seen = Observation(result={"boxes": [[2, 2, 10, 10], [21, 21, 31, 31], [50, 5, 70, 50]]})
+    arguments = {"expression": "2*3", "image": "image_1.jpg", "region": [0, 0, 80, 60]}
+    calls = Step(turn=0, kind="call", call=ToolCall(tool="calculate", arguments=arguments), observation=seen)
+    report = build_report([write_run(tmp_path / "run", [end_to_end(sample, calls)])], tmp_path / "report.html").path
+    drawn = "Object.fromEntries(['question', 'call', 'found', 'truth'].map((origin) =>"
+    drawn += " [origin, document.querySelectorAll(`#detail svg.shapes .line.${origin}`).length]))"
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples")
+        await page.until("document.querySelector('#detail svg.shapes')")
+        assert await page.evaluate(drawn) == {"question": 1, "call": 1, "found": 3, "truth": 2}
+        await page.type("t")
+        assert await page.evaluate(drawn) == {"question": 1, "call": 1, "found": 3, "truth": 0}
+        await page.click("#detail .toggle.found")
+        assert await page.evaluate(drawn) == {"question": 1, "call": 1, "found": 0, "truth": 0}
+        box = "document.querySelector('#detail svg.shapes .line.question')"
+        placed = f"['x', 'y', 'width', 'height'].map((name) => Number({box}.getAttribute(name)))"
+        assert await page.evaluate(placed) == [10, 10, 30, 30]
+        assert faults(page) == ([], [])
+
+
+async def test_long_and_tabular_results_are_whole_on_demand(tmp_path: Path):
+    trees = [{"tree": number, "height_m": number / 2} for number in range(40)]
+    result = {"note": "n" * 5000, "trees": trees}
+    record = end_to_end(made_sample(), call("2*3", observation={"result": result}))
+    write_files(tmp_path, [record.sample])
+    report = build_report([write_run(tmp_path / "run", [record])], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, "#samples")
+        await page.until(f"{DETAIL}.includes('show all 5,000 characters')")
+        await page.click("#detail .seen button.more")
+        assert "n" * 5000 in await page.evaluate(DETAIL)
+        await page.click("#detail .seen details summary")
+        await page.until("document.querySelectorAll('#detail .seen table.data tbody tr').length === 8")
+        await page.click("#detail .seen details button.more")
+        await page.until("document.querySelectorAll('#detail .seen table.data tbody tr').length === 40")
         assert faults(page) == ([], [])
 
 
@@ -153,22 +258,29 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
         [hostile_run(tmp_path / "run"), hostile_run(tmp_path / "again")], tmp_path / "report.html"
     ).path
     async with browser() as chromium:
-        page = await chromium.open(report.as_uri())
-        await page.click("#reset")
+        page = await opened(chromium, report, "#samples")
+        for view in ("overview", "tables", "errors", "compare", "setup", "samples?sort=id"):
+            await page.evaluate(f"location.hash = {view!r}")
+            await page.until(f"document.body.dataset.view === '{view.split('?')[0]}'")
+        await page.type("?")
+        await page.evaluate("document.getElementById('help').close()")
         assert len(await page.evaluate(ROWS)) == 6
         for at in range(6):
             await page.evaluate(f"document.querySelectorAll('#list a')[{at}].click()")
+            await page.until(
+                f"document.querySelector('#list a[aria-selected=true]') && {DETAIL}.includes('in a terminal')"
+            )
+            await page.evaluate("document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })")
+            await page.evaluate("document.querySelectorAll('#detail button.more').forEach((each) => each.click())")
             assert ATTACKS[0] in await page.evaluate("document.getElementById('detail').textContent")
-        await page.evaluate("document.getElementById('text').value = '<img src=x'")
-        await page.evaluate("document.getElementById('text').dispatchEvent(new Event('input'))")
-        await page.until("document.getElementById('count').textContent.startsWith('6 of 6')")
-        text = await page.evaluate("document.body.textContent")
-        assert ATTACK[:30] in text
+        await page.evaluate("document.getElementById('search').value = '<img src=x'")
+        await page.evaluate("document.getElementById('search').dispatchEvent(new Event('input'))")
+        await page.until(f"{FOUND}.startsWith('6 of 6')")
+        assert ATTACK[:30] in await page.evaluate("document.body.textContent")
+        assert "\u202e" not in await page.evaluate("document.body.innerText")
         assert await page.evaluate("window.hit ?? null") is None
-        assert (
-            await page.evaluate("document.querySelectorAll('iframe, base, [onerror], [onload], [href^=java]').length")
-            == 0
-        )
+        bad = "document.querySelectorAll('iframe, base, [onerror], [onload], [href^=java]').length"
+        assert await page.evaluate(bad) == 0
         assert faults(page) == ([], [])
         assert page.requests == [report.as_uri()]
         # The policy holds even if something did get in.
@@ -181,16 +293,28 @@ async def test_nothing_that_others_wrote_is_run_or_fetched(tmp_path: Path):
         assert page.requests == [report.as_uri()]
 
 
-@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize("width", [390, 900, 1600])
 async def test_nothing_is_wider_than_the_window_in_light_and_dark(report: Path, width: int):
     async with browser() as chromium:
         page = await chromium.open(width=width, height=900)
-        colours = []
-        for scheme in ("light", "dark"):
-            await page.prefer(scheme)
-            await page.goto(f"{report.as_uri()}#model/end-to-end/s0/0")
-            wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
-            assert await page.evaluate(wide)
-            colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
-        assert colours[0] != colours[1]
+        for view in ("overview", "samples?id=model/end-to-end/s0/0", "tables", "compare", "setup"):
+            colours = []
+            for scheme in ("light", "dark"):
+                await page.prefer(scheme)
+                await page.goto(f"{report.as_uri()}#{view}")
+                await page.until(READY)
+                wide = "document.documentElement.scrollWidth <= document.documentElement.clientWidth"
+                assert await page.evaluate(wide), view
+                colours.append(await page.evaluate("getComputedStyle(document.body).backgroundColor"))
+            assert colours[0] != colours[1]
         assert faults(page) == ([], [])
+
+
+async def test_printed_pages_have_tables_and_no_controls(report: Path):
+    async with browser() as chromium:
+        page = await opened(chromium, report)
+        await page.send("Emulation.setEmulatedMedia", media="print")
+        shown = (
+            "[...document.querySelectorAll('.view, nav')].filter((each) => each.offsetHeight).map((each) => each.id)"
+        )
+        assert await page.evaluate(shown) == ["overview", "compare", "tables", "errors", "setup"]

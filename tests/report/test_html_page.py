@@ -5,18 +5,20 @@ import hashlib
 import json
 import re
 import shutil
-from html.parser import HTMLParser
 from pathlib import Path
 
 import pytest
 from PIL import Image
 
-from agrotools.core import Observation, Record, RunStoreError, SampleFile, UsageError
+from agrotools.core import Observation, Record, Reply, RunStoreError, SampleFile, Usage, UsageError
+from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.report.tables import tables_text
+from agrotools.runner.prompts import PromptLog
 from agrotools.runner.rescore import rescore
 from agrotools.runner.store import read_manifest
+from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -31,52 +33,11 @@ from support.made_runs import (
     write_files,
     write_run,
 )
-
-VOID = {"meta", "link", "img", "input", "br", "hr", "line", "circle", "path"}
-
-
-class Elements(HTMLParser):
-    """Every element of a page with its attributes, the text of those that are not shown, and all shown text."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.elements: list[tuple[str, dict[str, str | None]]] = []
-        self.raw: list[tuple[str, dict[str, str | None], str]] = []
-        self.shown: list[str] = []
-        self.open: list[str] = []
-        self.feed(text)
-        self.close()
-
-    def handle_starttag(self, tag, attrs):
-        self.elements.append((tag, dict(attrs)))
-        if tag in ("script", "style"):
-            self.raw.append((tag, dict(attrs), ""))
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag):
-        if self.open and self.open[-1] == tag:
-            self.open.pop()
-
-    def handle_data(self, data):
-        if self.open and self.open[-1] in ("script", "style"):
-            tag, attributes, text = self.raw[-1]
-            self.raw[-1] = (tag, attributes, text + data)
-        else:
-            self.shown.append(data)
-
-    def of(self, tag: str) -> list[dict[str, str | None]]:
-        return [attributes for name, attributes in self.elements if name == tag]
+from support.report_page import ReportPage, read_report, unpacked
 
 
-def page_of(*runs: Path, **options) -> tuple[str, Elements]:
-    out = build_report(list(runs), runs[0].parent / "report.html", **options).path
-    text = out.read_text(encoding="utf-8")
-    return text, Elements(text)
-
-
-def index_of(page: Elements) -> dict:
-    return json.loads(next(text for _, attributes, text in page.raw if attributes.get("id") == "index"))
+def page_of(*runs: Path, **options) -> ReportPage:
+    return read_report(build_report(list(runs), runs[0].parent / "report.html", **options).path)
 
 
 def write_two_runs(tmp_path: Path) -> tuple[Path, Path]:
@@ -108,13 +69,12 @@ def shared_runs(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
 
 
 @pytest.fixture(scope="module")
-def page_of_both(shared_runs: tuple[Path, Path]) -> tuple[str, Elements]:
+def page_of_both(shared_runs: tuple[Path, Path]) -> ReportPage:
     return page_of(*shared_runs)
 
 
 def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
-    _, page = page_of_both
-    shown = " ".join("".join(page.shown).split())
+    shown = " ".join(page_of_both.shown.split())
     text = tables_text([rescore(run).summary for run in shared_runs])
     numbers = set(re.findall(r"\d+\.\d", text))
     assert len(numbers) > 8
@@ -123,30 +83,47 @@ def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     assert "Minimum detectable difference" in shown
 
 
-def test_intervals_are_drawn_with_the_ceiling_as_a_mark(page_of_both):
-    _, page = page_of_both
-    labels = [attributes["aria-label"] for attributes in page.of("svg") if attributes.get("role") == "img"]
-    of_model = [label for label in labels if label.startswith("66.7 %")]
-    assert of_model
-    assert all(re.search(r"95 % interval \d+\.\d to \d+\.\d, ceiling 91\.7", label) for label in of_model)
+def test_the_overview_has_score_interval_and_ceiling(page_of_both):
+    model, oracle = page_of_both.head["runs"]
+    value, lower, upper, n = model["score"]
+    assert value == pytest.approx(8 / 12)
+    assert 0.3 < lower < value < upper < 0.95
+    assert (n, model["role"], oracle["role"]) == (12, "model", "ceiling")
+    assert oracle["score"][0] == pytest.approx(11 / 12)
+    assert model["tasks"]["organ_counting"][0] == pytest.approx(8 / 12)
+    assert page_of_both.head["measure"]["label"] == "FAS"
+    assert all(any(row["values"]) for row in page_of_both.head["process"])
 
 
-def test_a_mode_with_too_many_invalid_records_gets_no_headline_and_no_drawing(tmp_path: Path):
+def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
     records = [right(made_sample(f"s{at}")) for at in range(12)]
     records.append(Record(sample=made_sample("lost"), mode="end-to-end", invalid="connection refused"))
     run = write_run(tmp_path / "run", records)
-    _, page = page_of(run)
-    shown = "".join(page.shown)
-    assert "no score: more than 1 %" in shown
-    assert "1 invalid (7.7 %): too many to report scores" in shown
-    assert "connection refused" in shown
-    assert not [each for each in page.of("svg") if each.get("role") == "img"]
-    _, allowed = page_of(run, allow_invalid=True)
-    assert [each for each in allowed.of("svg") if each.get("role") == "img"]
+    page = page_of(run)
+    assert "no score: more than 1 %" in page.everything
+    assert "1 invalid (7.7 %): too many to report scores" in page.shown
+    assert "connection refused" in page.everything
+    assert page.head["runs"][0]["score"] is None
+    assert page.head["runs"][0]["withheld"]
+    assert page_of(run, allow_invalid=True).head["runs"][0]["score"][0] == 1
+
+
+def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
+    run = write_run(tmp_path / "run", [end_to_end(made_sample(), call("2*4"), answer="rows: 8")])
+    assert page_of(run).head["runs"][0]["attribution"] is None
+    split = Split(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0})
+    sample = SampleSplit(**split.model_dump(), id="s1", task="organ_counting")
+    attribution = Attribution(run=split, tasks={}, samples=(sample,))
+    (run / ATTRIBUTION_FILE).write_text(attribution.model_dump_json())
+    stored = page_of(run).head["runs"][0]["attribution"]
+    assert stored["run"]["parts"] == split.parts
+    assert stored["samples"] == {"s1/0": split.parts}
+    (run / ATTRIBUTION_FILE).write_text("{")
+    assert page_of(run).head["runs"][0]["attribution"] is None
 
 
 def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_both):
-    text, page = page_of_both
+    text, page = page_of_both.text, page_of_both.elements
     (policy,) = [each["content"] for each in page.of("meta") if each.get("http-equiv") == "Content-Security-Policy"]
     rules = dict(rule.strip().split(" ", 1) for rule in policy.split(";"))
     assert rules["default-src"] == "'none'"
@@ -160,74 +137,124 @@ def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_b
         assert not [name for name in attributes if name.startswith("on") or name in ("style", "srcset", "action")], tag
         address = attributes.get("src") or attributes.get("href") or ""
         assert address.startswith(("data:", "#")) or not address, (tag, address)
-    assert not re.search(r"url\(|@import|https?://(?!127)", text)
+    assert not re.search(r"url\(|@import|https?://(?!127|www.w3.org/2000/svg)", text)
 
 
 def test_what_others_wrote_stands_there_as_text(tmp_path: Path):
     run = hostile_run(tmp_path / "run")
-    harmless = page_of(write_run(tmp_path / "plain", [right(made_sample())]))[1]
-    text, page = page_of(run)
-    known = {tag for tag, _ in harmless.elements} | {"svg", "line", "circle", "path", "dl", "dt", "dd", "ul", "li", "p"}
-    known |= {"table", "thead", "tbody", "tr", "th", "td", "section", "figure", "figcaption", "div", "h4", "h5", "ol"}
+    harmless = page_of(write_run(tmp_path / "plain", [right(made_sample())])).elements
+    report = page_of(run)
+    page = report.elements
+    known = {tag for tag, _ in harmless.elements} | {"div", "h2", "h3", "p", "a", "section", "table", "abbr"}
     assert {tag for tag, _ in page.elements} <= known
-    assert not page.of("iframe")
-    assert not page.of("base")
     assert len(page.of("meta")) == len(harmless.of("meta"))
     scripts = [attributes.get("type") for tag, attributes, _ in page.raw if tag == "script"]
     assert scripts.count(None) == 1
     assert not [name for _, attributes in page.elements for name in attributes if name.startswith("on")]
-    shown = "".join(page.shown)
-    for attack in ATTACKS[:5]:
-        assert shown.count(attack) > 10, attack
-    assert "{{ 7 * 7 }}" in shown
-    assert "\u202e" not in text
-    assert "\u2028" not in text
-    assert index_of(page)["parts"][0]["query"].startswith(ATTACK[:40])
+    everything = json.dumps([report.head, *report.details], ensure_ascii=False) + report.shown
+    for attack in ATTACKS[:2]:
+        assert everything.count(attack) > 10, attack
+    assert "{{ 7 * 7 }}" in report.shown
+    assert "\u202e" not in report.text
+    assert "\u2028" not in report.text
+    assert report.records[0]["query"].startswith(ATTACK[:40])
 
 
 def test_what_went_wrong_is_found_again_as_facets(page_of_both):
-    parts = {(each["run"], each["mode"], each["sample"]): each for each in index_of(page_of_both[1])["parts"]}
-    first = parts[0, "end-to-end", "s00"]
+    rows = {(each["run"], each["mode"], each["sample"]): each for each in page_of_both.records}
+    first = rows[0, "end-to-end", "s00"]
     assert first["facets"] == ["wrong argument", "tool limit"]
-    assert (first["state"], first["value"]) == ("wrong", 0)
-    assert parts[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
-    assert parts[0, "end-to-end", "s01"]["facets"] == []
-    assert parts[1, "end-to-end", "s00"]["facets"] == ["tool limit"]
-    steps = parts[0, "step-by-step", "s00"]
+    assert (first["value"], first["reason"]) == (0, "8, expected 7 ± 0")
+    assert rows[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
+    assert rows[0, "end-to-end", "s01"]["facets"] == []
+    assert rows[1, "end-to-end", "s00"]["facets"] == ["calls right", "tool limit"]
+    steps = rows[0, "step-by-step", "s00"]
     assert steps["facets"] == ["wrong argument"]
-    assert steps["value"] == pytest.approx(2 / 3)
+    assert steps["value"] == pytest.approx(2 / 3, abs=1e-4)
+
+
+def test_answers_without_calls_and_after_failed_ones_are_facets(tmp_path: Path):
+    failed = {"kind": "invalid_argument", "message": "no"}
+    records = [
+        end_to_end(made_sample("a"), answer="rows: 8"),
+        end_to_end(made_sample("b"), call("2*3", observation={"error": failed}), call("6 + 1", 1), answer="rows: 8"),
+        end_to_end(made_sample("c"), call("2*3", observation={"error": failed}), call("6 + 1", 1)),
+    ]
+    facets = {row["sample"]: row["facets"] for row in page_of(write_run(tmp_path / "run", records)).records}
+    assert facets["a"] == ["missing call", "no call"]
+    assert facets["b"] == ["tool error", "error passed over"]
+    assert facets["c"] == ["tool error"]
 
 
 def test_calls_stand_beside_reference_calls_and_what_disagrees_is_marked(shared_runs):
-    text, _ = page_of(shared_runs[0])
-    part = re.sub(r"\s+", " ", text.split('<template id="d0">')[1].split("</template>")[0])
-    assert '<tr class="wrong"><th scope="row"><span class="mark">✗</span> expression</th>' in part
-    assert "<td>2*4</td><td>2*3" in part
-    assert "off by 1" in part
+    page = page_of(shared_runs[0])
+    detail = page.detail(next(row for row in page.records if row["sample"] == "s00" and row["mode"] == "end-to-end"))
+    step = detail["steps"][0]
+    assert step["args"][0][:4] == ["expression", "2*4", "2*3", "✗"]
+    assert (step["state"], step["match"], step["call"]) == ("wrong", 0, {"expression": "2*4"})
+    assert ["reason", "off by 1, outside the tolerance of 0", "yellow"] in detail["slots"][0]["lines"]
+    assert detail["slots"][0]["matched"] in detail["answer"]
+
+
+def test_tables_of_tools_and_questions_are_shown_as_tables(tmp_path: Path):
+    rows = "tree,height_m\n" + "".join(f"{number},{number / 10}\n" for number in range(700))
+    table = keep(tmp_path / "run", rows.encode(), "trees.csv", "table")
+    file = SampleFile(name="field.csv", path="files/field.csv", kind="table")
+    sample = made_sample(files=(file,))
+    (tmp_path / "benchmark" / "files").mkdir(parents=True)
+    (tmp_path / "benchmark" / "benchmark.toml").write_text('name = "b"\n')
+    (tmp_path / "benchmark" / file.path).write_text("plot,yield\n1,2\n")
+    drawn = Observation(result={"count": 700, "table": "trees.csv"}, artifacts=(table,))
+    run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation=drawn))])
+    written = build_report([run], tmp_path / "report.html")
+    (detail,) = read_report(written.path).details
+    assert detail["files"][0]["rows"] == [["plot", "yield"], ["1", "2"]]
+    shown = detail["steps"][0]["files"][0]
+    assert shown["rows"][:2] == [["tree", "height_m"], ["0", "0.0"]]
+    assert (len(shown["rows"]), shown["n_rows"]) == (501, 700)
+    assert written.missing_pictures == 0
+
+
+def test_what_the_model_was_sent_and_replied_is_kept_once(tmp_path: Path):
+    samples = [made_sample(f"s{number}") for number in range(3)]
+    records = [
+        end_to_end(sample, call("2*3", reply=Reply(text="Action: calculate", usage=Usage(input_tokens=9))))
+        for sample in samples
+    ]
+    run = write_run(tmp_path / "run", records)
+    system = "You are given tools. " * 40
+    log = PromptLog(run)
+    for sample in samples:
+        messages = [Message.of("system", system), Message.of("user", sample.query)]
+        log.append(("end-to-end", sample.id, 0), [(messages, [])])
+    log.close()
+    page = page_of(run)
+    sent = [detail["sent"][0]["messages"] for detail in page.details]
+    assert [each[1]["texts"] for each in sent] == [[sample.query] for sample in samples]
+    assert {unpacked(page.stored[f"t{each[0]['texts'][0]}"]) for each in sent} == {system}
+    assert sum(name.startswith("t") for name in page.stored) == 1
+    assert page.details[0]["steps"][0]["reply"] == {"text": "Action: calculate", "seconds": 0.0, "tokens": [9, 0]}
 
 
 def test_pictures_are_held_once_whichever_samples_show_them(page_of_both):
-    _, page = page_of_both
-    held = [attributes["id"] for _, attributes, _ in page.raw if attributes.get("type") == "text/plain"]
-    used = [attributes["data-picture"] for attributes in page.of("img")]
-    assert len(held) == len(set(held)) == 13  # twelve photos and one overlay
+    held = {name: raw for name, raw in page_of_both.stored.items() if re.fullmatch(r"p\d+", name)}
+    files = [file for detail in page_of_both.details for file in detail["files"]]
+    files += [file for detail in page_of_both.details for step in detail["steps"] for file in step.get("files", [])]
+    used = [file["picture"] for file in files]
+    assert len(held) == 13  # twelve photos and one overlay
     assert set(used) == set(held)
     assert len(used) > 3 * len(held) - 3
-    assert all(attributes["alt"] for attributes in page.of("img"))
-    for _, attributes, raw in page.raw:
-        if attributes.get("type") == "text/plain":
-            assert re.fullmatch(r"data:image/(webp|png);base64,[A-Za-z0-9+/=]+", raw)
+    assert all(re.fullmatch(r"data:image/(webp|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values())
 
 
 def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: Path):
     shutil.rmtree(tmp_path / "benchmark")
     written = build_report(two_runs, tmp_path / "moved.html")
     assert written.missing_pictures == 12
-    page = Elements(written.path.read_text(encoding="utf-8"))
-    shown = "".join(page.shown)
-    assert "12 images could not be embedded" in shown
-    assert shown.count("image_1.jpg: not found on this machine") == 36
-    assert len(index_of(page)["parts"]) == written.shown == 36
+    page = read_report(written.path)
+    assert page.head["missing_pictures"] == 12
+    assert page.everything.count("not found on this machine") == 36
+    assert len(page.details) == written.shown == 36
 
 
 def test_a_benchmark_that_moved_is_found_by_data_root(two_runs, tmp_path: Path):
@@ -257,8 +284,7 @@ def test_broken_and_hostile_picture_files_are_said_to_be(tmp_path: Path, content
     root = write_files(tmp_path, [sample])
     (root / "files" / "s1.jpg").write_bytes(content)
     run = write_run(tmp_path / "run", [right(sample)])
-    _, page = page_of(run)
-    assert reason in "".join(page.shown)
+    assert reason in page_of(run).details[0]["files"][0]["absent"]
 
 
 def test_only_the_files_of_the_record_are_shown(tmp_path: Path):
@@ -314,38 +340,35 @@ def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path
     assert isinstance(pictures.of_artifact(first.model_copy(update={"sha256": "1" * 64}), bomb), Absent)
 
 
-def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs):
-    _, page = page_of(shared_runs[0], samples=6)
-    shown = "".join(page.shown)
-    assert "6 of 24 records are shown" in shown
-    assert "--samples 24" in shown
-    assert "--image-px 1200" in shown
-    assert str(shared_runs[0].parent / "benchmark") in shown
-    parts = index_of(page)["parts"]
-    assert {part["mode"] for part in parts} == {"end-to-end", "step-by-step"}
-    assert [part["state"] for part in parts if part["mode"] == "end-to-end"] == ["wrong"] * 3
-    assert "records are shown" not in "".join(page_of(shared_runs[0])[1].shown)
+def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: pytest.MonkeyPatch):
+    page = page_of(shared_runs[0], samples=6)
+    assert (page.head["n_shown"], page.head["n_records"]) == (6, 24)
+    assert page.head["command"] == f"agrotools report {shared_runs[0]}"
+    assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
+    assert {row["mode"] for row in page.records} == {"end-to-end", "step-by-step"}
+    assert [row["value"] for row in page.records if row["mode"] == "end-to-end"] == [0] * 3
+    monkeypatch.setattr("agrotools.report.html.page.DETAIL_BYTES", 1)
+    monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
+    page = page_of(shared_runs[0])
+    assert page.head["without_detail"] == 24 - len(page.details) > 0
+    assert len(page.records) == 24
 
 
 def test_given_summaries_are_what_the_tables_show(shared_runs, page_of_both):
     summaries = [rescore(run).summary for run in shared_runs]
-    computed, given = page_of_both[0], page_of(*shared_runs, summaries=summaries)[0]
-    assert computed == given
+    assert page_of_both.text == page_of(*shared_runs, summaries=summaries).text
 
 
 def test_runs_that_cannot_be_compared_are_said_to_differ(tmp_path: Path):
     one = write_run(tmp_path / "one", [right(made_sample())])
     other = write_run(tmp_path / "other", [right(made_sample())], benchmark_hash="other", prompt_hash="q")
-    shown = "".join(page_of(one, other)[1].shown)
-    assert "not comparable" in shown
-    assert "different benchmark: h / other" in shown
-    assert "different prompts: p / q" in shown
-    assert "not comparable" not in "".join(page_of(one)[1].shown)
+    assert page_of(one, other).head["differences"] == ["different benchmark: h / other", "different prompts: p / q"]
+    assert page_of(one).head["differences"] == []
 
 
 def test_runs_of_the_same_name_have_links_of_their_own(tmp_path: Path):
     runs = [write_run(tmp_path / place / "run 1", [right(made_sample())]) for place in ("a", "b")]
-    assert [run["name"] for run in index_of(page_of(*runs)[1])["runs"]] == ["run-1", "run-1-2"]
+    assert [run["name"] for run in page_of(*runs).head["runs"]] == ["run-1", "run-1-2"]
 
 
 def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
@@ -368,9 +391,20 @@ def test_a_report_replaces_the_old_one_as_a_whole_or_not_at_all(tmp_path: Path):
 
 def test_endless_text_is_cut(tmp_path: Path):
     sample = made_sample()
-    steps = [call("9" * 200_000, thought="x" * 200_000) for _ in range(100)]
+    steps = [call("9" * 200_000, thought="x" * 200_000) for _ in range(300)]
     run = write_run(tmp_path / "run", [end_to_end(sample, *steps, answer="y" * 500_000)])
-    text, page = page_of(run)
-    assert len(text) < 1_500_000
-    assert "more characters" in text
-    assert "more steps are not shown" in "".join(page.shown)
+    page = page_of(run)
+    (detail,) = page.details
+    assert len(page.text) < 1_500_000
+    assert len(json.dumps(detail)) < 10_000_000
+    assert "more characters" in detail["answer"]
+    assert detail["left"] == 101
+
+
+def test_long_text_is_whole_if_it_is_not_endless(tmp_path: Path):
+    sample, answer = made_sample(), f"rows: 7 {'y' * 50_000}"
+    long = {"value": 6.0, "list": [*range(3000)], "text": "z" * 9000}
+    run = write_run(tmp_path / "run", [end_to_end(sample, call("2*3", observation={"result": long}), answer=answer)])
+    (detail,) = page_of(run).details
+    assert detail["answer"] == answer
+    assert detail["steps"][0]["result"] == long

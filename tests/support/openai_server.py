@@ -162,7 +162,8 @@ def completion(
 def chat_body(body: Body) -> Body:
     """The chat-completions form of a request to the Responses API, written from that API's documentation."""
     messages: list[Body] = []
-    for item in body["input"]:
+    given = body["input"]
+    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         match item.get("type", "message"):
             case "function_call":
                 function = {"name": item["name"], "arguments": item["arguments"]}
@@ -172,6 +173,8 @@ def chat_body(body: Body) -> Body:
             case "function_call_output":
                 content = _chat_parts(item["output"])
                 messages.append({"role": "tool", "tool_call_id": item["call_id"], "content": content})
+            case "reasoning":
+                pass
             case _:
                 messages.append({"role": item["role"], "content": _chat_parts(item["content"])})
     chat = {"model": body["model"], "messages": messages}

@@ -11,7 +11,14 @@ from rasterio.warp import transform
 from typer.testing import CliRunner
 
 from agrotools.cli.tools import app
-from agrotools.tools import count_objects, detect_change, estimate_canopy_height, measure_crop_weed_area
+from agrotools.tools import (
+    analyze_lesions,
+    count_objects,
+    detect_change,
+    estimate_canopy_height,
+    measure_crop_weed_area,
+    measure_weed_phenotype,
+)
 from support.picture_files import row_field, write_raster
 
 CRS = "EPSG:32632"
@@ -124,6 +131,26 @@ def test_trees_are_points(tmp_path: Path):
     unplaced = raster(tmp_path / "picture.tif", picture, None, None)
     elsewhere = count_objects(image=unplaced, target="trees", chm=chm, out=tmp_path / "other")
     assert "objects.geojson" not in elsewhere.paths  # its pixels are those of the picture, which is at no place
+
+
+@pytest.mark.parametrize("crs", [CRS, "EPSG:32733"])
+def test_plants_and_lesions_lie_where_the_raster_lies(tmp_path: Path, crs: str):
+    pixels_of = np.full((300, 300, 3), 250, np.uint8)
+    pixels_of[50:250, 50:250] = (60, 140, 50)
+    pixels_of[100:130, 100:140] = (110, 70, 30)
+    image = raster(tmp_path / "image.tif", np.moveaxis(pixels_of, -1, 0), crs=crs)
+    for tool, stem, corners in (
+        (measure_weed_phenotype, "plants_mask", ((50, 50), (250, 250))),
+        (analyze_lesions, "lesion_mask", ((100, 100), (140, 130))),
+    ):
+        paths = tool(image, out=tmp_path / stem).paths
+        with rasterio.open(paths[f"{stem}.tif"]) as mask:
+            assert (mask.crs.to_string(), mask.transform) == (crs, PLACE)
+        areas = features(paths[f"{stem}.geojson"])
+        if stem == "lesion_mask":
+            areas = [each for each in areas if each["properties"]["class"] == "lesion"]
+        places = np.concatenate([pixels(each["geometry"]["coordinates"][0], crs=crs) for each in areas])
+        assert [*places.min(axis=0), *places.max(axis=0)] == pytest.approx([*corners[0], *corners[1]], abs=4)
 
 
 def test_change_between_dates(tmp_path: Path):

@@ -123,9 +123,9 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Isolation of an agent's program."""
+    """Isolation of an agent's program, and the model that it uses."""
 
-    PANEL: ClassVar = "Agents (--model python:... or mcp:...)"
+    PANEL: ClassVar = "Agents (--model python:..., mcp:... or http:...)"
     agent_env: Annotated[
         list[str] | None,
         typer.Option(
@@ -135,6 +135,17 @@ class AgentOptions:
     agent_path: Annotated[
         list[Path] | None,
         typer.Option(help="File or folder that the agent may read, besides its own module or package (repeatable)."),
+    ] = None
+    agent_model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that the agent uses through an address of agrotools (OPENAI_BASE_URL), which keeps the key, "
+            "counts tokens and cost, and enforces --budget."
+        ),
+    ] = None
+    agent_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None
+    agent_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
     ] = None
 
 

@@ -18,8 +18,8 @@ def report(
         typer.Option(help="File to write. Default: report.html in the run folder, or in this folder for several runs."),
     ] = None,
     samples: Annotated[
-        int, typer.Option(min=0, help="Records of each run to show in detail, worst scores first.")
-    ] = 400,
+        int, typer.Option(min=0, help="Records of each run on the page; of more, the worst scores.")
+    ] = 20_000,
     image_px: Annotated[
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
@@ -27,7 +27,7 @@ def report(
     allow_invalid: AllowInvalid = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
-    """Write an HTML report: tables, and samples with images, steps and scores. It opens in any browser, offline."""
+    """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.report.html import build_report
 
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from agrotools.report.settings import Papers
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
+    from agrotools.runner.ladder import References
     from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging import Rubrics
@@ -198,8 +199,10 @@ def show_runs(
         from agrotools.report.html import build_report
 
         page, out = None, runs[0] / "report.html"
+        references = _references(runs, summaries, evaluated)
         try:
             options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
+            options |= {"references": {name: each.summary for name, each in references.scored.items()}}
             page = build_report(runs, out, summaries=summaries, outcomes=outcomes, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
@@ -207,29 +210,46 @@ def show_runs(
         if as_json:
             typer.echo(f"the report, with samples, pictures and steps: {page}", err=True)
         else:
-            _print_screen(runs, rescored, evaluated, page, has_paper=bool(papers.filled()))
+            _print_screen(runs, rescored, evaluated, references, page, has_paper=bool(papers.filled()))
         for reason in evaluated.stops if as_json else ():
             typer.echo(f"stopped: {reason.message}\nhint: {reason.hint}", err=True)
         code = code or int(bool(evaluated.stops))
     return code
 
 
-def _print_screen(
-    runs: Sequence[Path], rescored: "Sequence[Rescored]", evaluated: Evaluated, page: Path | None, *, has_paper: bool
-) -> None:
-    from agrotools.benchmarks.loading import INCOMPLETE
-    from agrotools.cli.planning import next_commands
-    from agrotools.report.screen import Screen, headline, print_screen
-    from agrotools.runner.evaluate import benchmark_notes
+def _first_model(summaries: "Sequence[Summary]") -> int:
+    return next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
+
+
+def _references(runs: Sequence[Path], summaries: "Sequence[Summary]", evaluated: Evaluated) -> "References":
+    """Return floor, planner and ceiling of the first model."""
+    from agrotools.report.screen import headline
     from agrotools.runner.ladder import references_of
 
-    summaries = [each.summary for each in rescored]
-    at = next((at for at, each in enumerate(summaries) if not each.model.startswith("baseline:")), 0)
-    progress = terminal_progress()
+    at = _first_model(summaries)
     modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     measure = headline([summaries[at]], modes)
     mode = measure[0].mode if measure else None
-    references = references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, progress, mode)
+    return references_of(runs[at], evaluated.benchmark, evaluated.config.data_root, terminal_progress(), mode)
+
+
+def _print_screen(
+    runs: Sequence[Path],
+    rescored: "Sequence[Rescored]",
+    evaluated: Evaluated,
+    references: "References",
+    page: Path | None,
+    *,
+    has_paper: bool,
+) -> None:
+    from agrotools.benchmarks.loading import INCOMPLETE
+    from agrotools.cli.planning import next_commands
+    from agrotools.report.screen import Screen, print_screen
+    from agrotools.runner.evaluate import benchmark_notes
+
+    summaries = [each.summary for each in rescored]
+    at = _first_model(summaries)
+    modes = () if evaluated.config.mode == "all" else evaluated.config.modes
     commands = next_commands(summaries[at], runs, evaluated)
     if sample := rescored[at].telling_sample:
         commands.append(f"agrotools explain {runs[at]} {sample}")

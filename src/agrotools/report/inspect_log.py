@@ -4,6 +4,7 @@ An ``.eval`` file is a zip of JSON (log schema 2): ``header.json``, ``summaries.
 It is written without the package; tests read it with the package.
 """
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from hashlib import sha256
 from pathlib import Path
@@ -14,7 +15,8 @@ import orjson
 
 from agrotools.core import Mode, Record
 from agrotools.core.files import sha256_of_json, temporary_sibling
-from agrotools.report.transcript import ScoredRun, Turn, final_answer, gold_text
+from agrotools.report.layout import expected_text
+from agrotools.report.transcript import ScoredRun, Turn, final_answer
 from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.store import MANIFEST_FILE
 
@@ -59,6 +61,7 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
     attachments: dict[str, str] = {}
     question = [_message(turn, attachments) for turn in run.question(record)]
     reply = [_message(turn, attachments) for turn in run.reply(record)]
+    when = _time(run.path / RECORDS_FILE)
     answer, trajectory = final_answer(record), record.trajectory
     ended = trajectory.termination if trajectory else "answered"
     scores = run.scores.get(record.key, [])
@@ -85,7 +88,7 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
         "id": record.sample.id,
         "epoch": record.epoch + 1,
         "input": question,
-        "target": gold_text(record),
+        "target": "\n".join(f"{slot.name}: {expected_text(slot)}" for slot in record.sample.answer),
         "messages": [*question, *reply],
         "output": {
             "model": run.manifest.model,
@@ -98,7 +101,7 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
         },
         "metadata": metadata,
         "store": {},
-        "events": [],
+        "events": [*_events(run.manifest.model, question, reply, when)],
         "model_usage": {run.manifest.model: {**tokens, "total_tokens": sum(tokens.values())}} if has_usage else {},
         "total_time": record.seconds,
         "attachments": attachments,
@@ -106,6 +109,27 @@ def _sample(run: ScoredRun, record: Record) -> dict[str, Any]:
     if record.invalid is not None:
         sample["error"] = {"message": record.invalid, "traceback": "", "traceback_ansi": ""}
     return sample
+
+
+def _events(
+    model: str, question: list[dict[str, Any]], reply: list[dict[str, Any]], when: str
+) -> Iterator[dict[str, Any]]:
+    """Yield the events of the viewer's transcript: each reply of the model, with the messages that it follows, and each
+    call. Without them, the viewer shows an empty transcript first."""
+    new = question
+    results = {each["tool_call_id"]: each for each in reply if each["role"] == "tool"}
+    for message in reply:
+        if message["role"] == "assistant":
+            choice = {"message": message, "stop_reason": "tool_calls" if message.get("tool_calls") else "stop"}
+            request = {"model": model, "input": new, "tools": [], "tool_choice": "auto", "config": {}}
+            yield {"event": "model", "timestamp": when, **request, "output": {"model": model, "choices": [choice]}}
+            new = []
+            for call in message.get("tool_calls", ()):
+                result = results.get(call["id"], {"content": ""})
+                outcome = {"result": result["content"], "error": result.get("error")}
+                yield {"event": "tool", "timestamp": when, **call, **outcome, "events": []}
+        else:
+            new = [*new, message]
 
 
 def _message(turn: Turn, attachments: dict[str, str]) -> dict[str, Any]:

@@ -70,6 +70,26 @@ class JointParts(FrozenModel):
     reason: str
 
 
+class NoiseCurve(FrozenModel):
+    """Score of the reference calls by the error of one tool (``scores``, by scale: 0 none, 1 as measured)."""
+
+    n_calls: int
+    scores: dict[str, float]
+    gain: float
+    """Points that the tool without errors would win."""
+
+
+class ToolNoise(FrozenModel):
+    """Predicted score of the reference calls, from errors measured on other clusters."""
+
+    n: int
+    draws: int
+    predicted: float
+    recorded: float
+    """Score with the recorded results of the tools: that of ``baseline:oracle``."""
+    tools: dict[str, NoiseCurve]
+
+
 class Attribution(FrozenModel):
     """Split of the gap between a run and its ceiling: of the run, per task and per sample."""
 
@@ -85,6 +105,7 @@ class Attribution(FrozenModel):
     left_out: dict[str, int] = {}
     """Number of records without a split, by reason."""
     notes: tuple[str, ...] = ()
+    tool_noise: ToolNoise | None = None
 
 
 def part_meaning(part: str) -> str:

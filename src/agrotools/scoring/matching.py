@@ -11,6 +11,8 @@ from agrotools.scoring.steps import compare_calls
 from agrotools.tools import get_tool
 
 Values = dict[str, JsonValue]
+EXPRESSION = "expression"
+"""Argument that is compared together with its variables."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class OwnCall:
 
     step: Step
     wrong: frozenset[str]
+    excused: frozenset[str] = frozenset()
+    """Arguments whose inputs no earlier call of the run gave: they count as right."""
 
     @property
     def values(self) -> Values | None:
@@ -35,15 +39,15 @@ def own_calls(record: Record) -> list[OwnCall | None]:
         # What the reference refers to is compared with what this run saw.
         arguments = {name: update_literals(value, values) for name, value in step.arguments.items()}
         shown = step.model_copy(update={"arguments": arguments})
-        excused = {
+        excused = frozenset(
             name
             for name, value in step.arguments.items()
-            if not all(_has_value(ref, values) for _, ref, _ in iter_refs(value))
-        }
+            if not all(has_value(ref, values) for _, ref, _ in iter_refs(value))
+        )
         if excused:  # the value of an expression depends on its variables
-            excused |= {"expression"}
+            excused |= {EXPRESSION}
         candidates = [
-            OwnCall(own, wrong_arguments(record, own, shown) - excused)
+            OwnCall(own, wrong_arguments(record, own, shown) - excused, excused)
             for own in remaining
             if own.call and own.call.tool == step.tool
         ]
@@ -63,9 +67,10 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
         rows = compare_calls(record.sample, tool, own.call, step)
     except UsageError:
         literal = {name: literal_value(value) for name, value in step.arguments.items()}
-        names = literal.keys() | own.call.arguments.keys()
+        names: set[str] = {*literal, *own.call.arguments}
         return frozenset(name for name in names if literal.get(name) != own.call.arguments.get(name))
-    wrong = frozenset() if all(row.equal for row in rows) else frozenset(row.argument for row in rows if not row.agrees)
+    same = all(row.equal for row in rows)
+    wrong = frozenset[str]() if same else frozenset(row.argument for row in rows if not row.agrees)
     kinds = tool.spec.agreement
     if any(kinds.get(name) == "expression" for name in wrong):  # compared as one with its variables
         wrong |= {name for name, kind in kinds.items() if kind == "variables"}
@@ -76,7 +81,8 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     return wrong
 
 
-def _has_value(ref: str, values: Sequence[Values | None]) -> bool:
+def has_value(ref: str, values: Sequence[Values | None]) -> bool:
+    """True if a reference has a value among the results of earlier calls."""
     try:
         return resolve_ref(ref, values) is not None
     except UnresolvedRef:

@@ -1,127 +1,269 @@
-"""Data of one record for its part of the page: question, steps, answer and scores."""
+"""Data of one record for its place on the page: question, steps, answer and scores, and its row in the list."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import csv
+from collections.abc import Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
 
-from agrotools.core import FAMILIES, Record, Sample, Score
+import orjson
+from pydantic import JsonValue
+
+from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, SampleFile, Score
+from agrotools.core.record import Reply, literal_value
 from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
 from agrotools.report.html.runs import facets_of
-from agrotools.report.layout import LabelledText, percent
-from agrotools.report.trace import StepPart, closest_steps, cut, missing_steps, predicted_steps, taken_steps
+from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
+from agrotools.report.trace import StepPart, closest_steps, missing_steps, predicted_steps, taken_steps
+from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.scoring import METRICS
 
-MOST_STEPS = 60
-STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
+Data = dict[str, Any]
+"""Data of the page, as JSON."""
+MOST_STEPS = 200
+LARGEST_DETAIL = 1_000_000
+"""Bytes of a record's data above which its long texts are cut."""
+_LONGEST_TEXT = 8_000
+_MOST_ROWS, _MOST_COLUMNS = 500, 40
+_STEP_METRICS = ("agrotools.st_acc", "agrotools.tool_acc", "agrotools.arg_acc", "agrotools.ear")
 
 
-@dataclass(frozen=True)
-class Figure:
-    """Picture with its caption; ``role`` is ``file`` or the kind of an artifact."""
+def record_data(
+    record: Record, scores: Sequence[Score], showing: RunPictures, prompts: StoredPrompts | None = None
+) -> tuple[Data, list[str]]:
+    """Return the data of ``record`` for the page, and its facets.
 
-    name: str
-    role: str
-    text: str
-    picture: EmbeddedPicture | Absent
-
-
-@dataclass(frozen=True)
-class PageStep:
-    """Step with its figures and the texts of its scores, by label of the metric."""
-
-    part: StepPart
-    figures: list[Figure]
-    scores: dict[str, str]
-
-
-@dataclass(frozen=True)
-class Detail:
-    """Data of a record on the page."""
-
-    about: str
-    query: str
-    files: list[Figure]
-    steps: list[PageStep]
-    left_out: int
-    """Number of steps that are not shown."""
-    missing: list[str]
-    """Reference calls that no call matches."""
-    answer: str | None
-    no_answer: str
-    slots: list[SlotReading]
-    score_columns: list[str]
-    invalid: str
-    spent: str
-    facets: list[str]
-
-
-def detail_of(record: Record, scores: Sequence[Score], showing: RunPictures) -> Detail:
-    """Return the data of ``record`` for the page; ``scores`` are its score rows."""
+    Args:
+        record: the record.
+        scores: its score rows.
+        showing: source of its pictures.
+        prompts: stored requests of its run; None to leave them out.
+    """
     sample = record.sample
-    calls = [step.call for step in record.trajectory.steps if step.call] if record.trajectory else []
+    trajectory = record.trajectory if record.invalid is None else None
+    calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
     compared = sample if record.mode == "end-to-end" else None
     matches = closest_steps(calls, compared) if compared else [None] * len(calls)
     reference = sample.reference.steps if sample.reference else ()
     steps: list[StepPart] = []
     if record.invalid is None and record.actions is not None:
         steps = [*predicted_steps(record.actions, reference, scores)]
-    elif record.invalid is None and record.trajectory is not None:
-        steps = [*taken_steps(record.trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
-    in_trajectory = len(record.trajectory.steps) if record.trajectory else 0
-    answer, no_answer = _answer(record)
-    return Detail(
-        about=_about(sample),
-        query=cut(sample.query),
-        files=[Figure(file.name, "file", file_text(file).rstrip("."), showing.file(file)) for file in sample.files],
-        steps=[_page_step(part, showing, made_here=record.actions is None) for part in steps],
-        left_out=max(0, in_trajectory - MOST_STEPS),
-        missing=missing_steps(reference, matches) if compared and record.trajectory else [],
-        answer=answer,
-        no_answer=no_answer,
-        slots=[*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)],
-        score_columns=[METRICS[metric].label for metric in STEP_METRICS] if record.actions else [],
-        invalid=record.invalid or "",
-        spent=_spent(record),
-        facets=facets_of(record, scores, matches, any(part.state == "wrong" and part.arguments for part in steps)),
-    )
-
-
-def _about(sample: Sample) -> str:
-    family = FAMILIES.get(sample.family, sample.family)
-    kind = f"{sample.task_type.replace('_', ' ')} ({family}), {sample.answer_type.replace('_', ' ')} answer"
-    return f"{kind}, source {sample.source}, template {sample.template}, cluster {sample.cluster or sample.id}"
-
-
-def _answer(record: Record) -> tuple[str | None, str]:
-    if record.invalid is not None or record.trajectory is None:
-        return None, ""
-    if record.trajectory.answer is not None:
-        return cut(record.trajectory.answer) or "(empty)", ""
-    reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
-    return None, cut(f"{record.trajectory.termination}{reason}")
-
-
-def _spent(record: Record) -> str:
+    elif trajectory is not None:
+        steps = [*taken_steps(trajectory.steps[:MOST_STEPS], matches, compared, record.faults)]
+    differs = any(part.state == "wrong" and part.arguments for part in steps)
+    readings = [*slot_readings(sample.answer, scores), *summary_readings(sample.answer, scores)]
+    matched = {row.slot: row.reading.get("text") for row in scores if row.slot is not None}
+    places = [at for at, step in enumerate(trajectory.steps) if step.call] if trajectory else []
+    of_call = dict(zip(places, matches, strict=True))
     tokens_in, tokens_out, usd = record.spending
-    tokens = f", {tokens_in} tokens in, {tokens_out} out" if tokens_in or tokens_out else ""
-    cost = "" if usd is None else f", {usd:.4f} USD"
-    silent = ", usage not reported" if record.agent_replies == () else ""
-    return f"{record.seconds:.2f} s{tokens}{cost}{silent}"
+    data: Data = {
+        "about": _about(sample),
+        "query": sample.query,
+        "files": [_file(file, showing) for file in sample.files],
+        "steps": [_step(part, record, of_call, showing) for part in steps],
+        "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
+        "missing": missing_steps(reference, matches) if compared and trajectory else [],
+        "plan": [_reference_step(step) for step in reference],
+        "answer": trajectory.answer if trajectory else None,
+        "ended": _ending(record),
+        "slots": [_slot(reading, matched.get(reading.slot.name)) for reading in readings],
+        "invalid": record.invalid or "",
+        "seconds": round(record.seconds, 2),
+        "tokens": [tokens_in or 0, tokens_out or 0],
+        "usd": usd,
+        "silent": record.agent_replies == (),
+        "sent": [] if prompts is None else _sent(prompts, record, showing),
+    }
+    if len(orjson.dumps(data)) > LARGEST_DETAIL:
+        data = _cut(data)
+    return data, facets_of(record, scores, matches, differs)
 
 
-def _page_step(part: StepPart, showing: RunPictures, *, made_here: bool) -> PageStep:
-    """Return a step with its figures: the artifacts that have a picture. Further artifacts are named in its lines."""
-    figures: list[Figure] = []
-    has_overlay = any(artifact.kind == "overlay" for artifact in part.artifacts)
-    for artifact in part.artifacts:
-        named = f"{artifact.name} ({artifact.kind})"
-        if artifact.kind == "mask" and has_overlay:
-            part.result_lines.append(LabelledText("files", named))
-            continue
-        picture = showing.artifact(artifact, made_here=made_here)
-        if isinstance(picture, Absent) and not made_here:
-            part.result_lines.append(LabelledText("files", f"{named}, made when the benchmark was built"))
-        else:
-            figures.append(Figure(artifact.name, artifact.kind, artifact.kind, picture))
-    texts = {METRICS[name].label: percent(part.rows[name].value) if name in part.rows else "" for name in STEP_METRICS}
-    return PageStep(part, figures, texts)
+def reason_line(record: Record, scores: Sequence[Score]) -> str:
+    """Return the reason for the score of a record on one short line; empty for a full score."""
+    if record.invalid is not None:
+        return f"invalid: {shortened(harmless(record.invalid), 80)}"
+    if record.trajectory is not None and record.trajectory.answer is None:
+        return f"no answer ({record.trajectory.termination})"
+    for reading in (*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)):
+        if reading.value < 1:
+            lines = {each.label: each.text for each in reading.lines}
+            found = f"{lines['extracted']}, expected {lines['expected']}" if "extracted" in lines else ""
+            return shortened(harmless(found or lines.get("reason") or lines.get("rule", "")), 110)
+    return ""
+
+
+def _about(sample: Sample) -> list[list[str]]:
+    fields = {
+        "task": f"{sample.task_type.replace('_', ' ')} ({FAMILIES.get(sample.family, sample.family)})",
+        "answer": sample.answer_type.replace("_", " "),
+        "source": sample.source,
+        "template": sample.template,
+        "cluster": sample.cluster or sample.id,
+        "expected": "; ".join(f"{slot.label}: {expected_text(slot)}" for slot in sample.answer),
+    }
+    return [[name, harmless(value)] for name, value in fields.items()]
+
+
+def _ending(record: Record) -> str:
+    if record.trajectory is None or record.trajectory.answer is not None:
+        return ""
+    reason = f": {record.trajectory.reason}" if record.trajectory.reason else ""
+    return f"{record.trajectory.termination}{reason}"
+
+
+def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], showing: RunPictures) -> Data:
+    at = part.number - 1
+    reference = record.sample.reference.steps if record.sample.reference else ()
+    made_here = record.actions is None
+    data: Data = {
+        "n": part.number,
+        "of": part.of,
+        "title": part.title,
+        "about": part.about,
+        "verdict": part.verdict,
+        "state": part.state,
+        "thought": part.thought,
+        "args": [[each.name, each.predicted, each.reference, each.mark, each.detail] for each in part.arguments],
+        "against": part.reference,
+        "plain": [[name, value] for name, value in part.plain_arguments],
+        "text": part.text,
+        "lines": _labelled([*part.lines, *part.result_lines]),
+        "word": part.result_label,
+        "error": part.error,
+        "scores": [
+            [METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows
+        ],
+    }
+    observation: Observation | None = None
+    match: int | None = None
+    reply: Reply | None = None
+    if record.actions is not None:
+        match = at if at < len(reference) else None
+        observation = reference[at].observation if match is not None else None
+        reply = record.actions[at].reply
+        calls = getattr(record.actions[at], "calls", ())
+        data["call"] = calls[0].arguments if calls else None
+    elif record.trajectory is not None:
+        step = record.trajectory.steps[at]
+        observation, match, reply = step.observation, of_call.get(at), step.reply
+        data["call"] = step.call.arguments if step.call else None
+        data["seconds"] = round(step.seconds, 3)
+    if reply is not None:
+        data["reply"] = {
+            "text": reply.text,
+            "seconds": round(reply.seconds, 2),
+            "tokens": [reply.usage.input_tokens, reply.usage.output_tokens],
+        }
+    if match is not None:
+        data["match"] = match
+    if observation is not None:
+        data["result"] = observation.result
+        data["files"] = [_artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts]
+    return data
+
+
+def _step_scores(part: StepPart) -> list[list[str]]:
+    return [[METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows]
+
+
+def _reference_step(step: Any) -> Data:
+    observation = step.observation.result if step.observation else None
+    arguments = {name: literal_value(value) for name, value in step.arguments.items()}
+    return {"tool": step.tool, "arguments": arguments, "result": observation, "truth": step.truth}
+
+
+def _slot(reading: SlotReading, matched: JsonValue) -> Data:
+    return {
+        "name": reading.slot.name,
+        "label": reading.slot.label,
+        "type": str(reading.slot.type).replace("_", " "),
+        "value": reading.value,
+        "lines": _labelled(reading.lines),
+        "matched": matched if isinstance(matched, str) else "",
+    }
+
+
+def _labelled(lines: Sequence[LabelledText]) -> list[list[str]]:
+    return [[line.label, line.text, line.style] for line in lines]
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def _file(file: SampleFile, showing: RunPictures) -> Data:
+    data: Data = {"name": file.name, "kind": file.kind, "text": file_text(file).rstrip(".")}
+    if file.width_px and file.height_px:
+        data["size"] = [file.width_px, file.height_px]
+    path = showing.path_of_file(file)
+    if file.kind == "table" and isinstance(path, Path):
+        return data | _table(path)
+    return data | _picture(showing.file(file))
+
+
+def _artifact(artifact: Artifact, showing: RunPictures, *, made_here: bool) -> Data:
+    data: Data = {"name": artifact.name, "kind": artifact.kind, "text": artifact.kind}
+    path = showing.path_of_artifact(artifact)
+    if artifact.kind == "table":
+        return data | (_table(path) if isinstance(path, Path) else {"absent": path.reason if made_here else _AT_BUILD})
+    picture = showing.artifact(artifact, made_here=made_here)
+    return data | ({"absent": _AT_BUILD} if isinstance(picture, Absent) and not made_here else _picture(picture))
+
+
+_AT_BUILD = "made when the benchmark was built"
+
+
+def _picture(picture: EmbeddedPicture | Absent) -> Data:
+    if isinstance(picture, Absent):
+        return {"absent": picture.reason}
+    how = [picture.description] if picture.description else []
+    how += [f"{value} is {colour}" for value, colour in picture.colours.items()]
+    return {"picture": picture.id, "shown": [picture.width_px, picture.height_px], "how": "; ".join(how)}
+
+
+def _table(path: Path) -> Data:
+    """Return the first rows of a CSV file, and their number in the file."""
+    try:
+        with path.open(encoding="utf-8", errors="replace", newline="") as file:
+            lines = csv.reader(file)
+            rows = [[shortened(cell) for cell in row[:_MOST_COLUMNS]] for row in islice(lines, _MOST_ROWS + 1)]
+            return {"rows": rows, "n_rows": len(rows) - 1 + sum(1 for _ in lines)}
+    except (OSError, csv.Error) as error:
+        return {"absent": f"the table cannot be read: {error}"}
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+def _sent(prompts: StoredPrompts, record: Record, showing: RunPictures) -> list[Data]:
+    """Return the requests for a record: of each, the messages that the one before it did not have."""
+    requests: list[Data] = []
+    for request in prompts.of(record.key) or ():
+        messages: list[Data] = []
+        for message in request.messages[request.shared :]:
+            content = message.get("content") or ""
+            parts = content if isinstance(content, list) else [{"type": "text", "text": content}]
+            texts = [_part_text(part, showing) for part in parts]
+            if calls := message.get("tool_calls"):
+                texts.append(orjson.dumps(calls, option=orjson.OPT_INDENT_2).decode())
+            messages.append({"role": str(message.get("role", "")), "texts": [showing.text(text) for text in texts]})
+        tools = orjson.dumps(request.tools, option=orjson.OPT_INDENT_2).decode() if request.tools else ""
+        requests.append({"shared": request.shared, "messages": messages, "tools": showing.text(tools)})
+    return requests
+
+
+def _part_text(part: Mapping[str, Any], showing: RunPictures) -> str:
+    if part.get("type") == "text":
+        return str(part["text"])
+    image = stored_image(showing.run, str(part.get("image_url", {}).get("url", "")))
+    return f"[image, {image.media_type}, {image.file}]" if image else f"[{part.get('type')}]"
+
+
+def _cut(value: Any) -> Any:
+    """Return JSON data with long texts cut, which note how much is missing, and long lists shortened."""
+    if isinstance(value, str):
+        return shortened(value, _LONGEST_TEXT)
+    if isinstance(value, list):
+        return [_cut(item) for item in value[:_MOST_ROWS]]
+    return {name: _cut(item) for name, item in value.items()} if isinstance(value, dict) else value

@@ -1,11 +1,16 @@
-"""Writer of the page: tables, one part for each record, and the index that the script reads.
+"""Writer of the page: one file that holds the overview, the list of samples, and compressed details and pictures.
 
-Records are read and parts are written one at a time, so that memory does not grow with the run.
+Records are read and written one at a time, so that memory does not grow with the run. The file begins with what the
+first view needs; details (JSON lines, compressed in blocks) and pictures follow and are decoded on demand.
 """
 
 import base64
+import gzip
 import hashlib
-from collections.abc import Sequence
+import re
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -17,7 +22,8 @@ from agrotools.core import Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.detail import detail_of
+from agrotools.report.html.detail import reason_line, record_data
+from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
     BUDGET_BYTES,
     LONGEST_SIDE_PX,
@@ -25,27 +31,34 @@ from agrotools.report.html.pictures import (
     Places,
     RunPictures,
 )
-from agrotools.report.html.result_tables import errors_section, mark_kinds, result_tables, templates
+from agrotools.report.html.result_tables import errors_section, result_tables, templates
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
     Outcomes,
     Run,
     count_pictures,
-    incomparable,
+    floor_and_ceiling,
     opened_runs,
     run_facts,
     value_of,
 )
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
-from agrotools.report.tables import scoring_lines, warning_lines
+from agrotools.runner.prompts import StoredPrompts
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
 
-DEFAULT_SAMPLES = 400
-"""Default number of records of each run that are shown in detail."""
+DEFAULT_SAMPLES = 20_000
+"""Default number of records of each run on the page."""
+DETAIL_BYTES = 7_000_000
+"""Size limit of all details on the page, in bytes as written; further records are listed without details."""
+_BLOCK_BYTES = 200_000
+_LONG_TEXT = 400
+_UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
+"""Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
+_SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
 
 
 @dataclass(frozen=True)
@@ -72,6 +85,7 @@ def build_report(
     summaries: Sequence[Summary] | None = None,
     outcomes: Outcomes | None = None,
     papers: Papers | None = None,
+    references: Mapping[str, Summary] | None = None,
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
@@ -83,12 +97,14 @@ def build_report(
     Args:
         runs: run folders, side by side in the tables.
         out: path of the file, which is replaced as a whole.
-        samples: number of records of each run to show in detail (a sample counts once for each mode and epoch). Wrong
-            ones come first, spread over modes and task types, and the same ones are shown for every run.
+        samples: number of records of each run on the page (a sample counts once for each mode and epoch). If there are
+            more, wrong ones come first, spread over modes and task types, and the same ones are shown for every run.
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
         outcomes: scores of all records, run by run; computed if None and needed.
         papers: filled tables of the benchmarks' papers; filled here if None.
+        references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
+            and the benchmark can be loaded.
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
@@ -115,13 +131,18 @@ def build_report(
     # Tables of papers need records scored by the current version, so runs with stored scores of another have none.
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
+    references = floor_and_ceiling(opened, data_root, progress) if references is None else references
+    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px)
+    page = _Page(opened, pictures, outcomes)
     try:
         with temporary_sibling(out) as temporary:
-            with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                page = _Page(
-                    opened, file, Pictures(count_pictures(opened), picture_bytes, longest_px), papers, outcomes
-                )
-                page.write(progress)
+            with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
+                page.write_records(body, progress)
+                body.seek(0)
+                with temporary.open("w", encoding="utf-8", newline="\n") as file:
+                    file.write(page.shell(papers, references))
+                    shutil.copyfileobj(body, file)
+                    file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
     except OSError as error:
         raise RunStoreError(
@@ -132,117 +153,176 @@ def build_report(
         bytes=size,
         runs=len(opened),
         records=page.n_records,
-        shown=len(page.parts),
-        pictures=page.pictures.n,
+        shown=sum(row["block"] is not None for row in page.rows),
+        pictures=pictures.n,
         missing_pictures=len(page.missing),
     )
 
 
 class _Page:
-    """Writer of one page."""
+    """Collector of the page's data: rows of the list, blocks of details, long texts and pictures."""
 
-    def __init__(
-        self,
-        runs: Sequence[Run],
-        file: IO[str],
-        pictures: Pictures,
-        papers: Papers,
-        outcomes: Outcomes | None,
-    ) -> None:
-        self._runs = runs
-        self._rows = outcomes.rows if outcomes else {}
-        self._papers = papers
-        self._file = file
-        self._template = templates().get_template("page.html.j2").module
-        self._places = Places([run.folder for run in runs])
-        self.n_records = sum(len(run.records) for run in runs)
-        self.pictures = pictures
+    def __init__(self, runs: Sequence[Run], pictures: Pictures, outcomes: Outcomes | None) -> None:
+        self._runs, self._pictures = runs, pictures
+        self._scores = outcomes.rows if outcomes else {}
+        places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
-        self.parts: list[dict[str, Any]] = []
-        """Index entries of the shown records, without steps and reference."""
+        self._sources = [
+            RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text) for run in runs
+        ]
+        self.n_records = sum(len(run.records) for run in runs)
+        self.rows: list[Data] = []
+        """Entries of the list, one for each shown record."""
+        self._samples: dict[str, list[Any]] = {}
+        self._texts: dict[str, int] = {}
+        self._unwritten_texts: list[str] = []
+        self._block: list[bytes] = []
+        self._n_blocks = 0
+        self._detail_bytes = 0
 
-    def write(self, progress: Progress) -> None:
-        style, script = ((_HERE / name).read_text(encoding="utf-8") for name in ("report.css", "report.js"))
-        self._render(
-            "page_head",
-            style=style,
-            script_hash=_hash(script),
-            style_hash=_hash(style),
-            facts=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
-            differences=incomparable([run.manifest for run in self._runs]),
-            results=result_tables([run.summary for run in self._runs]),
-            marks=mark_kinds([run.summary for run in self._runs]),
-            errors=errors_section([run.summary for run in self._runs], [run.name for run in self._runs]),
-            papers=[tables.page() for tables in self._papers.filled()],
-            notes=[
-                *warning_lines([run.summary for run in self._runs]),
-                *scoring_lines([run.summary for run in self._runs], page=True),
-                *(note for run in self._runs for note in run.records.notes),
-            ],
-        )
+    def write_records(self, file: IO[str], progress: Progress) -> None:
+        """Write the details and pictures of all shown records, and collect their rows."""
         n_shown = sum(len(run.places) for run in self._runs)
         for at, run in enumerate(self._runs):
+            prompts = StoredPrompts(run.folder)
+            room = DETAIL_BYTES * (at + 1) // len(self._runs)
             for record in run.shown():
-                self._write_part(at, record)
-                progress("report", len(self.parts), n_shown)
+                self._add(at, record, prompts if self._detail_bytes < room else None, file)
+                progress("report", len(self.rows), n_shown)
+        self._write_block(file)
         self._mark_lost()
-        present = {facet for part in self.parts for facet in part["facets"]}
-        runs = [
-            {"name": run.name, "model": harmless(run.manifest.model), "privileged": run.manifest.privileged}
-            for run in self._runs
-        ]
-        index = {"runs": runs, "parts": self.parts}
-        self._render(
-            "page_tail",
-            script=script,
-            index=_json(index),
-            facets={facet: meaning for facet, meaning in FACETS.items() if facet in present},
-            n_records=self.n_records,
-            n_shown=len(self.parts),
-            missing=len(self.missing),
-            pictures=self.pictures,
-            originals=list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
-            command=f"agrotools report {' '.join(str(run.folder) for run in self._runs)}",
-        )
 
-    def _write_part(self, at: int, record: Record) -> None:
+    def _add(self, at: int, record: Record, prompts: StoredPrompts | None, file: IO[str]) -> None:
         run = self._runs[at]
         key = (at, record.mode, record.sample.id, record.epoch)
         judged = run.summary.judging is not None  # the page shows the rows of judges apart
-        scores = self._rows[key] if key in self._rows and not judged else score_record(record, run.comparisons)
-        value = value_of(record, scores)
-        detail = detail_of(record, scores, RunPictures(run.roots, self._places, self.pictures, self.missing))
+        scores = self._scores[key] if key in self._scores and not judged else score_record(record, run.comparisons)
+        data, facets = record_data(record, scores, self._sources[at], prompts)
+        self.rows.append(
+            {
+                "run": at,
+                "mode": record.mode,
+                "sample": self._sample_number(record, data),
+                "epoch": record.epoch,
+                "value": value_of(record, scores),
+                "facets": facets,
+                "reason": reason_line(record, scores),
+                "block": None if prompts is None else self._n_blocks,
+                "line": len(self._block),
+                "seconds": data["seconds"],
+                "tokens": sum(data["tokens"]),
+                "calls": sum("call" in step for step in data["steps"]),
+            }
+        )
+        for name, url in self._pictures.fresh():
+            self._write(file, name, url)
+        if prompts is None:
+            return
+        self._block.append(orjson.dumps(data))
+        if sum(map(len, self._block)) > _BLOCK_BYTES:
+            self._write_block(file)
+
+    def _sample_number(self, record: Record, data: Data) -> int:
         sample = record.sample
-        part = {
-            "run": at,
-            "mode": record.mode,
-            "sample": sample.id,
-            "epoch": record.epoch,
-            "task": harmless(sample.task_type),
-            "type": sample.answer_type,
-            "value": value,
-            "state": "invalid" if value is None else "right" if value >= 1 else "partial" if value > 0 else "wrong",
-            "facets": detail.facets,
-            "query": shortened(harmless(sample.query), 160),
-            "element": f"d{len(self.parts)}",
-        }
-        self.parts.append(part)
-        for name, url in self.pictures.fresh():
-            self._file.write(f'<script type="text/plain" id="{name}">{url}</script>\n')
-        several = len(self._runs) > 1
-        self._render("sample_detail", part=part, record=record, run=run, detail=detail, several=several)
+        pictures = [each["picture"] for each in data["files"] if "picture" in each]
+        query = shortened(harmless(sample.query), 140)
+        facts = [sample.id, harmless(sample.task_type), sample.answer_type, query, *pictures[:1]]
+        return self._samples.setdefault(sample.id, [len(self._samples), *facts])[0]
+
+    def _stored_text(self, text: str) -> Any:
+        """Return a short text as it is, and for a long one the number under which the page stores it once."""
+        if len(text) < _LONG_TEXT:
+            return text
+        if text not in self._texts:
+            self._texts[text] = len(self._texts)
+            self._unwritten_texts.append(text)
+        return self._texts[text]
+
+    def _write_block(self, file: IO[str]) -> None:
+        if self._block:
+            self._write(file, f"b{self._n_blocks}", _packed(b"\n".join(self._block)))
+            self._block = []
+            self._n_blocks += 1
+        for text in self._unwritten_texts:
+            self._write(file, f"t{self._texts[text]}", _packed(text.encode("utf-8", "replace")))
+        self._unwritten_texts = []
+
+    def _write(self, file: IO[str], name: str, content: str) -> None:
+        self._detail_bytes += len(content) if name[0] in "bt" else 0
+        file.write(f'<script type="text/plain" id="{name}">{content}</script>\n')
 
     def _mark_lost(self) -> None:
         """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
-        of_mode = [part for part in self.parts if part["mode"] == "end-to-end" and part["value"] is not None]
-        wrong = [part for part in of_mode if part["value"] < 1]
-        unsolved = {part["sample"] for part in wrong if self._runs[part["run"]].manifest.model == "baseline:oracle"}
-        for part in wrong:
-            if part["sample"] in unsolved:
-                part["facets"].append(TOOL_FAILED)
+        scored = [row for row in self.rows if row["mode"] == "end-to-end" and row["value"] is not None]
+        wrong = [row for row in scored if row["value"] < 1]
+        unsolved = {row["sample"] for row in wrong if self._runs[row["run"]].manifest.model == "baseline:oracle"}
+        for row in wrong:
+            if row["sample"] in unsolved:
+                row["facets"].append(TOOL_FAILED)
 
-    def _render(self, macro: str, **values: Any) -> None:
-        self._file.write(getattr(self._template, macro)(**values))
+    def shell(self, papers: Papers, references: Mapping[str, Summary]) -> str:
+        """Return the page up to the first detail."""
+        style = (_HERE / "page.css").read_text(encoding="utf-8")
+        scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
+        script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
+        summaries = [run.summary for run in self._runs]
+        command = f"agrotools report {' '.join(str(run.folder) for run in self._runs)}"
+        without_detail = sum(row["block"] is None for row in self.rows)
+        head = head_data(self._runs, references) | {
+            "n_records": self.n_records,
+            "n_shown": len(self.rows),
+            "without_detail": without_detail,
+            "missing_pictures": len(self.missing),
+            "shrunk": self._pictures.shrunk,
+            "longest_px": self._pictures.longest_px,
+            "originals": list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
+            "command": command,
+        }
+        macros: Any = templates().get_template("page.html.j2").module
+        return macros.page(
+            style=style,
+            style_hash=_hash(style),
+            script=script,
+            script_hash=_hash(script),
+            head=_json(head),
+            index=_packed(orjson.dumps(self._index())),
+            runs=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
+            results=result_tables(summaries),
+            errors=errors_section(summaries, [run.name for run in self._runs]),
+            papers=[tables.page() for tables in papers.filled()],
+            connect="",
+        )
+
+    def _index(self) -> Data:
+        """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
+        modes = list(dict.fromkeys(row["mode"] for row in self.rows))
+        names = list(FACETS)
+        return {
+            "modes": modes,
+            "facets": names,
+            "samples": [facts[1:] for facts in self._samples.values()],
+            "records": [
+                [
+                    row["run"],
+                    modes.index(row["mode"]),
+                    row["sample"],
+                    row["epoch"],
+                    None if row["value"] is None else round(row["value"], 4),
+                    sum(1 << names.index(facet) for facet in row["facets"]),
+                    row["reason"],
+                    row["block"],
+                    row["line"],
+                    row["seconds"],
+                    row["tokens"],
+                    row["calls"],
+                ]
+                for row in self.rows
+            ],
+        }
+
+
+def _packed(content: bytes) -> str:
+    return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
 def _hash(text: str) -> str:
@@ -251,7 +331,4 @@ def _hash(text: str) -> str:
 
 def _json(data: object) -> Markup:
     """Return JSON that is safe inside a script element."""
-    text = orjson.dumps(data).decode()
-    for letter in "<>&\u2028\u2029":
-        text = text.replace(letter, f"\\u{ord(letter):04x}")
-    return Markup(text)
+    return Markup(_UNSAFE.sub(lambda letter: f"\\u{ord(letter[0]):04x}", orjson.dumps(data).decode()))

@@ -3,9 +3,10 @@
 import base64
 import io
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
 
@@ -90,7 +91,7 @@ class Places:
         return self._hashes[path]
 
 
-BUDGET_BYTES = 60_000_000
+BUDGET_BYTES = 21_000_000
 """Default size limit of all pictures on the page together, in bytes after encoding."""
 LONGEST_SIDE_PX = 480
 """Default longest side of a picture on the page."""
@@ -193,13 +194,31 @@ class Pictures:
 
 
 class RunPictures:
-    """Source of the pictures of one run; missing files are added to a shared set."""
+    """Source of the pictures and long texts of the run in folder ``run``; missing files are added to a shared set.
 
-    def __init__(self, roots: Sequence[Path], places: Places, pictures: Pictures, missing: set[str]) -> None:
+    ``text`` returns what the page holds in place of a text, so that texts of many records are stored once.
+    """
+
+    def __init__(
+        self,
+        run: Path,
+        roots: Sequence[Path],
+        places: Places,
+        pictures: Pictures,
+        missing: set[str],
+        text: Callable[[str], Any] = str,
+    ) -> None:
+        self.run, self.text = run, text
         self._roots, self._places, self._pictures, self._missing = roots, places, pictures, missing
 
+    def path_of_file(self, file: SampleFile) -> Path | Absent:
+        return self._places.of_file(file, self._roots)
+
+    def path_of_artifact(self, artifact: Artifact) -> Path | Absent:
+        return self._places.of_artifact(artifact)
+
     def file(self, file: SampleFile) -> EmbeddedPicture | Absent:
-        picture = self._pictures.of_file(file, self._places.of_file(file, self._roots))
+        picture = self._pictures.of_file(file, self.path_of_file(file))
         if isinstance(picture, Absent) and not picture.by_kind:
             self._missing.add(file.path)
         return picture

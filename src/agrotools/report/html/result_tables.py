@@ -1,14 +1,14 @@
 """Result tables and error classes as HTML: the terminal's cells, with drawn intervals and linked samples."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any
 from urllib.parse import quote
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from markupsafe import Markup, escape
+from markupsafe import Markup
 from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -24,74 +24,12 @@ from agrotools.report.comparison import (
     notes_of,
     paper_names,
 )
-from agrotools.report.layout import DASH, Notes, harmless, percent, points
+from agrotools.report.layout import DASH, Notes, harmless, percent
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
-from agrotools.report.settings import OUTCOME, Setting, has_table, plugin_notes, plugin_tables, settings_for
-from agrotools.report.tables import gain_table, general_notes, setting_table, shown_metrics
-from agrotools.scoring import Estimate, Metric, Summary
+from agrotools.report.settings import has_table, plugin_notes, plugin_tables, settings_for
+from agrotools.report.tables import gain_table, general_notes, setting_table
+from agrotools.scoring import Summary
 from agrotools.scoring.error_classes import CLASSES
-
-_WIDTH, _HEIGHT, _MARGIN = 108, 14, 4
-
-
-class Mark(NamedTuple):
-    """Score of another run: a ``ceiling`` (it sees the reference) or a ``floor`` (a baseline that does not see it)."""
-
-    value: float
-    kind: Literal["ceiling", "floor"]
-
-
-def mark_kinds(summaries: Sequence[Summary]) -> set[str]:
-    """Return the kinds of marks in the tables of these runs."""
-    baselines = [each for each in summaries if each.privileged or each.model.startswith("baseline:")]
-    return {"ceiling" if each.privileged else "floor" for each in baselines} if len(summaries) > 1 else set()
-
-
-def interval_drawing(estimate: Estimate, marks: Sequence[Mark] = (), *, privileged: bool = False) -> Markup:
-    """Draw a mean in [0, 1] and its interval on a line from 0 to 100 %, with marks for ceilings and floors."""
-    marks_drawn = [_line(mark.kind, _x(mark.value), 2, _x(mark.value), _HEIGHT - 2) for mark in marks]
-    label = f"{percent(estimate.value)} %"
-    if estimate.interval is not None:
-        lower, upper = estimate.interval.lower, estimate.interval.upper
-        marks_drawn.append(_line("interval", _x(lower), _HEIGHT / 2, _x(upper), _HEIGHT / 2))
-        label += f", 95 % interval {percent(lower)} to {percent(upper)}"
-    for kind in ("ceiling", "floor"):
-        there = [percent(mark.value) for mark in marks if mark.kind == kind]
-        label += f", {kind} {', '.join(there)}" if there else ""
-    return _drawing(label, [*marks_drawn, _point(_x(estimate.value), privileged)])
-
-
-def difference_drawing(estimate: Estimate) -> Markup:
-    """Draw a difference in [-1, 1] and its interval on a line with zero in the middle."""
-    marks_drawn = [_line("zero", _x(0.5), 1, _x(0.5), _HEIGHT - 1)]
-    label = f"{points(estimate.value)} points"
-    if estimate.interval is not None:
-        lower, upper = estimate.interval.lower, estimate.interval.upper
-        marks_drawn.append(_line("interval", _x((lower + 1) / 2), _HEIGHT / 2, _x((upper + 1) / 2), _HEIGHT / 2))
-        label += f", 95 % interval {points(lower)} to {points(upper)}"
-    return _drawing(label, [*marks_drawn, _point(_x((estimate.value + 1) / 2), False)])
-
-
-def _drawing(label: str, parts: Sequence[str]) -> Markup:
-    axis = _line("axis", _x(0), _HEIGHT / 2, _x(1), _HEIGHT / 2)
-    box = f'viewBox="0 0 {_WIDTH} {_HEIGHT}" width="{_WIDTH}" height="{_HEIGHT}"'
-    return Markup(f'<svg class="interval" role="img" aria-label="{escape(label)}" {box}>{axis}{"".join(parts)}</svg>')
-
-
-def _x(value: float) -> float:
-    return _MARGIN + (_WIDTH - 2 * _MARGIN) * min(max(value, 0.0), 1.0)
-
-
-def _line(kind: str, x1: float, y1: float, x2: float, y2: float) -> str:
-    return f'<line class="{kind}" x1="{x1:.1f}" y1="{y1:.1f}" x2="{x2:.1f}" y2="{y2:.1f}"/>'
-
-
-def _point(x: float, privileged: bool) -> str:
-    y = _HEIGHT / 2
-    if privileged:
-        return f'<path class="point open" d="M{x - 4:.1f} {y}L{x:.1f} {y - 4}L{x + 4:.1f} {y}L{x:.1f} {y + 4}Z"/>'
-    return f'<circle class="point" cx="{x:.1f}" cy="{y}" r="3.2"/>'
-
 
 _SIDE_BY_SIDE = 8
 _CLASSES = {"bold": "strong", "dim": "dim", "green": "good", "red": "bad", "yellow": "odd", "italic": "said"}
@@ -102,10 +40,9 @@ Line = list[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Cell:
-    """Table cell: its lines, and the drawing below the first line."""
+    """Lines of a table cell."""
 
     lines: list[Line]
-    drawing: Markup | None = None
 
     @property
     def empty(self) -> bool:
@@ -135,10 +72,6 @@ class HtmlTable:
     below: list[Line]
 
 
-Drawing = Callable[[int, int], "Markup | None"]
-"""Function that draws a cell, by row and column (row headings are not a column)."""
-
-
 @dataclass(frozen=True)
 class Results:
     """Main tables, tables of parts and counts, and notes."""
@@ -154,12 +87,10 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     main: list[HtmlTable] = []
     for setting in settings_for(summaries):
         if has_table(setting, summaries):
-            main += html_tables(
-                setting_table(setting, summaries, notes), _intervals(_of_setting(setting, summaries), summaries)
-            )
+            main += html_tables(setting_table(setting, summaries, notes))
     main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
-        main += html_tables(gain_table(summaries, notes), _gains(summaries))
+        main += html_tables(gain_table(summaries, notes))
     if len(summaries) > 1:
         main += html_tables(between_runs_table(summaries))
     parts = html_tables(
@@ -176,70 +107,38 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     )
 
 
-MetricGetter = Callable[[Summary, int], Metric | None]
-"""Function that returns the metric of a run in a column; None for a dash."""
+def html_tables(parts: Sequence[RenderableType]) -> list[HtmlTable]:
+    """Convert terminal tables to HTML tables, each with the text that follows it.
 
-
-def _intervals(metric_of: MetricGetter, summaries: Sequence[Summary]) -> Drawing:
-    def draw(row: int, column: int) -> Markup | None:
-        metric = metric_of(summaries[row], column)
-        marks = [
-            Mark(other.overall.value, "ceiling" if summary.privileged else "floor")
-            for at, summary in enumerate(summaries)
-            if at != row and (summary.privileged or summary.model.startswith("baseline:"))
-            if (other := metric_of(summary, column)) is not None
-        ]
-        return interval_drawing(metric.overall, marks, privileged=summaries[row].privileged) if metric else None
-
-    return draw
-
-
-def _of_setting(setting: Setting, summaries: Sequence[Summary]) -> MetricGetter:
-    columns = shown_metrics(setting, summaries)
-
-    def shown(summary: Summary, column: int) -> Metric | None:
-        metrics = setting.of(summary)
-        return metrics.get(columns[column]) if metrics and summary.modes[setting.mode].headline else None
-
-    return shown
-
-
-def _gains(summaries: Sequence[Summary]) -> Drawing:
-    def draw(row: int, column: int) -> Markup | None:
-        summary = summaries[row]
-        metrics = OUTCOME[:-1]
-        hidden = any(not part.headline for mode, part in summary.modes.items() if mode != "step-by-step")
-        if hidden or summary.no_tool_part is None or column >= len(metrics):
-            return None
-        gain = summary.no_tool_part.gain.get(metrics[column])
-        return difference_drawing(gain.overall) if gain else None
-
-    return draw
-
-
-def html_tables(parts: Sequence[RenderableType], draw: Drawing = lambda _row, _column: None) -> list[HtmlTable]:
-    """Convert terminal tables to HTML tables, each with the text that follows it."""
+    Columns without any entry and rows of counts that are all zero are left out."""
     tables: list[HtmlTable] = []
     for part in parts:
         if isinstance(part, Table):
-            tables.append(_table(part, draw))
+            tables.append(_table(part))
         elif isinstance(part, Text) and tables:
             tables[-1].below.extend(_lines(part))
     return tables
 
 
-def _table(table: Table, draw: Drawing) -> HtmlTable:
-    columns = [list(map(_text, column.cells)) for column in table.columns]
+def _table(table: Table) -> HtmlTable:
+    columns = [(_text(column.header), list(map(_text, column.cells))) for column in table.columns]
+    columns = [columns[0], *(column for column in columns[1:] if any(map(_says, column[1])))]
     rows = [
         Row(
             heading=Cell(_lines(heading)),
-            cells=[Cell(_lines(cells[at]), draw(at, column)) for column, cells in enumerate(columns[1:])],
+            cells=[Cell(_lines(cells[at])) for _, cells in columns[1:]],
             inner=heading.plain.startswith(" "),
         )
-        for at, heading in enumerate(columns[0])
+        for at, heading in enumerate(columns[0][1])
+        if not all(cells[at].plain.strip() == "0" for _, cells in columns[1:]) or not columns[1:]
     ]
-    headings = [Cell(_lines(_unhyphenated(_text(column.header)))) for column in table.columns]
+    headings = [Cell(_lines(_unhyphenated(heading))) for heading, _ in columns]
     return HtmlTable(str(table.title or "").strip(), headings, rows, [])
+
+
+def _says(cell: Text) -> bool:
+    """Return True unless a cell is empty or a dash with its note."""
+    return bool(cell.plain.strip()) and not cell.plain.startswith(DASH)
 
 
 def _text(cell: object) -> Text:
@@ -292,6 +191,7 @@ def errors_section(summaries: Sequence[Summary], names: Sequence[str]) -> Markup
                     "cells": [_error_cell(error, column, names[column.run]) for column in part],
                 }
                 for error in classes_looked_for(part)
+                if any(column.errors[error].count for column in part if error in column.errors)
             ],
         }
         for mode, part in error_parts(columns, side_by_side=_SIDE_BY_SIDE)
@@ -305,8 +205,8 @@ def _error_cell(error: str, column: ErrorColumn, run: str) -> dict[str, Any]:
     row = column.errors.get(error)
     if row is None or row.count is None:
         return {"number": DASH, "share": "", "examples": []}
-    link = "/".join(quote(part, safe="") for part in (run, column.mode))
-    examples = [{"sample": sample, "link": f"#{link}/{quote(sample, safe='')}/0"} for sample in row.examples]
+    link = f"#samples?id={quote(run, safe='')}/{quote(column.mode, safe='')}"
+    examples = [{"sample": sample, "link": f"{link}/{quote(sample, safe='')}/0"} for sample in row.examples]
     return {"number": str(row.count), "share": percent(row.share or 0), "examples": examples}
 
 

@@ -7,19 +7,22 @@ import hashlib
 import re
 from array import array
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
-from agrotools.core import CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
-from agrotools.core.base import count_text
+from agrotools.benchmarks import BENCHMARKS, load_benchmark
+from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
+from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
+from agrotools.runner.ladder import CEILING, FLOOR, references_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline, read_spend
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
@@ -28,7 +31,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import side_by_side
 from agrotools.scoring.judging import JudgedRows
-from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 
 _MOST_ROWS = 1000
 
@@ -104,7 +107,7 @@ class Outcomes:
         return [[at for at, number in enumerate(numbers) if number in chosen] for numbers in self._runs]
 
 
-def value_of(record: Record, scores: list[Score]) -> float | None:
+def value_of(record: Record, scores: Sequence[Score]) -> float | None:
     """Return the score of a record for sorting and colouring; None if it is invalid.
 
     It is the Final Answer Score; in step-by-step, the share of right steps."""
@@ -115,7 +118,7 @@ def value_of(record: Record, scores: list[Score]) -> float | None:
     return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
 
 
-def step_is_right(record: Record, index: int, scores: list[Score]) -> bool:
+def step_is_right(record: Record, index: int, scores: Sequence[Score]) -> bool:
     """Return True if the predicted action of a step is the expected one, with right arguments or slots."""
     assert record.actions is not None
     steps = record.sample.reference.steps if record.sample.reference else ()
@@ -130,6 +133,9 @@ FACETS = {
     "missing call": "did not make a call of the reference",
     "tool error": "a call ended in an error",
     "unparseable": "output is neither a call nor an answer",
+    "no call": "answered without any call, where the reference has calls",
+    "error passed over": "a call ended in an error, and the answer is wrong",
+    "calls right": "made all calls of the reference, and the answer is wrong",
     "no answer": "ended without an answer",
     "answered too early": "answered where a call was expected",
     TOOL_FAILED: "the reference calls with the real tools give a wrong answer, too",
@@ -151,7 +157,9 @@ def facets_of(record: Record, scores: Sequence[Score], matches: Sequence[int | N
     """
     if is_invalid(record):
         return ["invalid"]
-    facets = _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, matches, differs)
+    facets = (
+        _of_actions(record, scores) if record.actions is not None else _of_trajectory(record, scores, matches, differs)
+    )
     return [facet for facet in FACETS if facet in facets]
 
 
@@ -176,7 +184,7 @@ def _of_actions(record: Record, scores: Sequence[Score]) -> set[str]:
     return facets
 
 
-def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool) -> set[str]:
+def _of_trajectory(record: Record, scores: Sequence[Score], matches: Sequence[int | None], differs: bool) -> set[str]:
     assert record.trajectory is not None
     facets: set[str] = set()
     sample = record.sample
@@ -194,6 +202,13 @@ def _of_trajectory(record: Record, matches: Sequence[int | None], differs: bool)
         facets.add("wrong argument")
     if set(range(len(sample.reference.steps))).difference(matches):
         facets.add("missing call")
+    if record.trajectory.answer is not None and (value := value_of(record, scores)) is not None and value < 1:
+        if "tool error" in facets:
+            facets.add("error passed over")
+        if not matches and sample.reference.steps:
+            facets.add("no call")
+        if not facets:
+            facets.add("calls right")
     return facets
 
 
@@ -289,6 +304,26 @@ def opened_runs(
             folders, names, manifests, record_indexes, resolved, places, strict=True
         )
     ]
+
+
+def floor_and_ceiling(
+    runs: Sequence[Run], data_root: Path | None, progress: Progress = no_progress
+) -> Mapping[str, Summary]:
+    """Return the summaries of baselines on the samples of the first model's run, if its benchmark can be loaded."""
+    run = next((run for run in runs if not is_baseline(run.manifest.model)), runs[0])
+    manifest = run.manifest
+    if {FLOOR, CEILING} <= {each.manifest.model for each in runs} or run.summary.scoring != SCORING_VERSION:
+        return {}
+    with suppress(AgrotoolsError, OSError, IndexError):
+        if manifest.benchmark_path in BENCHMARKS:
+            place, options = data_root or manifest.data_root, manifest.benchmark_options
+            benchmark = load_benchmark(manifest.benchmark_path, place, options=options)
+        else:
+            benchmark = load_benchmark(run.roots[0])
+        if benchmark.content_hash == manifest.benchmark_hash:
+            scored = references_of(run.folder, benchmark, data_root, progress).scored
+            return {name: each.summary for name, each in scored.items()}
+    return {}
 
 
 def _score(

@@ -1,0 +1,67 @@
+// Two runs side by side: the paired difference, and the samples whose score changed.
+
+let pairChoice = null;
+
+// Samples of both runs whose mean score over epochs differs by at least half: up (first is better) and down.
+function flipped(first, second, mode) {
+  const means = new Map();
+  for (const record of records) {
+    if (record.mode !== mode || record.value === null || (record.run !== first && record.run !== second)) continue;
+    const entry = means.get(record.sample) ?? means.set(record.sample, { [first]: [], [second]: [] }).get(record.sample);
+    entry[record.run].push(record);
+  }
+  const mean = (some) => some.reduce((sum, record) => sum + record.value, 0) / some.length;
+  const result = { up: [], down: [], same: 0, of: 0 };
+  for (const entry of means.values()) {
+    if (!entry[first].length || !entry[second].length) continue;
+    const change = mean(entry[first]) - mean(entry[second]);
+    result.of += 1;
+    if (change >= 0.5) result.up.push({ a: entry[first][0], b: entry[second][0] });
+    else if (change <= -0.5) result.down.push({ a: entry[first][0], b: entry[second][0] });
+    else result.same += 1;
+  }
+  return result;
+}
+
+function differenceDrawing([value, low, high]) {
+  const reach = Math.max(0.1, Math.abs(low ?? value), Math.abs(high ?? value)) * 1.1;
+  const place = (share) => `${50 + (50 * share) / reach}%`;
+  return el("span.scale.difference", { role: "img", "aria-label": `difference ${signed(value)}` }, el("span.axis"), el("span.tick.zero", { style: { left: "50%" }, title: "no difference" }),
+    low !== null && el("span.interval.run0", { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } }), el("span.dot.run0.circle", { style: { left: place(value) } }));
+}
+
+function flipList(title, flips) {
+  const most = 200;
+  return el("section.card", {}, el("h3", {}, `${title} (${flips.length})`), el("ul.flips", {}, flips.slice(0, most).map(({ a, b }) => el("li", {},
+    el("a", { href: sampleAddress(a) }, a.sample.id), " ", badge(a.value, runs[a.run].label), " ", badge(b.value, runs[b.run].label), el("span.dim", {}, ` ${words(a.sample.task)}: ${(a.value < b.value ? a : b).reason}`)))),
+  flips.length > most && el("p.dim", {}, `${flips.length - most} more: filter the samples by “runs disagree”.`));
+}
+
+function drawCompare(parameters) {
+  if (runs.length < 2) return;
+  const best = mainPair();
+  const valid = (text) => (text !== null && runs[Number(text)] ? Number(text) : null);
+  pairChoice = [valid(parameters.get("a")) ?? pairChoice?.[0] ?? best?.first ?? 0, valid(parameters.get("b")) ?? pairChoice?.[1] ?? best?.second ?? 1];
+  const [first, second] = pairChoice;
+  const mode = head.measure?.mode;
+  const flips = flipped(first, second, mode);
+  const choose = (place, label) => el("label", {}, `${label} `, el("select", { onchange: (event) => { location.hash = address("compare", { a: place ? first : event.target.value, b: place ? event.target.value : second }); } },
+    runs.map((run, at) => el("option", { value: at, selected: at === pairChoice[place] }, run.label))));
+  const pairs = head.pairs.filter((pair) => (pair.first === first && pair.second === second) || (pair.first === second && pair.second === first));
+  const rows = pairs.map((pair) => {
+    const turned = pair.first !== first;
+    const [value, low, high, n] = pair.difference;
+    const difference = turned ? [-value, high === null ? null : -high, low === null ? null : -low, n] : pair.difference;
+    const said = pairWords({ ...pair, difference });
+    return el("tr", {}, el("th", { scope: "row" }, `${words(pair.mode)}, `, term(pair.label)), el("td", {}, el("b", {}, said.value)), el("td", {}, said.interval), el("td.scales", {}, differenceDrawing(difference)),
+      el("td", {}, el(`strong.${pair.differs ? "shown" : "unshown"}`, {}, said.verdict)), el("td.dim", {}, pair.p === null ? "" : `p ${pair.p < 0.001 ? "< 0.001" : pair.p.toPrecision(2)}`), el("td.dim", {}, n),
+      el("td.dim", {}, pair.detectable === null ? "" : points(pair.detectable)));
+  });
+  byId("compare").replaceChildren(
+    el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
+    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "smallest visible"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
+      : el("p.dim", {}, "No paired test: one of these runs saw the reference, or they have no common samples or benchmark."),
+    el("p", {}, `${flips.of} samples are in both runs (${words(mode ?? "")}): ${flips.up.length} are better in the first by half of the scale or more, ${flips.down.length} in the second, ${flips.same} are alike.`),
+    el("p.dim", {}, "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder}`)),
+    el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)));
+}

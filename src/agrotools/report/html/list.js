@@ -1,0 +1,263 @@
+// Samples: the list with its filters. Only the rows in sight are in the document.
+
+let records = [];
+let shown = [];
+let current = null;
+const FILTERS = ["run", "mode", "task", "type", "state", "lost"];
+const DEFAULT_SORT = "worst";
+const STATES = { wrong: 0, partial: 1, right: 2, invalid: 3 };
+const ROW_PX = 66;
+let filters = { facet: [], q: "", sort: DEFAULT_SORT };
+let deep = { query: "", found: new Set(), done: true };
+
+function readIndex({ modes, facets, samples, records: rows }) {
+  const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
+  records = rows.map(([run, mode, sample, epoch, value, mask, reason, block, line, seconds, tokens, calls], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, reason, block, line, seconds, tokens, calls, state: stateOf(value),
+    has: (facet) => (mask & (1 << facets.indexOf(facet))) !== 0,
+    link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
+  }));
+  markDisagreements();
+}
+
+// Runs disagree on a sample if its best and worst scores are at least half apart; baselines that saw the reference do not count.
+function markDisagreements() {
+  const ends = new Map();
+  for (const record of records) {
+    if (record.value === null || runs[record.run].privileged) continue;
+    const key = `${record.mode} ${record.sample.id}`;
+    const end = ends.get(key) ?? ends.set(key, { low: 1, high: 0 }).get(key);
+    end.low = Math.min(end.low, record.value);
+    end.high = Math.max(end.high, record.value);
+  }
+  for (const record of records) {
+    const end = ends.get(`${record.mode} ${record.sample.id}`);
+    record.disagree = Boolean(end) && end.high - end.low >= 0.5;
+  }
+}
+
+const lostBy = (record, part) => (runs[record.run].attribution?.samples[`${record.sample.id}/${record.epoch}`]?.[part] ?? 0) > 0;
+const sampleAddress = (record) => address("samples", { ...addressFilters({ run: runs.length > 1 ? record.run : "" }), id: decodeURIComponent(record.link) });
+
+// --- filters --------------------------------------------------------------------------------------------------------
+
+const CHOICES = {
+  run: { label: "run", of: (record) => String(record.run), text: (value) => runs[value].label },
+  mode: { label: "mode", of: (record) => record.mode },
+  task: { label: "task", of: (record) => record.sample.task },
+  type: { label: "answer", of: (record) => record.sample.type },
+  state: { label: "score", of: (record) => record.state },
+};
+const SORTS = { worst: "worst first", best: "best first", id: "by id", task: "by task", slow: "slowest first", tokens: "most tokens", calls: "most calls" };
+
+function matches(record, without) {
+  for (const name of Object.keys(CHOICES)) if (filters[name] && CHOICES[name].of(record) !== filters[name]) return false;
+  if (filters.lost && !lostBy(record, filters.lost)) return false;
+  for (const facet of filters.facet) if (facet !== without && !(facet === "runs disagree" ? record.disagree : record.has(facet))) return false;
+  return !filters.q || textMatches(record);
+}
+
+function textMatches(record) {
+  record.words ??= `${record.sample.id} ${record.sample.query} ${record.reason} ${words(record.sample.task)}`.toLowerCase();
+  return record.words.includes(filters.q) || (deep.query === filters.q && deep.found.has(record.place));
+}
+
+const byName = (a, b) => (a.sample.id < b.sample.id ? -1 : a.sample.id > b.sample.id ? 1 : a.run - b.run || a.epoch - b.epoch);
+const ORDERS = {
+  worst: (a, b) => STATES[a.state] - STATES[b.state] || a.value - b.value || byName(a, b),
+  best: (a, b) => (b.value ?? -1) - (a.value ?? -1) || byName(a, b),
+  id: byName,
+  task: (a, b) => (a.sample.task < b.sample.task ? -1 : a.sample.task > b.sample.task ? 1 : byName(a, b)),
+  slow: (a, b) => b.seconds - a.seconds,
+  tokens: (a, b) => b.tokens - a.tokens,
+  calls: (a, b) => b.calls - a.calls,
+};
+
+// Full texts are in compressed blocks: these are searched one after another, and the list grows.
+async function searchDetails(query) {
+  if (query.length < 2 || deep.query === query) return;
+  const search = (deep = { query, found: new Set(), done: false });
+  const places = new Map(records.map((record) => [`${record.block} ${record.line}`, record.place]));
+  const escaped = JSON.stringify(query).slice(1, -1);
+  const numbers = [...new Set(records.map((record) => record.block))].filter((number) => number !== null);
+  for (const number of numbers) {
+    const lines = await blockLines(number);
+    await new Promise((done) => { setTimeout(done); });
+    if (deep !== search) return;
+    lines.forEach((line, at) => {
+      if (line.toLowerCase().replace(/"[a-z_]+":/g, "").includes(escaped)) search.found.add(places.get(`${number} ${at}`));
+    });
+  }
+  search.done = true;
+  applyFilters();
+}
+
+function applyFilters({ keep = true } = {}) {
+  shown = records.filter((record) => matches(record)).sort(ORDERS[filters.sort] ?? ORDERS.worst);
+  drawFound();
+  drawRows();
+  if (!shown.includes(current)) openSample(shown[0] ?? null, { replace: true });
+  else if (keep) writeAddress();
+}
+
+function addressFilters(changes = {}) {
+  const all = { ...filters, ...changes };
+  return { ...Object.fromEntries(FILTERS.map((name) => [name, all[name]])), facet: all.facet.join(","), q: all.q, sort: all.sort === DEFAULT_SORT ? "" : all.sort };
+}
+
+function writeAddress() {
+  const target = address("samples", { ...addressFilters(), id: current ? decodeURIComponent(current.link) : "" });
+  if (readAddress().view === "samples" && target !== location.hash) history.replaceState(null, "", target);
+}
+
+function setFilter(name, value) {
+  filters[name] = value;
+  syncControls();
+  applyFilters();
+}
+
+function syncControls() {
+  for (const select of byId("samples").querySelectorAll("select")) select.value = filters[select.name] ?? "";
+  if (document.activeElement !== byId("search")) byId("search").value = filters.q;
+}
+
+// --- controls -------------------------------------------------------------------------------------------------------
+
+function select(name, label, entries) {
+  return el("select", { name, "aria-label": label, onchange: (event) => setFilter(name, event.target.value) },
+    entries.map(([value, text]) => el("option", { value }, text)));
+}
+
+function drawSamplesView() {
+  const choices = Object.entries(CHOICES).map(([name, { label, of, text = words }]) => {
+    const values = [...new Set(records.map(of))].sort((a, b) => (name === "run" ? a - b : a < b ? -1 : 1));
+    return values.length > 1 && select(name, label, [["", `any ${label}`], ...values.map((value) => [value, text(value)])]);
+  });
+  const parts = [...new Set(runs.flatMap((run) => Object.keys(run.attribution?.run.parts ?? {})))];
+  const lost = parts.length > 0 && select("lost", "points lost by", [["", "points lost by any part"], ...parts.map((part) => [part, `lost by ${partWord(part)}`])]);
+  let waiting = 0;
+  const search = el("input", { type: "search", id: "search", placeholder: "Search (/)", "aria-label": "Search in questions, answers and steps", autocomplete: "off",
+    oninput: (event) => {
+      clearTimeout(waiting);
+      waiting = setTimeout(() => { filters.q = event.target.value.trim().toLowerCase(); applyFilters(); searchDetails(filters.q); }, 150);
+    } });
+  byId("samples").replaceChildren(
+    el("div.list-pane", { id: "list-pane" },
+      el("form.filters", { role: "search", autocomplete: "off", onsubmit: (event) => event.preventDefault() },
+        search, el("div.selects", {}, choices, lost, select("sort", "order", Object.entries(SORTS))), el("div.chips", { id: "chips", role: "group", "aria-label": "What happened" })),
+      el("p.tally", { id: "found", role: "status" }),
+      el("div.list", { id: "list", tabindex: "0", role: "listbox", "aria-label": "Samples", onscroll: scheduleRows })),
+    el("div.detail", { id: "detail", tabindex: "-1" }));
+  new ResizeObserver(scheduleRows).observe(byId("list"));
+}
+
+function drawFound() {
+  const reset = el("button.quiet", { type: "button", id: "reset", onclick: () => { resetFilters(); applyFilters(); } }, "show all");
+  const active = FILTERS.some((name) => filters[name]) || filters.facet.length || filters.q;
+  byId("found").replaceChildren(`${shown.length.toLocaleString("en")} of ${count(records.length, "record")}`, deep.query === filters.q && !deep.done ? ", searching…" : "", " ", active ? reset : "");
+  const counts = new Map();
+  const names = [...(runs.filter((run) => !run.privileged).length > 1 ? ["runs disagree"] : []), ...Object.keys(head.facets)];
+  for (const record of records) {
+    if (!matches(record, filters.facet[0])) continue;
+    for (const facet of names) if (facet === "runs disagree" ? record.disagree : record.has(facet)) counts.set(facet, (counts.get(facet) ?? 0) + 1);
+  }
+  byId("chips").replaceChildren(...names.filter((facet) => counts.get(facet) || filters.facet.includes(facet)).map((facet) => {
+    const on = filters.facet.includes(facet);
+    return el("button.chip", { type: "button", "aria-pressed": String(on), data: { facet }, title: head.facets[facet] ?? "the scores of two runs are at least half of the scale apart",
+      onclick: () => setFilter("facet", on ? filters.facet.filter((each) => each !== facet) : [facet]) }, facet, " ", el("span.n", {}, counts.get(facet) ?? 0));
+  }));
+}
+
+function resetFilters() {
+  filters = { facet: [], q: "", sort: filters.sort };
+  byId("search").value = "";
+  syncControls();
+}
+
+// --- rows in sight --------------------------------------------------------------------------------------------------
+
+const rowElements = new Map();
+let scheduled = false;
+
+function scheduleRows() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => { scheduled = false; drawRows(); });
+}
+
+function drawRows() {
+  const list = byId("list");
+  if (!list) return;
+  const first = Math.max(0, Math.floor(list.scrollTop / ROW_PX) - 4);
+  const last = Math.min(shown.length, Math.ceil((list.scrollTop + list.clientHeight) / ROW_PX) + 4);
+  let canvas = list.firstElementChild;
+  if (!canvas) list.append((canvas = el("div.canvas", { role: "presentation" })));
+  canvas.style.height = `${shown.length * ROW_PX}px`;
+  const wanted = new Set(shown.slice(first, last));
+  for (const [record, row] of rowElements) if (!wanted.has(record)) { row.remove(); rowElements.delete(record); }
+  for (let at = first; at < last; at += 1) {
+    const record = shown[at];
+    let row = rowElements.get(record);
+    if (!row) { row = rowOf(record); rowElements.set(record, row); canvas.append(row); }
+    row.style.transform = `translateY(${at * ROW_PX}px)`;
+    row.setAttribute("aria-setsize", shown.length);
+    row.setAttribute("aria-posinset", at + 1);
+    row.setAttribute("aria-selected", String(record === current));
+  }
+  list.classList.toggle("empty", !shown.length);
+}
+
+function rowOf(record) {
+  const image = record.sample.picture ? el("img", { alt: "", width: "50", height: "50", loading: "lazy" }) : el("span.no-picture", { "aria-hidden": "true" }, "¶");
+  if (record.sample.picture) showPicture(image, record.sample.picture);
+  const where = [runs.length > 1 && !filters.run && runs[record.run].label, !filters.mode && record.mode, !filters.task && words(record.sample.task), record.epoch > 0 && `epoch ${record.epoch}`];
+  return el("a.row", { href: sampleAddress(record), role: "option", tabindex: "-1", id: `row${record.place}`,
+    onclick: (event) => { if (event.ctrlKey || event.metaKey || event.shiftKey) return; event.preventDefault(); openSample(record); showDetailOnPhone(true); } },
+  image, el("span.text", {}, el("span.head", {}, badge(record.value), " ", el("b", {}, record.sample.id), record.disagree && el("i.disagree", { title: "runs disagree" }, "⇄"), el("span.dim", {}, where.filter(Boolean).join(" · "))),
+    el("span.ask", {}, record.reason || record.sample.query)));
+}
+
+function reveal(record) {
+  const list = byId("list"), at = shown.indexOf(record);
+  if (at < 0) return;
+  const top = at * ROW_PX;
+  if (top < list.scrollTop) list.scrollTop = top;
+  else if (top + ROW_PX > list.scrollTop + list.clientHeight) list.scrollTop = top + ROW_PX - list.clientHeight;
+  byId("list").setAttribute("aria-activedescendant", `row${record.place}`);
+  drawRows();
+}
+
+function openSample(record, { replace = false } = {}) {
+  current = record;
+  if (record) { reveal(record); drawDetail(record); } else { drawRows(); byId("detail").replaceChildren(el("p.empty-state", {}, "No sample matches these filters.")); }
+  if (readAddress().view === "samples") {
+    const target = address("samples", { ...addressFilters(), id: record ? decodeURIComponent(record.link) : "" });
+    if (target !== location.hash) history[replace ? "replaceState" : "pushState"](null, "", target);
+  }
+}
+
+function move(by) {
+  if (!shown.length) return;
+  const at = shown.indexOf(current);
+  openSample(shown[Math.min(Math.max(at + by, 0), shown.length - 1)], { replace: true });
+}
+
+const showDetailOnPhone = (open) => byId("samples").classList.toggle("reading", open);
+
+// Take filters and sample from the address; a sample that the filters hide removes them.
+function followAddress(parameters) {
+  filters = { facet: (parameters.get("facet") ?? "").split(",").filter(Boolean), q: (parameters.get("q") ?? "").toLowerCase(), sort: parameters.get("sort") || DEFAULT_SORT };
+  for (const name of FILTERS) filters[name] = parameters.get(name) ?? "";
+  const wanted = parameters.get("id");
+  const record = wanted && records.find((each) => decodeURIComponent(each.link) === wanted);
+  if (record && !matches(record)) filters = { facet: [], q: "", sort: filters.sort };
+  if (!wanted && !filters.run && !filters.mode && runs.length > 1 && ![...parameters.keys()].length) filters.run = String(chosenRun);
+  byId("search").value = filters.q;
+  syncControls();
+  if (record) current = record;
+  shown = records.filter((each) => matches(each)).sort(ORDERS[filters.sort] ?? ORDERS.worst);
+  drawFound();
+  openSample(record || (shown.includes(current) ? current : shown[0] ?? null), { replace: true });
+  showDetailOnPhone(Boolean(record));
+  if (filters.q) searchDetails(filters.q);
+}

@@ -1,0 +1,86 @@
+// Views, keys, help, and the start of the page.
+
+const VIEWS = ["overview", "samples", "compare", "tables", "errors", "setup"].filter((name) => byId(name));
+let ready = false;
+
+function follow() {
+  const { view, parameters } = readAddress();
+  const name = VIEWS.includes(view) ? view : "overview";
+  for (const each of VIEWS) byId(each).hidden = each !== name;
+  document.body.dataset.view = name;
+  for (const link of byId("tabs").children) {
+    if (link.hash === `#${name}`) link.setAttribute("aria-current", "page");
+    else link.removeAttribute("aria-current");
+  }
+  if (!ready) return;
+  if (name === "samples") followAddress(parameters);
+  if (name === "compare") drawCompare(parameters);
+}
+
+const KEYS = [
+  ["j", "next sample", () => move(1)], ["k", "previous sample", () => move(-1)],
+  ["/", "search", () => { if (readAddress().view !== "samples") location.hash = "#samples"; showDetailOnPhone(false); setTimeout(() => byId("search").focus()); }],
+  ["b", "boxes of calls and results on the picture", () => { for (const origin of ["call", "found", "question"]) toggleOrigin(origin); stage?.redraw(); }],
+  ["t", "truth on the picture", () => { toggleOrigin("truth"); stage?.redraw(); }],
+  ["o", "overlays of the tools, one after another", () => nextLayer()],
+  ["z", "picture in a large window; wheel, + and - zoom, drag moves, 0 fits", () => byId("detail")?.querySelector("button.enlarge")?.click()],
+  ["g", "overview", () => { location.hash = "#overview"; }], ["l", "list of samples", () => { location.hash = address("samples", { ...addressFilters(), id: current ? decodeURIComponent(current.link) : "" }); }],
+  ["?", "this help", () => byId("help").showModal()],
+];
+
+function nextLayer() {
+  const layers = [...(stage?.querySelectorAll("button.layer") ?? [])];
+  const at = layers.findIndex((button) => button.getAttribute("aria-pressed") === "true");
+  (layers[at + 1] ?? layers[at])?.click();
+}
+
+document.addEventListener("keydown", (event) => {
+  const typing = event.target.closest?.("input:not([type=range]), select, textarea");
+  if (event.key === "Escape" && typing) typing.blur();
+  if (typing || event.ctrlKey || event.metaKey || event.altKey || document.querySelector("dialog[open]")) return;
+  const inList = event.target.closest?.("#list");
+  const name = inList && event.key === "ArrowDown" ? "j" : inList && event.key === "ArrowUp" ? "k" : event.key;
+  const act = KEYS.find(([key]) => key === name)?.[2];
+  if (!act || (["j", "k"].includes(name) && document.body.dataset.view !== "samples")) return;
+  event.preventDefault();
+  act();
+});
+
+function drawHelp() {
+  const terms = Object.entries(head.terms);
+  byId("help").replaceChildren(
+    el("h2", { id: "help-title" }, "Keys"), el("dl.keys", {}, KEYS.map(([key, meaning]) => el("div", {}, el("dt", {}, el("kbd", {}, key)), el("dd", {}, meaning)))),
+    el("h2", {}, "Abbreviations"), el("dl.keys", {}, terms.map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning)))),
+    el("h2", {}, "What happened"), el("dl.keys", {}, Object.entries(head.facets).map(([label, meaning]) => el("div", {}, el("dt", {}, label), el("dd", {}, meaning)))),
+    el("h2", {}, "Pictures"), el("p", {}, `Pictures on this page are at most ${head.longest_px} px wide or high${head.shrunk ? `, ${head.shrunk} of them smaller or left out, to keep the file small` : ""}. Larger: ${head.command} --image-px 1200. The originals are in ${head.originals.join(", ") || "the folder of the benchmark"} (questions) and in the folder artifacts of the run (results of tools).`),
+    el("form", { method: "dialog" }, el("button", {}, "Close")));
+}
+
+// Headings of tables and error classes are explained on hover, too.
+function explainHeadings() {
+  for (const line of document.querySelectorAll("table.numbers thead .line span")) if (head.terms[line.textContent]) line.title = head.terms[line.textContent];
+}
+
+byId("help-open").addEventListener("click", () => byId("help").showModal());
+byId("scheme").addEventListener("click", () => {
+  const dark = getComputedStyle(document.documentElement).colorScheme === "dark" || (getComputedStyle(document.documentElement).colorScheme !== "light" && matchMedia("(prefers-color-scheme: dark)").matches);
+  document.documentElement.style.colorScheme = dark ? "light" : "dark";
+});
+for (const dialog of document.querySelectorAll("dialog")) dialog.addEventListener("click", (event) => { if (event.target === dialog) dialog.close(); });
+byId("viewer").addEventListener("close", () => byId("viewer").replaceChildren());
+addEventListener("hashchange", follow);
+
+async function start() {
+  follow();
+  const index = head.live ? await (await fetch(`${head.live}index`)).json() : JSON.parse(await inflate(await stored("index")));
+  readIndex(index);
+  drawSamplesView();
+  drawOverview();
+  drawHelp();
+  explainHeadings();
+  ready = true;
+  follow();
+  document.body.dataset.ready = "true";
+}
+
+start();

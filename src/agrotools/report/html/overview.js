@@ -1,0 +1,226 @@
+// Overview: runs between floor and ceiling, where the points went, tasks, process, and samples worth a look.
+
+const SHAPES = ["circle", "square", "diamond", "triangle"];
+const MANY_RUNS = 4;
+const PARTS = { planning: "wrong or missing call", arguments: "wrong arguments", tool: "error of the tool",
+  reading: "observation right, answer wrong", form: "answer cannot be read" };
+const ROLES = ["model", "baseline", "planner", "floor", "ceiling"];
+let chosenRun = ROLES.map((role) => runs.findIndex((run) => run.role === role)).find((at) => at >= 0);
+
+const shapeOf = (at) => `dot run${at % SHAPES.length} ${SHAPES[at % SHAPES.length]}`;
+const outOf = head.measure?.out_of ?? 100;
+const onScale = (share) => (outOf === 100 ? points(share) : (outOf * share).toFixed(2));
+
+// Floor, planner and ceiling: runs of the page, and baselines that were computed for it.
+function marks() {
+  const known = runs.map((run) => ({ role: run.role, score: run.score, name: run.label, tasks: run.tasks }));
+  return [...known, ...head.references].filter((each) => ["floor", "planner", "ceiling"].includes(each.role) && each.score);
+}
+
+function scale(estimate, at, ticks, title) {
+  const [value, low, high] = estimate;
+  const place = (share) => `${100 * Math.min(1, Math.max(0, share))}%`;
+  return el("span.scale", { role: "img", "aria-label": title },
+    el("span.axis"),
+    ticks.map((tick) => el(`span.tick.${tick.role}`, { style: { left: place(tick.value) }, title: `${tick.role} ${onScale(tick.value)}` })),
+    low !== null && el(`span.interval.run${at % SHAPES.length}`, { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } }),
+    el(`span.${shapeOf(at).replaceAll(" ", ".")}`, { style: { left: place(value) } }));
+}
+
+function estimateText([value, low, high, n]) {
+  const interval = low === null ? "no interval: fewer than 10 clusters" : `95 % interval ${onScale(low)} to ${onScale(high)}`;
+  return `${onScale(value)}, ${interval}, n = ${n}`;
+}
+
+function figure(run) {
+  if (!run.score) return el("span.figure.none", { title: run.withheld ? "more than 1 % of the records are invalid" : "" }, run.withheld ? "withheld" : "no score");
+  const [value, low, high] = run.score;
+  const half = low === null ? null : (high - low) / 2;
+  const symmetric = low !== null && Math.abs(high + low - 2 * value) < 0.03;
+  const spread = half === null ? "" : symmetric ? `±${onScale(half)}` : `${onScale(low)} to ${onScale(high)}`;
+  return el("span.figure", { title: estimateText(run.score) }, el("b", {}, onScale(value)), el("small", {}, spread));
+}
+
+function spent(run) {
+  const parts = [
+    run.usd !== null && [dollars(run.usd), "cost"],
+    run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
+    run.seconds > 0 && [duration(run.seconds), "sum of the times of all records"],
+    [count(run.records, "record"), "samples times modes times epochs"],
+    run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
+    run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
+  ];
+  return el("span.spent.dim", {}, parts.filter(Boolean).map(([text, title], at) => [at > 0 && " · ", el("span", { title }, text)]));
+}
+
+function runsCard() {
+  const references = marks().filter((mark) => mark.role !== "planner" || runs.length === 1);
+  const ticks = references.map((mark) => ({ role: mark.role, value: mark.score[0] }));
+  const rows = runs.map((run, at) => el(`div.run${run.role === "model" ? "" : ".baseline"}`, {},
+    el("span.name", {},
+      el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
+        el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),
+      run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
+      run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
+    figure(run),
+    run.score ? scale(run.score, at, ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
+      : el("span.dim", {}, run.bounds ? `between ${onScale(run.bounds[0])} and ${onScale(run.bounds[1])} if all invalid ones are counted` : ""),
+    spent(run)));
+  const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
+    el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
+    el("span.figure.dim", {}, term(head.measure.label)),
+    el("span.scale.labels", {}, el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, outOf)),
+    el("span.spent"));
+  return el(`section.card.runs${runs.length > MANY_RUNS ? ".many" : ""}`, { "aria-label": "Runs" }, heads, rows, pairLine());
+}
+
+// --- differences ----------------------------------------------------------------------------------------------------
+
+function mainPair() {
+  const pairs = head.pairs.filter((pair) => !head.measure || (pair.mode === head.measure.mode && pair.label === head.measure.label));
+  const score = (at) => runs[at].score?.[0] ?? -1;
+  return pairs.sort((a, b) => score(b.first) + score(b.second) - score(a.first) - score(a.second))[0];
+}
+
+function pairWords(pair) {
+  const [value, low, high] = pair.difference;
+  const interval = low === null ? "no interval: fewer than 10 clusters" : `${signed(low)} to ${signed(high)}`;
+  const verdict = low === null ? "not tested" : pair.differs ? "difference shown" : "no difference shown";
+  return { value: signed(value), interval, verdict };
+}
+
+function pairLine() {
+  const pair = mainPair();
+  if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No paired difference: of runs that saw the reference, none is tested. ", el("a", { href: "#compare" }, "samples that differ"));
+  const { value, interval, verdict } = pairWords(pair);
+  const flips = flipped(pair.first, pair.second, pair.mode);
+  return el("p.pair", {}, el("b", {}, runs[pair.first].label), " minus ", el("b", {}, runs[pair.second].label), ` ${value} (${interval}): `,
+    el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
+    flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length + flips.down.length, "sample")} flipped: ${flips.up.length} up, ${flips.down.length} down `,
+    " ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "see"));
+}
+
+// --- where the points went ------------------------------------------------------------------------------------------
+
+const partWord = (part) => (part.startsWith("tool:") ? part.slice(5).split("+").map(words).join(" + ") : part);
+const partTitle = (part) => (part.startsWith("tool:") ? PARTS.tool : PARTS[part] ?? "");
+const kindOf = (part) => (part.startsWith("tool:") ? "tool" : part);
+
+function lostCard() {
+  const run = runs[chosenRun];
+  const about = el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}`));
+  const attribution = run.attribution;
+  if (!attribution) {
+    const missed = run.score ? `${onScale(1 - run.score[0])} of ${outOf} points are lost. ` : "";
+    return el("section.card.lost", {}, about, el("p", {}, missed, "To split them into planning, arguments, tools, reading and form:"), el("code.command", {}, `agrotools attribute ${run.folder}`));
+  }
+  const parts = Object.entries(attribution.run.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
+  const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
+  const title = (part, lost) => {
+    const interval = attribution.run.intervals?.[part];
+    return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
+  };
+  return el("section.card.lost", {}, about,
+    el("p.dim", {}, `${one(attribution.run.score)} of ${one(attribution.run.ceiling)} points; ${one(attribution.run.gap)} lost. A part opens its samples.`),
+    el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
+      href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
+    el("span", {}, partWord(part)), el("b", {}, one(lost))))),
+    el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
+    attribution.joint.length > 0 && el("p.dim", {}, attribution.joint.map((each) => `${each.parts.map(partWord).join(", ")}: known only together (${each.reason}). `)));
+}
+
+// --- tasks and process ----------------------------------------------------------------------------------------------
+
+function tasksCard() {
+  const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
+  if (!names.length) return null;
+  const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}`));
+  if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));
+  const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
+  const dots = shown.length ? shown : runs.map((run, at) => at);
+  const references = marks().filter((mark) => mark.role !== "planner" && mark.tasks);
+  return el("section.card.tasks", {}, title, el("table.chart", {}, el("tbody", {}, names.map((task) => {
+    const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, value: mark.tasks[task][0] }));
+    const own = dots.filter((at) => runs[at].tasks[task]);
+    return el("tr", {},
+      el("th", { scope: "row" }, el("a", { href: address("samples", { task, mode: head.measure.mode, run: runs.length > 1 ? chosenRun : undefined }) }, words(task))),
+      el("td.scales", {}, own.map((at, place) => scale(runs[at].tasks[task], at, place ? [] : ticks, `${runs[at].label}, ${words(task)}: ${estimateText(runs[at].tasks[task])}`))),
+      el("td.number", {}, own.map((at) => el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0])))));
+  }))), dots.length > 1 && el("p.dim.key-line", {}, dots.map((at) => [el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), `${runs[at].label} `])));
+}
+
+// Many runs: a table whose cells are tinted by the score.
+function heatTable(names) {
+  const order = runs.map((run, at) => at).sort((a, b) => (runs[b].score?.[0] ?? -1) - (runs[a].score?.[0] ?? -1));
+  return el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Scores by task" }, el("table.heat", {},
+    el("thead", {}, el("tr", {}, el("td"), names.map((task) => el("th", { scope: "col" }, words(task))))),
+    el("tbody", {}, order.map((at) => el("tr", {}, el("th", { scope: "row" }, runs[at].label), names.map((task) => {
+      const estimate = runs[at].tasks[task];
+      if (!estimate) return el("td");
+      return el("td", { title: estimateText(estimate), style: { background: `color-mix(in srgb, var(--run0) ${Math.round(45 * estimate[0])}%, var(--card))` } },
+        el("a", { href: address("samples", { task, run: at, mode: head.measure.mode }) }, onScale(estimate[0])));
+    }))))));
+}
+
+function processCard() {
+  if (!head.process.length) return null;
+  const some = runs.map((run, at) => at).filter((at) => head.process.some((row) => row.values[at] !== null));
+  const shown = some.length > MANY_RUNS ? [chosenRun] : some;
+  const text = (row, value) => (value === null ? "" : row.unit === "%" ? points(value) : row.unit === "×" ? value.toFixed(2) : String(value));
+  return el("section.card.process", {}, el("h2", {}, "On the way", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
+    el("table.numbers", {},
+      shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label)))),
+      el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at])).map((row) => el("tr", {},
+        el("th", { scope: "row" }, el("abbr", { title: row.meaning }, row.label), row.unit === "%" && el("span.dim", {}, " %"), row.low && el("span.dim", { title: "lower is better" }, " ↓")),
+        shown.map((at) => el("td", {}, text(row, row.values[at]))))))));
+}
+
+// --- worth a look ---------------------------------------------------------------------------------------------------
+
+const TELLING = ["error passed over", "calls right", "no call", "tool limit", "wrong argument", "wrong tool", "missing call", "no answer", "unparseable"];
+
+// Three samples with different reasons: of each reason the one with the lowest score, with a picture if possible.
+function telling() {
+  const mode = head.measure?.mode;
+  const own = records.filter((record) => record.run === chosenRun && record.value !== null && record.value < 1 && (!mode || record.mode === mode));
+  const found = [];
+  const add = (record, why) => { if (record && found.length < 3 && !found.some((each) => each.record.sample === record.sample)) found.push({ record, why }); };
+  const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0);
+  const worst = (some) => some.sort((a, b) => rank(a) - rank(b))[0];
+  if (runs.length > 1) add(worst(own.filter((record) => record.disagree && record.value === 0)), "runs disagree");
+  for (const facet of TELLING) add(worst(own.filter((record) => record.has(facet))), facet);
+  for (const record of own) add(record, "wrong answer");
+  return found;
+}
+
+const REASONS = { "error passed over": "a tool failed, and it answered wrong", "calls right": "right calls, wrong answer", "no call": "answered without looking",
+  "tool limit": "the reference calls fail, too", "runs disagree": "another run is right" };
+
+function worthCard() {
+  const found = telling();
+  if (!found.length) return null;
+  return el("section.worth", { "aria-label": "Worth a look" }, el("h2", {}, "Worth a look"), el("div.row", {}, found.map(({ record, why }) => {
+    const image = record.sample.picture && el("img", { alt: "", width: "72", height: "72" });
+    if (image) showPicture(image, record.sample.picture);
+    return el("a.card.telling", { href: sampleAddress(record) }, image, el("span", {}, el("b", {}, record.sample.id), " ", badge(record.value),
+      el("span.why", {}, REASONS[why] ?? head.facets[why] ?? why), el("span.dim.ask", {}, record.reason || record.sample.query)));
+  })));
+}
+
+function notices() {
+  const lines = [
+    ...head.differences.map((text) => `These runs are not comparable: ${text}.`),
+    ...head.notes,
+    head.n_shown < head.n_records && `${head.n_shown} of ${head.n_records} records are shown, worst scores first, spread over modes and task types. All: ${head.command} --samples ${head.n_records}`,
+    head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. With all details: agrotools view ${runs[0].folder}`,
+    head.missing_pictures > 0 && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
+    ...(head.shared ?? []),
+  ].filter(Boolean);
+  if (!lines.length) return null;
+  const [first, ...rest] = lines;
+  return el("div.warning", { role: "note" }, el("p", {}, first), rest.length > 0 && el("details", {}, el("summary", {}, `${rest.length} more`), rest.map((line) => el("p", {}, line))));
+}
+
+function drawOverview() {
+  byId("overview").replaceChildren(...[notices(), runsCard(), el("div.columns", {}, el("div.stack", {}, lostCard(), processCard()), tasksCard()), worthCard()].filter(Boolean));
+}

@@ -1,0 +1,162 @@
+"""Data of the overview: score, cost and time of each run, its tasks, process metrics, differences and lost points."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from agrotools.core import Mode
+from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
+from agrotools.report.layout import harmless, run_names
+from agrotools.report.screen import headline
+from agrotools.report.settings import KNOWING, PROCESS, Setting
+from agrotools.report.tables import scoring_lines, warning_lines
+from agrotools.runner.ladder import CEILING, FLOOR, PLANNER
+from agrotools.runner.policies import is_baseline, read_spend
+from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
+from agrotools.scoring.attribution import ATTRIBUTION_FILE
+
+Data = dict[str, Any]
+Measure = tuple[Setting, str]
+"""Setting and metric that runs are judged by."""
+ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
+TERMS = {
+    "floor": "score of guessing from the question alone (baseline:guess)",
+    "ceiling": "score of the reference calls with the real tools (baseline:oracle)",
+    "planner": "score of the reference calls with the arguments of a similar question (baseline:planner)",
+    "±": "half the width of the 95 % interval over clusters of samples that share files",
+    "privileged": "saw the reference; not a result to report",
+}
+
+
+def head_data(runs: Sequence[Run], references: Mapping[str, Summary]) -> Data:
+    """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
+    summaries = [run.summary for run in runs]
+    measure = headline(summaries)
+    shown = {metric for summary in summaries for part in summary.modes.values() for metric in part.metrics}
+    beside = [(name, summary) for name, summary in references.items() if name not in {each.model for each in summaries}]
+    names = run_names(summaries)
+    return {
+        "title": f"{summaries[0].benchmark} {summaries[0].benchmark_version}".strip(),
+        "synthetic": summaries[0].synthetic,
+        "measure": _measure_data(measure) if measure else None,
+        "runs": [_run_data(run, name, measure) for run, name in zip(runs, names, strict=True)],
+        "references": [
+            {"name": name, "role": ROLES.get(name, "baseline"), "score": estimate_data(estimate)}
+            for name, summary in beside
+            if measure and (estimate := _headline_of(summary, measure))
+        ],
+        "process": [row for row in _process_rows(summaries) if any(row["values"])],
+        "pairs": list(_pairs(summaries)),
+        "differences": incomparable([run.manifest for run in runs]),
+        "notes": [
+            *warning_lines(summaries),
+            *scoring_lines(summaries, page=True),
+            *(note for run in runs for note in run.records.notes),
+        ],
+        "facets": FACETS,
+        "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in METRICS if metric in shown},
+    }
+
+
+def estimate_data(estimate: Estimate) -> list[float | int | None]:
+    """Return value, interval and number of units of an estimate."""
+    interval = estimate.interval
+    limits = (interval.lower, interval.upper) if interval else (None, None)
+    return [estimate.value, *limits, estimate.n]
+
+
+def _measure_data(measure: Measure) -> Data:
+    info = METRICS[measure[1]]
+    return {"mode": measure[0].mode, "label": info.label, "meaning": info.meaning, "out_of": info.out_of}
+
+
+def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
+    part = summary.modes.get(measure[0].mode)
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return metric.overall if metric and part and part.headline else None
+
+
+def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
+    summary, parts = run.summary, run.summary.modes.values()
+    facts = run_facts(run.name, run.folder, run.manifest, summary)
+    estimate = _headline_of(summary, measure) if measure else None
+    metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
+    by_task = metric.by_task_type if metric and estimate else {}
+    spend = read_spend(run.folder / "spend.jsonl")
+    return {
+        **facts,
+        "label": harmless(name),
+        "role": ROLES.get(run.manifest.model, "baseline" if is_baseline(run.manifest.model) else "model"),
+        "score": estimate_data(estimate) if estimate else None,
+        "withheld": bool(metric and estimate is None),
+        "bounds": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
+        "tasks": {task: estimate_data(each) for task, each in by_task.items()},
+        "usd": spend.usd if spend.replies else None,
+        "tokens": sum(_spent(part, "input_tokens") + _spent(part, "output_tokens") for part in parts),
+        "seconds": sum(_spent(part, "seconds") for part in parts),
+        "records": sum(part.n_records for part in parts),
+        "invalid": sum(part.invalid.n for part in parts),
+        "missing": sum(summary.missing.values()),
+        "attribution": attribution_data(run.folder),
+    }
+
+
+def _spent(part: ModeSummary, name: str) -> float:
+    return part.counts.spent[name].total if name in part.counts.spent else 0.0
+
+
+def attribution_data(folder: Path) -> Data | None:
+    """Return the points that the run lost, as stored by ``agrotools attribute``; None if there are none."""
+    try:
+        stored = orjson.loads((folder / ATTRIBUTION_FILE).read_bytes())
+        samples = {f"{each['id']}/{each.get('epoch', 0)}": each["parts"] for each in stored["samples"]}
+        return {"run": stored["run"], "joint": stored.get("joint", []), "samples": samples}
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+
+
+def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
+    """Yield the metrics of the steps, each with its value in every run; None where a run has none."""
+    rows: tuple[tuple[Mode, Sequence[str]], ...] = (("step-by-step", PROCESS), ("end-to-end", KNOWING))
+    for mode, metrics in rows:
+        for name in metrics:
+            of_runs = [summary.modes.get(mode) for summary in summaries]
+            values = [part.metrics.get(name) if part and part.headline else None for part in of_runs]
+            info = METRICS[name]
+            yield {
+                "label": info.label,
+                "meaning": f"{info.meaning} ({mode})",
+                "unit": "%",
+                "low": info.lower_is_better,
+                "values": [metric.overall.value if metric else None for metric in values],
+            }
+    parts = [summary.modes.get("end-to-end") for summary in summaries]
+    ratios = [part.call_ratio.mean if part and part.call_ratio else None for part in parts]
+    counts = [part.counts if part else None for part in parts]
+    failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
+    unparsed = [each.unparseable if each else None for each in counts]
+    formless = [1 - each.used_form / each.answers if each and each.answers else None for each in counts]
+    for label, meaning, unit, values in (
+        ("Calls", "calls made for each call of the reference (end-to-end)", "×", ratios),
+        ("Tool errors", "share of calls that ended in an error (end-to-end)", "%", failed),
+        ("Form missed", "share of answers that do not give every value in the answer form (end-to-end)", "%", formless),
+        ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", unparsed),
+    ):
+        yield {"label": label, "meaning": meaning, "unit": unit, "low": True, "values": values}
+
+
+def _pairs(summaries: Sequence[Summary]) -> Iterator[Data]:
+    """Yield the paired differences of all runs in their headline metrics, adjusted together."""
+    for each in summaries[0].between_runs:
+        yield {
+            "first": each.first,
+            "second": each.second,
+            "mode": each.mode,
+            "label": METRICS[each.metric].label,
+            "difference": estimate_data(each.difference),
+            "p": each.difference.p_adjusted,
+            "differs": each.difference.differs(),
+            "detectable": each.difference.detectable,
+        }
