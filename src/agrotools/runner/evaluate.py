@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
+from pydantic import JsonValue
+
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
@@ -513,7 +515,7 @@ def describe_run(
     )
 
 
-def _agent_settings(source: PolicySource) -> dict[str, str]:
+def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
     """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
     endpoint = source.meter.endpoint if source.meter else None
     return {"agent_model": endpoint.name} if endpoint else {}
