@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.analysis.attribution import read_attribution
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks.field.pack import read_samples
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, SampleFile, ToleranceSlot
+from agrotools.scoring.attribution import read_attribution
 from support.command import run_command
 from support.sums_benchmark import write_sums
 

@@ -23,7 +23,6 @@ from agrotools.core import (
     CallTools,
     Observation,
     Record,
-    RunStoreError,
     Score,
     Step,
     ToolCall,
@@ -150,18 +149,6 @@ class Rerun:
         asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
         fields = {"benchmark": manifest.benchmark_path, "mode": "end-to-end", **known, **baseline, **settings, **asked}
         return prepare_run(EvalConfig.model_validate(fields), benchmark).source
-
-
-def read_attribution(run: Path) -> Attribution | None:
-    """Return the stored attribution of a run; None if there is none of the current scoring version."""
-    path = run / ATTRIBUTION_FILE
-    if not path.is_file():
-        return None
-    try:
-        attribution = Attribution.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunStoreError(f"{path} cannot be read: {error}", hint=f"run agrotools attribute {run} again") from error
-    return attribution if attribution.scoring == SCORING_VERSION else None
 
 
 def write_attribution(run: Path, attribution: Attribution) -> None:

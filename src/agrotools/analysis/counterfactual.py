@@ -59,7 +59,7 @@ from agrotools.scoring.attribution import (
     ordered_parts,
     shapley_values,
 )
-from agrotools.scoring.matching import EXPRESSION, OwnCall, Values, has_value, own_calls
+from agrotools.scoring.matching import EXPRESSION, OwnCall, Values, missing_calls, own_calls, step_index
 from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
@@ -120,7 +120,7 @@ class SampleGame:
         self.steps = record.sample.reference.steps
         self.own = own_calls(record)
         self._own_values = [each.values if each else None for each in self.own]
-        self._missing = self._missing_calls()
+        self._missing = missing_calls(self.steps, self.own)
         self._run_call = run_call
         self._truths = [self._truth(at) for at in range(len(self.steps))]
         counts = SLOTS_OF_METRIC[FAS]
@@ -199,16 +199,6 @@ class SampleGame:
         values = [weights[at] * await self._slot_value(at, parts) for at in lost]
         return sum(values, Fraction(0)) / sum(weights)
 
-    def _missing_calls(self) -> set[int]:
-        """Return the steps whose call is missing, without those from the first on that an earlier error prevented."""
-        missing = {at for at, own in enumerate(self.own) if own is None}
-        for at in sorted(missing):
-            refs = [ref for _, ref, _ in iter_refs(self.steps[at].arguments)]
-            lacking = {_index(ref) for ref in refs if not has_value(ref, self._own_values[:at])}
-            if lacking and not lacking & missing:
-                return {other for other in missing if other < at}
-        return missing
-
     # --- results ------------------------------------------------------------------------------------------------------
 
     def _truth(self, at: int) -> Observation | None:
@@ -250,7 +240,7 @@ class SampleGame:
             result = {**(base or {}), **truth.result} if truth.result is not None else None
             return Outcome(result, True, known, truth, call)
         if right and unknown:
-            raise JointError(Parts({part, *(TOOL + self.steps[_index(ref)].tool for ref in unknown)}))
+            raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
             observation = own.step.observation
         else:
@@ -293,7 +283,7 @@ class SampleGame:
 
     def _is_true(self, ref: str, before: Sequence[Outcome]) -> bool:
         """True if a reference has the value that it has over the truth."""
-        at = _index(ref)
+        at = step_index(ref)
         if before[at].true:
             return True
         truth = self._truths[at]
@@ -391,7 +381,7 @@ class SampleGame:
     def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
         """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
         refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
-        unknown = {TOOL + self.steps[_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
+        unknown = {TOOL + self.steps[step_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
         others = {TOOL + self.steps[i].tool for i in needed if not outcomes[i].true} - parts
         if unknown and others:
             raise JointError(Parts(unknown | others))
@@ -443,11 +433,6 @@ def _groups(players: Sequence[str], merged: Sequence[Parts]) -> list[Parts]:
     return groups
 
 
-def _index(ref: str) -> int:
-    match = REF_PATTERN.fullmatch(ref.strip())
-    return int(match["step"]) if match else 0
-
-
 def _field(ref: str) -> str:
     """Return the field of a result that a reference begins with."""
     return ref.strip().partition("observation.")[2].partition(".")[0].partition("[")[0]
@@ -455,7 +440,7 @@ def _field(ref: str) -> str:
 
 def _is_unknown(ref: str, outcomes: Sequence[Outcome]) -> bool:
     """True if a reference is to a result that was replaced by the truth, of which this field is not known."""
-    known = outcomes[_index(ref)].known
+    known = outcomes[step_index(ref)].known
     return known is not None and _field(ref) not in known
 
 

@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
 from agrotools.cli.output import stop_message
+
+if TYPE_CHECKING:
+    from agrotools.runner.config import EvalConfig
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class SampleOptions:
     quick: Annotated[
         bool | None,
         typer.Option("--quick", help="Run the quick part: a fixed selection for a first look; eval alone does."),
+    ] = None
+    fresh_seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Draw the benchmark anew, from other scenes (embedded, frontier), and run that."),
     ] = None
     limit: Annotated[
         int | None,
@@ -235,7 +242,11 @@ def evaluate(
         options["options"] = benchmark_options(samples.options)
     if tools.backends:
         options["backends"] = tool_backends(tools.backends)
+    fresh_seed = options.pop("fresh_seed", None)
     configs = read_config(config, options, models)
+    if fresh_seed is not None:
+        folder = str(fresh_benchmark(configs[0], fresh_seed))
+        configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
     first = configs[0]
@@ -272,3 +283,20 @@ def evaluate(
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))
+
+
+def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
+    """Return the folder of the benchmark from other scenes, which is drawn unless it is in the cache already."""
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
+    from agrotools.cli.output import terminal_progress
+    from agrotools.core.files import cache_dir
+
+    published = load_benchmark(config.benchmark, config.data_root, options=config.options)
+    part = "-quick" if config.quick else ""
+    folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with stop_message("scenes that are drawn are kept"):
+            write_fresh(published, seed, folder, quick=config.quick, progress=terminal_progress())
+    return folder

@@ -6,12 +6,11 @@ The parts are checked in the order in which a solution is made (call, arguments,
 
 from collections.abc import Mapping, Sequence
 
-from pydantic import JsonValue
-
 from agrotools.core import Mode, Record, Score
 from agrotools.core.record import Results
+from agrotools.scoring.matching import missing_calls, own_calls
 from agrotools.scoring.metrics import FAS
-from agrotools.scoring.steps import agrees, implied_slot
+from agrotools.scoring.steps import implied_slot
 
 CAUSES: Mapping[str, str] = {
     "no answer": "it ended without an answer",
@@ -54,18 +53,13 @@ def _unread(wrong: Mapping[str, Score]) -> bool:
 
 def _results(record: Record) -> tuple[Results, str]:
     """Return the result of each reference step in the record, or the cause if a call is missing or differs."""
-    assert record.trajectory is not None
     assert record.sample.reference is not None
-    calls = [(step.call, step.observation) for step in record.trajectory.calls if step.call is not None]
-    results: list[dict[str, JsonValue] | None] = []
-    for step in record.sample.reference.steps:
-        same_tool = [each for each in reversed(calls) if each[0].tool == step.tool]
-        match = next((each for each in same_tool if agrees(record.sample, each[0], step)), None)
-        if match is None:
-            return [], "arguments" if same_tool else "planning"
-        calls.remove(match)
-        results.append(match[1].result if match[1] else None)
-    return results, ""
+    steps, own = record.sample.reference.steps, own_calls(record)
+    missing = missing_calls(steps, own)
+    for at, each in enumerate(own):
+        if each is None or each.wrong:
+            return [], "arguments" if each else "planning" if at in missing else "tools"
+    return [each.values if each else None for each in own], ""
 
 
 class CauseTally:

@@ -11,12 +11,13 @@ from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.causes import CAUSES, CauseTally
 from agrotools.scoring.correlations import benchmark_key, with_correlations
-from agrotools.scoring.metrics import FAS, METRICS
-from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean
+from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
+from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean, estimate_unpaired
 from agrotools.scoring.summary import (
     Comparison,
     Flip,
     Flips,
+    Metric,
     RunDifference,
     Summary,
     with_comparisons_adjusted,
@@ -81,6 +82,34 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
                 fields["by_cause"][mode] = _by_cause(mode, pair, first, second)
             break
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
+
+
+def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
+    """Return the difference of two runs on different samples, in the headline metric of each mode.
+
+    Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
+    """
+    modes: dict[Mode, dict[str, Metric]] = {}
+    headline: dict[Mode, str] = {}
+    means: dict[Mode, tuple[float, float]] = {}
+    for mode in MODES:
+        if mode not in first.modes or mode not in second.modes:
+            continue
+        units = [run.modes[mode].units() for run in (first, second)]
+        shared = [name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in][:1]
+        modes[mode] = {}
+        for name in (*shared, *(each for each in FLOOR_METRICS if each in units[0] and each in units[1])):
+            pair = [each[name].where(each[name].valued) for each in units]
+            tables = (first.table, second.table)
+            if not all(len(each.values) for each in pair):
+                continue
+            clusters = [clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)]
+            modes[mode][name] = Metric(overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters))
+            if name in shared:
+                headline[mode] = name
+                means[mode] = (float(pair[0].values.mean()), float(pair[1].values.mean()))
+    compared = Comparison(first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means)
+    return with_comparisons_adjusted([compared])[0]
 
 
 class HeadlinePair(NamedTuple):
