@@ -27,24 +27,28 @@ import numpy as np
 
 from agrotools.build.templates.slot_draft import PLOT_MARGIN
 
-VERSIONS = {"embedded": "8", "frontier": "7"}
+VERSIONS = {"embedded": "9", "frontier": "7"}
 SEED = 20271120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 66, "frontier": 20}
 TIMES = {"rows": 2.0, "pots": 1.5}
 """Scenes of each kind that are drawn to choose from, and the kinds of which more are drawn."""
+MORE = {"embedded": {("rows", 1): 83}, "frontier": {}}
+"""Scenes of a kind and difficulty that are drawn at least, so that answers to the only questions of a task differ."""
 TWINS = 0.18
 """Share of unanswerable questions in ``embedded``; some are dropped when their calls run."""
+LISTED = 0.1
+"""Largest share of these that the list of files tells apart; others need a look at a picture or a call."""
 QUICK = 60
 ANSWERS = {"tolerance": 0.45, "exact": 0.22, "plot": 0.26, "open_text": 0.07}
 CALLS = {1: 0.1, 2: 0.35, 3: 0.25, 4: 0.2, 5: 0.06, 6: 0.04}
 MOST_OF_TEMPLATE = 24
 """Uses of a template in a benchmark; each in another wording, so that no two questions share a sentence."""
-MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 22, 58, 12
-MOST_GUESSED = 0.55
+MANY_OF_TEMPLATE, FEWEST_OF_TASK, MANY_OF_TASK, FEWEST_OF_REASON = 16, 18, 58, 15
+MOST_GUESSED = 0.5
 """Largest score of the best constant answer to a template, over all scenes drawn."""
-COPIED, ROUNDS = 10.0, 200_000
-"""Weight of copied answers in the cost of a choice, and steps of its improvement."""
+COPIED, SHARES, ROUNDS = 10.0, 3.0, 200_000
+"""Weights of copied answers and of wanted shares in the cost of a choice, and steps of its improvement."""
 ADVICE = 0.3
 """Usual score of advice that was given to another question."""
 Features = tuple[str, str, str, int, str]
@@ -90,6 +94,9 @@ def offered_questions(
     offers = _Offers(name, originals, seed)
     wanted = {kind: round(DRAWN[name] * TIMES.get(kind, 1)) for kind in SCENE_KINDS}
     orders = [order for kind in SCENE_KINDS for order in islice(offers.orders_of(kind), wanted[kind])]
+    for (kind, difficulty), number in MORE[name].items():
+        orders += islice((order for order in offers.orders_of(kind) if order.difficulty == difficulty), number)
+    orders = [*dict.fromkeys(orders)]
     scenes = draw_all(orders, work / "scenes", progress, workers)
     return [(scene, item) for scene in scenes for item in offers.asked(scene)]
 
@@ -120,11 +127,11 @@ class _Offers:
     def asked(self, scene: Any) -> Iterator[Any]:
         """Yield the questions that can be asked of a scene."""
         from agrotools.build.choosing import ask_subject
-        from agrotools.build.sources.drawn.drawing import SCENE_KINDS
+        from agrotools.build.sources.drawn.drawing import SCENE_KINDS, subjects_of
         from agrotools.build.templates import load_templates
 
         kind = SCENE_KINDS[scene.name]
-        for subject in kind.subjects(scene, self._originals):
+        for subject in subjects_of(scene, self._originals):
             for template in (template for file in kind.templates for template in load_templates(file)):
                 key = (scene.name, subject.of, template.template, subject.metadata.get("variant", ""), scene.difficulty)
                 if key not in self._classes or (item := ask_subject(subject, template, self._seed)) is None:
@@ -149,7 +156,11 @@ def choose(name: str, offered: Sequence[tuple[Any, Any]], seed: int = SEED) -> l
         places[item.question.template].append(number)
     items = {template: [offered[each][1] for each in members] for template, members in places.items()}
     usual = {template: _usual_answer(_copied(each, shared=False)) for template, each in items.items()}
-    guessed = {template for template, scores in usual.items() if scores.sum() / (len(scores) + 2) > MOST_GUESSED}
+    guessed = {
+        template
+        for template, scores in usual.items()
+        if items[template][0].instance.answer_type != "plot" and scores.sum() / (len(scores) + 2) > MOST_GUESSED
+    }
     copied = {template: _copied(each, shared=True) for template, each in items.items()}
     of_scene: dict[str, list[int]] = defaultdict(list)
     for number, (scene, item) in enumerate(offered):
@@ -217,11 +228,12 @@ class _Cost:
 
     def _total(self, templates: Iterable[str]) -> float:
         counts, wanted = self._counts, {**ANSWERS, **CALLS}
-        cost = sum((counts[key] / self._size - share) ** 2 / share for key, share in wanted.items()) * self._size
+        shares = sum((counts[key] / self._size - share) ** 2 / share for key, share in wanted.items())
+        cost = SHARES * shares * self._size
         cost += 0.5 * (counts["all"] - self._size) ** 2
         apart = (max(FEWEST_OF_TASK - counts[task], counts[task] - MANY_OF_TASK, 0) for task in self._tasks)
         cost += sum(each**2 for each in apart)
-        cost += sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
+        cost += 5 * sum(max(0, FEWEST_OF_REASON - counts[reason]) ** 2 for reason in self._reasons)
         return cost + sum(self._of_template(template) for template in templates)
 
     def _of_template(self, template: str) -> float:
@@ -324,7 +336,9 @@ def write(
     from agrotools.build.twins import with_twins
 
     kinds = {id(item.subject): scene.name for scene, item in items}
-    asked = with_twins([item for _, item in items], TWINS) if name == "embedded" else [item for _, item in items]
+    asked = [item for _, item in items]
+    if name == "embedded":
+        asked = with_twins(asked, TWINS, LISTED)
     shutil.rmtree(folder, ignore_errors=True)
     (folder / FILES_FOLDER).mkdir(parents=True)
     for stored in {file.path for item in asked for file in item.instance.files}:

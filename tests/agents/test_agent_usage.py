@@ -176,7 +176,7 @@ def test_what_an_agent_does_not_report_is_unknown_and_not_zero(folder: Path, tmp
     assert "the agent did not report its tokens" in rendered(counts_table([summary]), 160)
     row = next(iter(run.rows()))
     assert (row["input_tokens"], row["output_tokens"], row["cost_usd"]) == (None, None, None)
-    assert "it cannot limit an agent that reports nothing" in said.getvalue()
+    assert "cannot limit an agent that reports nothing" in said.getvalue()
     assert said.getvalue().count("the agent reported no usage on tiny-") == 1
     assert not (tmp_path / "run" / "spend.jsonl").exists()
     cost_alone = evaluated(folder, "python:my_agent:costs_half_a_dollar", tmp_path / "cost", limit=1)

@@ -107,6 +107,7 @@ def record_of(
     *slots: Any,
     image: str = "image_1.jpg",
     skip_weeds: bool = False,
+    expression: str = "a + b",
     answer: Callable[[Mapping[str, float]], str] | None = None,
     **ending: Any,
 ) -> Record:
@@ -122,7 +123,7 @@ def record_of(
 
     count = call("count_objects", image=image, target="tree")["count"]
     share = 40.0 if skip_weeds else call("measure_crop_weed_area", image="image_1.jpg")["weed_pct"]
-    total = call("calculate", expression="a + b", variables={"a": count, "b": share})["value"]
+    total = call("calculate", expression=expression.format(count, share), variables={"a": count, "b": share})["value"]
     seen = {"trees": count, "total": total}
     text = answer(seen) if answer else "\n".join(f"{name}: {value}" for name, value in seen.items())
     if not ending:
@@ -168,6 +169,8 @@ def test_no_fault_loses_no_point():
         (Tools(), {"image": "image_2.jpg"}, "arguments"),
         (Tools(), {"answer": misread}, "reading"),
         (Tools(), {"answer": lambda _: "total: 30 or 35"}, "form"),
+        (Tools(), {"answer": lambda _: "The trees, 10, and their share, 20, make 37 in total."}, "reading"),
+        (Tools(), {"answer": lambda _: "I do not know."}, "reading"),
         (Tools(), {"termination": "unparseable"}, "form"),
         (Tools(), {"termination": "max_steps"}, "planning"),
     ],
@@ -183,6 +186,27 @@ def test_a_tool_that_calculates_with_wrong_inputs_is_not_blamed():
     assert found == by_hand([TREES, WEEDS, CALCULATE], lambda fixed: float({TREES, WEEDS} <= fixed))
     assert CALCULATE not in found
     assert {call.tool for call in tools.calls} == {"calculate"}, "only what depends on a changed result is run"
+
+
+def test_numbers_written_into_an_expression_follow_their_results():
+    tools = Tools(count=3)
+    assert points(record_of(tools, expression="{} + {}"), tools) == {TREES: 100.0}
+
+
+def test_a_calculation_without_its_inputs_is_of_the_planning():
+    tools = Tools()
+    assert points(record_of(tools, skip_weeds=True, expression="{} + {} - 5"), tools) == {"planning": 100.0}
+
+
+def test_calls_that_an_error_prevented_are_not_missing():
+    tools = Tools()
+    record = record_of(tools)
+    assert record.trajectory is not None
+    failed = record.trajectory.steps[0].model_copy(update={"observation": Observation(result={"count": None})})
+    answer = Step(turn=2, kind="answer", text="I cannot tell.")
+    steps = (failed, record.trajectory.steps[1], answer)
+    stopped = record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
+    assert points(stopped, tools) == {TREES: 100.0}
 
 
 def test_errors_within_the_tolerance_together_are_shared_by_what_either_alone_repairs():
@@ -247,6 +271,31 @@ def test_joint_parts_are_named_where_the_model_was_not_asked_again():
     assert shares.joint == (TREES, "reading")
     assert "--rerun" in shares.reason
     assert shares_of(record_of(tools), tools).joint == ()
+
+
+@pytest.mark.parametrize(
+    ("slip", "value"),
+    [(0, lambda fixed: float(TREES in fixed)), (7, lambda fixed: float({TREES, "reading"} <= fixed))],
+    ids=["reads the truth right", "misreads again"],
+)
+def test_a_model_that_is_asked_again_decides_what_it_reads(slip: int, value: Callable[[frozenset[str]], float]):
+    tools, asked = Tools(count=3), list[float]()
+
+    async def ask(history: tuple[Step, ...]) -> str:
+        observation = history[-1].observation
+        assert observation is not None
+        assert observation.result is not None
+        asked.append(float(str(observation.result["value"])))
+        return f"total: {asked[-1] + slip}"
+
+    record = record_of(tools, answer=misread)
+    game = SampleGame(record, score_record(record), tools)
+    game.ask_again(ask)
+    shares = asyncio.run(game.shares())
+    found = {part: float(100 * share) for part, share in shares.shares.items() if share}
+    assert found == by_hand([TREES, "reading"], value)
+    assert set(asked) == {30.0}, "the model is not asked about what it saw already"
+    assert shares.joint == ()
 
 
 def test_an_answer_to_an_unanswerable_question():

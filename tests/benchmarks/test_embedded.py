@@ -216,7 +216,7 @@ def test_one_in_seven_cannot_be_answered_for_five_reasons():
     samples = read_pack("embedded").samples
     reasons = Counter(sample.answer[0].reason for sample in samples if sample.answer[0].type == "abstain")
     assert reasons.total() >= 0.15 * len(samples)
-    assert {*reasons} == {"no_scale", "missing_file", "wrong_subject", "unfit_image", "within_error"}
+    assert {*reasons} == {"no_scale", "no_data", "wrong_subject", "unfit_image", "within_error"}
 
 
 def test_answers_that_are_usual_for_a_template_are_seldom_right():

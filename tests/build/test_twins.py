@@ -1,5 +1,6 @@
 """Unanswerable twins of questions: what is withheld, that nothing else differs, and their reference calls."""
 
+from collections import Counter
 from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
@@ -10,15 +11,16 @@ from pydantic import JsonValue
 
 from agrotools.agents.images import file_parts
 from agrotools.benchmarks.field.pack import read_samples
+from agrotools.benchmarks.pack import read_pack
 from agrotools.build.building import Group, build_samples
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.references import ref
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
-from agrotools.build.sources.drawn.saving import find_mark, save_jpeg, save_png
+from agrotools.build.sources.drawn.drawing import Order, draw_all, draw_each, read_record, subjects_of
+from agrotools.build.sources.drawn.saving import find_mark, look_of, save_jpeg, save_png
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates import Template, load_templates
 from agrotools.build.templates.thing import Subject, Thing
-from agrotools.build.twins import unanswerable_twin, with_twin, with_twins, withholdings
+from agrotools.build.twins import listed_facts, unanswerable_twin, with_twin, with_twins, withholdings
 from agrotools.core import AbstainSlot, Intrinsics, Sample
 from agrotools.core.base import no_progress
 from agrotools.text.answer_form import answer_form
@@ -31,7 +33,9 @@ FRUIT = {"fruits": [{"diameter_mm": 70.0}], "mean_diameter_mm": 70.0}
 @pytest.fixture
 def originals(tmp_path: Path) -> Originals:
     (tmp_path / "files").mkdir()
-    save_jpeg(tmp_path / "photo.jpg", np.full((40, 60, 3), 120, np.uint8))
+    photo = np.full((40, 60, 3), 120, np.uint8)
+    photo[:, :30] = 180
+    save_jpeg(tmp_path / "photo.jpg", photo)
     save_png(tmp_path / "depth.png", np.full((40, 60), 900, np.uint16))
     return Originals(tmp_path / "files")
 
@@ -50,11 +54,13 @@ def thing(originals: Originals, folder: Path, place: int = 1, *, mark: str = "")
     return replace(made, words=words, before=(before,), arguments={**arguments, "boxes": [ref(0, "crop_box")]})
 
 
-def asked(file: str, template: str, things: tuple[Thing, ...]) -> Chosen:
+def asked(file: str, template: str, things: tuple[Thing, ...], *, blank: str = "") -> Chosen:
     question = next(each for each in load_templates(file) if each.template == template)
     instance = question.instantiate(things, np.random.default_rng(3))
     assert instance is not None
     subject = Subject("apples-1-rows", len(things), lambda index, _: things[index], of=question.of)
+    if blank:
+        subject = replace(subject, blank=lambda file: file.model_copy(update={"path": blank}))
     return Chosen(subject, question, instance, question.wordings[0])
 
 
@@ -82,10 +88,7 @@ def test_twins_ask_the_same_in_the_same_form_and_differ_in_what_is_withheld(orig
     assert {each.pair for each in pair} == {twin.pair}
     assert twin.query == item.query
     assert answer_form(twin.slots) == answer_form(item.slots)
-    if len(twin.instance.files) == 2:
-        assert [file.model_copy(update={"intrinsics": None}) for file in item.instance.files] == [*twin.instance.files]
-    else:
-        assert twin.instance.files == item.instance.files[:1]
+    assert [file.model_copy(update={"intrinsics": None}) for file in item.instance.files] == [*twin.instance.files]
 
 
 def test_the_tool_shows_why_and_the_samples_name_each_other(originals, tmp_path) -> None:
@@ -106,15 +109,22 @@ def test_the_tool_shows_why_and_the_samples_name_each_other(originals, tmp_path)
     assert answerable.no_tool_eligible is False  # depth cannot be known by looking
 
 
-def test_a_comparison_keeps_its_answer_without_the_focal_length(originals, tmp_path) -> None:
+def test_a_comparison_keeps_its_answer_without_the_focal_length_but_not_without_depth(originals, tmp_path) -> None:
     things = tuple(
         replace(thing(originals, tmp_path, place), truth={**FRUIT, "mean_diameter_mm": 60.0 + 8 * place})
         for place in (1, 2, 3)
     )
-    for wording in asked("drawn_apple", "row_larger", things).question.wordings[:20]:
-        twin = unanswerable_twin(replace(asked("drawn_apple", "row_larger", things), wording=wording))
+    item = asked("drawn_apple", "row_larger", things, blank="files/blank.png")
+    reasons: set[str] = set()
+    for wording in item.question.wordings[:20]:
+        twin = unanswerable_twin(replace(item, wording=wording))
         assert twin is not None
-        assert [file.kind for file in twin.instance.files] == ["image"] * 3
+        assert listed_facts(twin) == listed_facts(item)
+        (lost,) = [file for file in twin.instance.files if file.path == "files/blank.png"]
+        assert (twin.slots[0].reason, lost.kind) == ("no_scale", "depth")
+        reasons.add(lost.name)
+    assert len(reasons) > 1
+    assert unanswerable_twin(asked("drawn_apple", "row_larger", things)).slots[0].reason == "missing_file"
 
 
 def test_a_mark_that_is_not_in_the_picture_changes_one_word(originals, tmp_path) -> None:
@@ -184,6 +194,21 @@ def test_nothing_beside_the_files_tells_the_packed_twins_of_field_apart() -> Non
     assert len(pairs) < 20 or 0.2 < first / len(pairs) < 0.8
 
 
+def test_few_packed_twins_of_embedded_can_be_told_from_the_list_of_files() -> None:
+    samples = {sample.id: sample for sample in read_pack("embedded").samples}
+    refused = [sample for sample in samples.values() if not sample.answerable]
+    reasons = Counter(sample.answer[0].reason for sample in refused if isinstance(sample.answer[0], AbstainSlot))
+    assert len(refused) >= 0.15 * len(samples)
+    assert min(reasons.values()) >= 12
+    assert "missing_file" not in reasons
+
+    def facts(sample: Sample) -> list[tuple[str, ...]]:
+        return [(file.name, *file.model_dump(exclude_none=True)) for file in sample.files]
+
+    told = [sample.id for sample in refused if facts(sample) != facts(samples[str(sample.twin)])]
+    assert 5 * len(told) <= len(refused)
+
+
 def test_most_packed_twins_of_field_have_the_same_list_of_files() -> None:
     samples = {sample.id: sample for sample in read_samples()}
     reasons = {each.id: each.answer[0].reason for each in samples.values() if isinstance(each.answer[0], AbstainSlot)}
@@ -239,7 +264,7 @@ def pots(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Chosen]:
     """Questions about drawn pots, by template and reason of the twin."""
     folder = tmp_path_factory.mktemp("pots")
     (scene,) = draw_all([Order("pots", 4_100, 0)], folder, no_progress, 1)
-    subjects = SCENE_KINDS["pots"].subjects(scene, Originals(folder))
+    subjects = subjects_of(scene, Originals(folder))
     return {
         template.template: replace(item, wording=template.wordings[0])
         for subject in subjects
@@ -253,24 +278,41 @@ def twins_of(item: Chosen) -> dict[str, Chosen]:
     return {twin.slots[0].reason: twin for twin in found if twin is not None}  # type: ignore[union-attr]
 
 
-def test_a_pot_without_its_ruler_is_a_picture_of_its_own_whose_disc_has_no_known_size(pots) -> None:
+def test_a_pot_without_its_disc_is_a_picture_of_its_own_that_is_listed_alike(pots) -> None:
     twin = twins_of(pots["pot_five_mean"])["no_scale"]
     assert len(twin.instance.files) == 5
     for file, shown in zip(twin.instance.files, pots["pot_five_mean"].instance.files, strict=True):
-        assert (file.name, file.width_px) == (shown.name, shown.width_px)
+        assert (file.name, file.width_px, file.note) == (shown.name, shown.width_px, shown.note)
         assert file.path != shown.path
-        assert "cm" not in str(file.note)
-        assert " cm across" in str(shown.note)
-    assert not any("scale_marker" in call.arguments for call in twin.instance.calls)
+    assert twin.instance.calls == pots["pot_five_mean"].instance.calls
     assert "no_scale" not in twins_of(pots["pot_taller"])
 
 
-def test_a_failed_photograph_shows_nothing_and_is_described_as_the_other(pots) -> None:
-    twin = twins_of(pots["pot_height"])["unfit_image"]
-    assert twin.instance.calls == pots["pot_height"].instance.calls
-    (file,), (shown,) = twin.instance.files, pots["pot_height"].instance.files
-    assert (file.name, file.note) == (shown.name, shown.note)
-    assert file.path != shown.path
+def test_one_of_several_pictures_is_blank_and_listed_as_the_other(pots, tmp_path) -> None:
+    item = pots["pot_taller"]
+    twin = twins_of(item)["unfit_image"]
+    assert twin.instance.calls == item.instance.calls
+    assert listed_facts(twin) == listed_facts(item)
+    pairs = zip(twin.instance.files, item.instance.files, strict=True)
+    (blank,) = [file for file, shown in pairs if file.path != shown.path]
+    assert blank.note
+    assert {file.path for file in twin.instance.files} - {file.path for file in item.instance.files} == {blank.path}
+
+
+def test_a_blank_file_is_drawn_again_with_the_same_pixels(tmp_path) -> None:
+    (scene,) = draw_all([Order("tracts", 4_100, 0)], tmp_path / "whole", no_progress, 1)
+    originals = Originals(tmp_path / "whole")
+    subject = subjects_of(scene, originals)[0]
+    assert subject.blank is not None
+    shown = subject.shown(0, 1).files[-1]
+    blank = subject.blank(shown)
+    assert blank is not None
+    assert blank.model_copy(update={"path": shown.path, "sha256": shown.sha256}) == shown
+    drawn = originals.files[blank.path]
+    order = Order("tracts", 4_100, 0, (drawn.name,))
+    assert [*draw_each({order: tmp_path / "part"}, 1)] == [order]
+    assert read_record(tmp_path / "part")[drawn.name]["pixels"] == look_of(drawn).pixels
+    assert [path.name for path in (tmp_path / "part").glob("*.tif")] == [drawn.name]
 
 
 def test_values_closer_than_the_stated_error_are_of_other_pictures_in_the_same_words(pots) -> None:

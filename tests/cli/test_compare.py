@@ -155,3 +155,48 @@ def test_runs_that_cannot_be_compared_are_refused_by_name(tmp_path, changes, nam
     done = run_command("gate", str(new), "--against", str(old))
     assert done.returncode == 2
     assert named in done.stderr
+
+
+def test_a_run_on_new_scenes_is_subtracted_without_pairs(tmp_path):
+    published = written(tmp_path / "published", answers([True] * 30), benchmark_version="8")
+    fresh = written(
+        tmp_path / "fresh",
+        answers(at < 15 for at in range(30)),
+        benchmark_version="8-fresh-1",
+        benchmark_hash="other",
+    )
+    done = run_command("compare", str(published), str(fresh))
+    assert done.returncode == 0, done.stderr
+    assert "b 8 minus b 8-fresh-1" in done.stdout
+    assert "100.0 minus 50.0 = +50.0" in done.stdout
+    assert "higher on the samples of the first run" in done.stdout
+    done = run_command("gate", str(fresh), "--against", str(published))
+    assert "different benchmark versions: 8-fresh-1 / 8" in done.stderr
+
+
+def test_a_canary_in_a_reply_is_reported(tmp_path):
+    canary = "b7c1f2a0-0000-5000-8000-000000000001"
+    samples = [made_sample(f"s{at}", canary=canary) for at in range(12)]
+    told = end_to_end(samples[3], call("2*3"), answer=f"rows: 7, from {canary.upper()}")
+    others = [end_to_end(each, call("2*3")) for at, each in enumerate(samples) if at != 3]
+    run = written(tmp_path / "run", [told, *others])
+    done = run_command("score", str(run))
+    assert "1 reply (first: s3) with the canary GUID of the benchmark" in " ".join(done.stdout.split())
+    (summary,) = json.loads(run_command("score", str(run), "--json").stdout)
+    assert summary["modes"]["end-to-end"]["counts"]["canaries"] == ["s3"]
+    run_command("report", str(run), "--out", tmp_path / "page.html")
+    assert "canary GUID" in (tmp_path / "page.html").read_text(encoding="utf-8")
+    clean = written(tmp_path / "clean", others)
+    assert "canary GUID" not in run_command("score", str(clean)).stdout
+
+
+def test_stored_attributions_are_the_causes(runs):
+    for run in runs:
+        assert run_command("attribute", str(run), "--json").returncode == 0
+    (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
+    by_cause = found["by_cause"]["end-to-end"]
+    # The calls return another value than the reference, and the answer is not what they return.
+    assert by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
+    assert sum(each["value"] for each in by_cause.values()) == pytest.approx(0.5)
+    assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
+    assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout

@@ -25,8 +25,8 @@ def run(tmp_path: Path, *command: str) -> str:
 
 
 def test_every_example_is_tested():
-    """MLflow and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
-    tests/agents/test_agent_sdks.py); nothing runs Weights & Biases."""
+    """MLflow, W&B and the SDKs of agents are in environments of their own (tests/report/test_export_readers.py,
+    tests/agents/test_agent_sdks.py)."""
     assert {path.name for path in EXAMPLES.iterdir() if path.suffix in {".py", ".sh", ".ipynb"}} == {
         "agent.py",
         "evaluate.py",

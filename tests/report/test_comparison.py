@@ -9,7 +9,7 @@ from agrotools.report.layout import PLAIN_WIDTH, rendered
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator, compare, score_record
 from agrotools.scoring.causes import cause_of
-from agrotools.scoring.comparisons import side_by_side
+from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.summary import Flips, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
 from support.plain_sample import plain_sample
@@ -196,3 +196,19 @@ def test_pairs_are_on_the_samples_of_both_whatever_their_order():
 def test_policies_that_see_the_gold_are_in_no_pair():
     assert beside(run([1.0] * 20), run([0.0] * 20), privileged=True)[0].between_runs == ()
     assert beside(run([1.0] * 20))[0].between_runs == ()
+
+
+def test_published_minus_fresh_is_not_paired():
+    tallies = [RunAggregator(), RunAggregator()]
+    for tally, values in zip(tallies, ([1] * 36 + [0] * 4, [1] * 20 + [0] * 20), strict=True):
+        for each in records(values):
+            tally.add(each, score_record(each))
+    found = unpaired_comparison(tallies[0], tallies[1], ("published", "fresh"))
+    estimate = found.modes["end-to-end"]["agrotools.fas"].overall
+    assert estimate.value == pytest.approx(0.4)
+    error = (0.09 / 39 + 0.25 / 39) ** 0.5
+    assert estimate.interval.upper - estimate.value == pytest.approx(1.997 * error, rel=0.01)
+    text = " ".join(printed(found).split())
+    assert "90.0 minus 50.0 = +40.0" in text
+    assert "higher on the samples of the first run" in text
+    assert "not paired" in text

@@ -29,10 +29,12 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.report.explain import explanation_text, print_explanation
-from agrotools.report.layout import harmless, shortened, value_text
-from agrotools.report.trace import agreements, closest_steps
+from agrotools.report.explain import explain, explanation_text, print_explanation
+from agrotools.report.layout import harmless, rendered, shortened, value_text
+from agrotools.report.trace import agreements
 from agrotools.scoring import score_record
+from agrotools.scoring.attribution import SampleSplit
+from agrotools.scoring.matching import reference_places
 
 CHANGE = ToleranceSlot(
     name="change",
@@ -266,9 +268,23 @@ def test_a_tool_that_is_not_installed_is_compared_by_plain_equality():
     assert compared[1].reference == "2 (from steps[0].observation.v)"
 
 
+def test_the_split_of_a_sample_takes_the_place_of_its_first_cause():
+    record = Record(
+        sample=sample(), mode="end-to-end", trajectory=Trajectory(steps=(answer("x"),), termination="answered")
+    )
+    scores = score_record(record)
+    assert "lost by       planning" in explanation_text(record, scores)
+    split = SampleSplit(id="a", task="t", score=25, gap=75, parts={"planning": 50.0, "tool:calculate": 25.0})
+    text = rendered(explain(record, scores, split=split), 100)
+    assert "planning 50.0 points: wrong or missing call" in text
+    assert "tool:calculate 25.0 points: error of the tool" in text
+
+
 def test_each_reference_step_is_matched_once():
     calls = [call("2 + 2"), call("2 + 2"), call("2 + 2"), call("2 + 2"), ToolCall(tool="plot")]
-    matches = closest_steps(calls, sample())
+    steps = tuple(Step(turn=at, kind="call", call=each) for at, each in enumerate(calls))
+    trajectory = Trajectory(steps=steps, termination="max_steps")
+    matches = reference_places(Record(sample=sample(), mode="end-to-end", trajectory=trajectory))
     assert matches[0] == 0
     assert sorted(match for match in matches if match is not None) == [0, 1, 2]
     assert matches[3:] == [None, None]

@@ -162,7 +162,8 @@ def completion(
 def chat_body(body: Body) -> Body:
     """The chat-completions form of a request to the Responses API, written from that API's documentation."""
     messages: list[Body] = []
-    for item in body["input"]:
+    given = body["input"]
+    for item in [{"role": "user", "content": given}] if isinstance(given, str) else given:
         match item.get("type", "message"):
             case "function_call":
                 function = {"name": item["name"], "arguments": item["arguments"]}

@@ -28,7 +28,7 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import lay_out
+from agrotools.agents.process_agents import endpoint_variables, lay_out
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
@@ -104,7 +104,10 @@ class CommandAgents:
             prompt = "\n\n".join(
                 [task["prompt"], "The files are in this folder: " + str(folder)] if files else [task["prompt"]]
             )
-            return await self._run(session, prompt, url, token, folder)
+            variables = {_URL: url, _TOKEN: token}
+            if endpoint := task.get("endpoint"):
+                variables |= endpoint_variables(endpoint)
+            return await self._run(session, prompt, variables, folder)
         finally:
             del self._sessions[token]
             shutil.rmtree(folder, ignore_errors=True)
@@ -113,10 +116,10 @@ class CommandAgents:
         """End the MCP server."""
         await self._stack.aclose()
 
-    async def _run(self, session: _Session, prompt: str, url: str, token: str, folder: Path) -> str:
-        places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": url}
+    async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> str:
+        places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
         command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
-        variables = {**agent_variables(self.variables), _URL: url, _TOKEN: token}
+        variables = {**agent_variables(self.variables), **variables}
         readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
         command, environment = agent_command(command, variables, sealed=self.sealed, readable=readable, folder=folder)
         process = await asyncio.create_subprocess_exec(

@@ -27,13 +27,11 @@ from agrotools.agents.task import SendUsage, Task, UsageReport, answer_text, tas
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
-    AgrotoolsError,
     Answer,
     CallTools,
     EndpointUnreachable,
     Halt,
     InfrastructureError,
-    Reply,
     SampleView,
     Step,
     ToolCall,
@@ -79,30 +77,33 @@ class AgentPolicy:
         self._solve, self._specs = solve, specs
         self._max_steps, self._timeout_s = max_steps, timeout_s
         self._usage = SampleUsage(meter)
-        self._fault: AgrotoolsError | None = None
         self._run: asyncio.Task[str] | None = None
         self._calls: asyncio.Queue[tuple[ToolCall, asyncio.Future[dict[str, Any]]]] = asyncio.Queue()
         self._waiting: asyncio.Future[dict[str, Any]] | None = None
 
     @property
-    def agent_replies(self) -> tuple[Reply, ...]:
-        return self._usage.replies
+    def usage(self) -> SampleUsage:
+        return self._usage
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self._usage.meter.check_budget()
+        self._usage.check()
         if self._run is None:
             task = task_json(view, self._specs, self._max_steps)
-            self._run = asyncio.create_task(self._solve(task, self._call, self._report))
+            await self._usage.begin(task)
+            self._run = asyncio.create_task(self._solve(task, self._call, self._usage.report))
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_result(await self._with_pictures(history[-1]))
         next_call = asyncio.ensure_future(self._calls.get())
-        await asyncio.wait({next_call, self._run}, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
-        if self._fault is not None:
+        failed = asyncio.ensure_future(self._usage.failed.wait())
+        awaited = {next_call, failed, self._run}
+        await asyncio.wait(awaited, timeout=self._timeout_s, return_when=asyncio.FIRST_COMPLETED)
+        failed.cancel()
+        if self._usage.fault is not None:
             next_call.cancel()
-            raise self._fault
+            raise self._usage.fault
         if next_call.done():
             call, self._waiting = next_call.result()
-            self._usage.meter.check_budget()
+            self._usage.check()
             return CallTools(calls=(call,))
         next_call.cancel()
         if self._run.done():
@@ -112,6 +113,7 @@ class AgentPolicy:
 
     async def end_sample(self) -> None:
         """Stop the agent, if it is still running."""
+        self._usage.end()
         if self._waiting is not None and not self._waiting.done():
             self._waiting.set_exception(AgentStopped("the sample has ended"))
         while not self._calls.empty():
@@ -133,14 +135,6 @@ class AgentPolicy:
         future: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
         self._calls.put_nowait((ToolCall(tool=tool, arguments=arguments), future))
         return await future
-
-    def _report(self, data: dict[str, Any]) -> None:
-        try:
-            self._usage.add(UsageReport.model_validate(data))
-        except ValidationError as error:
-            self._fault = InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}")
-        except AgrotoolsError as error:
-            self._fault = error
 
 
 def shown_observation(step: Step) -> dict[str, Any]:
@@ -265,13 +259,18 @@ class HttpAgentPolicy:
         self._task: dict[str, Any] | None = None
 
     @property
-    def agent_replies(self) -> tuple[Reply, ...]:
-        return self._usage.replies
+    def usage(self) -> SampleUsage:
+        return self._usage
+
+    async def end_sample(self) -> None:
+        """Refuse further requests to the endpoint."""
+        self._usage.end()
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
-        self._usage.meter.check_budget()
+        self._usage.check()
         if self._task is None:
             self._task = task_json(view, self._specs, self._max_steps)
+            await self._usage.begin(self._task)
         files = [await asyncio.to_thread(_with_content, file, not history) for file in self._task["files"]]
         steps = [
             {"tool": step.call.tool, "arguments": step.call.arguments, "observation": shown_observation(step)}
@@ -281,12 +280,14 @@ class HttpAgentPolicy:
         ]
         request = {"session": self._session, "task": {**self._task, "files": files}, "steps": steps}
         text = await self._server.ask(dumps(request))
+        if self._usage.fault is not None:
+            raise self._usage.fault
         try:
             turn = _Turn.model_validate_json(text)
         except ValidationError as error:
             return Unparseable(text=text, reason=f"the reply is not a call or an answer: {first_error(error)}")
         if turn.usage is not None:
-            self._usage.add(turn.usage)
+            self._usage.report(turn.usage.model_dump())
         if turn.call is not None:
             return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
         if turn.answer is None:

@@ -124,7 +124,7 @@ def _of_photo(path: Path, name: str, longest_px: int, *, exact: bool = False) ->
 
     from agrotools.vision.reading import read_image
 
-    image = read_image(path, shown_as=name)
+    image = read_image(path, shown_as=name, may_be_blank=True)
     picture = Image.fromarray(image.pixels)
     return _scaled(picture, longest_px, (image.width, image.height), 3, "; ".join(image.notes), exact=exact)
 

@@ -399,7 +399,7 @@ class LLMAgent:
             Message.of("user", render("form", lines="\n".join((*view.form_lines, *refusal)))),
         ]
         completion = await self.model.generate(form_messages, tools, self.settings)
-        reply = _reply(completion)
+        reply = raw_reply(completion)
         lines = None
         if halt_of(completion, reply) is None:
             # Parsed as in a protocol that accepts plain text as an answer.
@@ -419,7 +419,7 @@ class LLMAgent:
         return self._written[toolset]
 
     def _action(self, completion: Completion) -> Action:
-        reply = _reply(completion)
+        reply = raw_reply(completion)
         if halt := halt_of(completion, reply):
             return halt
         if completion.thought and not completion.text.strip() and not completion.tool_calls:
@@ -444,7 +444,7 @@ def _lacks_form(view: SampleView, answer: str) -> bool:
 
 def _bare_action(completion: Completion) -> Action:
     """Return the whole reply as the answer, even if it was truncated by a token limit."""
-    reply = _reply(completion)
+    reply = raw_reply(completion)
     halt = None if completion.finish_reason == "length" else halt_of(completion, reply)
     return halt or Answer(text=completion.text, thought=completion.thought, reply=reply)
 
@@ -488,7 +488,7 @@ def _heading(files: int) -> TextPart:
     return TextPart(text=render("files", count=files))
 
 
-def _reply(completion: Completion) -> Reply:
+def raw_reply(completion: Completion) -> Reply:
     """Return the raw reply as text that the parser maps to the same action."""
     thought = f"<think>\n{completion.thought}\n</think>\n" if completion.thought else ""
     return reply_of(completion, thought + completion.text + "".join(as_text(call) for call in completion.tool_calls))

@@ -10,7 +10,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -26,7 +26,6 @@ from agrotools.core import (
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
-    Reply,
     Sample,
     SampleView,
     Step,
@@ -40,6 +39,9 @@ from agrotools.core import (
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
 from agrotools.text.loose_json import dumps
+
+if TYPE_CHECKING:
+    from agrotools.agents.usage import SampleUsage
 
 UNPARSEABLE_LIMIT = 3
 """Consecutive unparseable outputs that end a sample."""
@@ -73,11 +75,11 @@ class SamplePolicy(Policy, Protocol):
 
 @runtime_checkable
 class ReportingPolicy(Policy, Protocol):
-    """A policy for one sample whose agent reports the models that it used."""
+    """A policy for one sample whose agent sends requests to models of its own."""
 
     @property
-    def agent_replies(self) -> tuple[Reply, ...]:
-        """Replies that the agent reported so far."""
+    def usage(self) -> "SampleUsage":
+        """Requests that are known so far."""
         ...
 
 

@@ -13,12 +13,16 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
-from typing import Any
+from secrets import token_urlsafe
+from typing import TYPE_CHECKING, Any
 
 from agrotools.agents.external import CallTool
 from agrotools.agents.task import SendUsage
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables
+
+if TYPE_CHECKING:
+    from agrotools.agents.counting_endpoint import CountingEndpoint
 
 _LONGEST_LINE = 64 * 2**20
 _START_TIMEOUT_S = 120.0
@@ -79,6 +83,7 @@ class _Worker:
     process: asyncio.subprocess.Process
     folder: Path
     log: Path
+    token: str = ""
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -114,11 +119,14 @@ class PythonAgents:
         agent: the function.
         sealed: True to isolate the processes with bubblewrap.
         variables: names of environment variables that they get.
+        endpoint: endpoint whose address they get, each with a token of its own, because a module may open its client
+            when it is imported.
     """
 
     agent: PythonAgent
     sealed: bool
     variables: Sequence[str] = ()
+    endpoint: "CountingEndpoint | None" = None
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
     _root: Path | None = None
@@ -130,7 +138,11 @@ class PythonAgents:
         Raises:
             InfrastructureError: the agent raised an exception, or its process ended.
         """
-        worker = self._idle.pop() if self._idle else await self._start()
+        endpoint = dict(task.get("endpoint", {}))
+        worker = self._idle.pop() if self._idle else await self._start(endpoint)
+        if self.endpoint is not None:
+            self.endpoint.samples[worker.token] = self.endpoint.samples[endpoint["key"]]
+        token = worker.token
         try:
             await worker.send({"task": {**task, "files": lay_out(task["files"], worker.folder)}})
             while True:
@@ -154,6 +166,8 @@ class PythonAgents:
             words = worker.last_words() if worker else error
             raise InfrastructureError(f"the agent's process ended: {words}") from error
         finally:
+            if self.endpoint is not None:
+                self.endpoint.samples.pop(token, None)
             if worker is not None:
                 self._all.discard(worker)
                 await worker.end()
@@ -168,14 +182,17 @@ class PythonAgents:
             shutil.rmtree(self._root, ignore_errors=True)
             self._root = None
 
-    async def _start(self) -> _Worker:
+    async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
         root = self._root = self._root or Path(tempfile.mkdtemp(prefix="agrotools-agents-"))
         self._started += 1
         folder, log = root / f"{self._started}", root / f"{self._started}.log"
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
         command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
+        token = token_urlsafe(24)
         variables = agent_variables(self.variables)
+        if endpoint:
+            variables |= endpoint_variables({**endpoint, "key": token})
         command, environment = agent_command(
             command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder
         )
@@ -188,7 +205,7 @@ class PythonAgents:
                 env=environment,
                 limit=_LONGEST_LINE,
             )
-        worker = _Worker(process, folder, log)
+        worker = _Worker(process, folder, log, token)
         self._all.add(worker)
         try:
             first = await asyncio.wait_for(worker.receive(), _START_TIMEOUT_S)
@@ -203,6 +220,12 @@ class PythonAgents:
                 hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
         return worker
+
+
+def endpoint_variables(endpoint: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment variables by which OpenAI's clients find the endpoint of a task, and its model."""
+    names = {"url": "OPENAI_BASE_URL", "key": "OPENAI_API_KEY", "model": "OPENAI_MODEL"}
+    return {names[field]: value for field, value in endpoint.items()}
 
 
 def lay_out(files: Sequence[Mapping[str, Any]], folder: Path) -> list[dict[str, Any]]:

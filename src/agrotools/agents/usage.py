@@ -1,10 +1,29 @@
-"""Usage of external agents: what they report is priced, charged to the budget of the run, and added up by sample."""
+"""Usage of external agents: what they report, or what is counted at their endpoint, by sample and for the budget."""
+
+import asyncio
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from pydantic import ValidationError
 
 from agrotools.agents.task import UsageReport
-from agrotools.core import BudgetReached, Reply, Usage, UsageError
-from agrotools.models import WireStats
+from agrotools.core import (
+    AgrotoolsError,
+    BudgetReached,
+    InfrastructureError,
+    Reply,
+    ToolSpec,
+    Usage,
+    UsageError,
+    first_error,
+)
+from agrotools.models import Message, WireStats
+from agrotools.models.base import json_bytes
 from agrotools.models.metered import Budget
 from agrotools.models.prices import price_by_name, price_of
+
+if TYPE_CHECKING:
+    from agrotools.agents.counting_endpoint import CountingEndpoint
 
 
 class UsageMeter:
@@ -12,19 +31,21 @@ class UsageMeter:
 
     Args:
         price: ``IN/OUT`` in USD per million tokens, for reports without a cost; by default, the price of their model.
+        endpoint: endpoint that counts the agents' requests; then their reports do not count.
 
     Raises:
         UsageError: the price does not have that form.
     """
 
-    def __init__(self, price: str | None = None) -> None:
+    def __init__(self, price: str | None = None, endpoint: "CountingEndpoint | None" = None) -> None:
         self._price = price_of(None, "", price) if price is not None else None
+        self.endpoint = endpoint
         self.stats = WireStats()
-        self._budget: Budget | None = None
+        self.budget: Budget | None = None
 
     def charge_to(self, budget: Budget) -> None:
         """Set the budget that pays for the agents; what earlier processes of the run spent counts."""
-        self._budget = budget
+        self.budget = budget
         if budget.ledger.total_usd:
             budget.show_in(self.stats)
 
@@ -34,7 +55,7 @@ class UsageMeter:
         Raises:
             BudgetReached: it is.
         """
-        budget = self._budget
+        budget = self.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
                 f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD",
@@ -53,11 +74,11 @@ class UsageMeter:
         self.stats.replies += 1
         self.stats.input_tokens += report.input_tokens
         self.stats.output_tokens += report.output_tokens
-        if self._budget is not None and cost is not None:
+        if self.budget is not None and cost is not None:
             if self.stats.spent_usd is None:
-                self._budget.show_in(self.stats)
-            self._budget.pay(*tokens, cost)
-        elif self._budget is not None and self._budget.usd is not None:
+                self.budget.show_in(self.stats)
+            self.budget.pay(*tokens, cost)
+        elif self.budget is not None and self.budget.usd is not None:
             raise UsageError(
                 f"the agent reported tokens without their cost, and the price of {report.model or 'its model'} is not "
                 "known, so no budget can be kept",
@@ -65,29 +86,83 @@ class UsageMeter:
             )
         return Usage(**report.model_dump(exclude={"model", "cost_usd"}), cost_usd=cost)
 
+    async def close(self) -> None:
+        """End the endpoint."""
+        if self.endpoint is not None:
+            await self.endpoint.close()
+
 
 class SampleUsage:
-    """Sum of the reports on one sample."""
+    """Requests of an agent on one sample: counted ones with their replies, or the sum of its reports as one reply.
+
+    ``fault``: reason to end the sample, or the run; ``failed`` is set with it.
+    """
 
     def __init__(self, meter: UsageMeter) -> None:
         self.meter = meter
-        self._usage: Usage | None = None
+        self.replies: tuple[Reply, ...] = ()
+        self.requests: list[tuple[Sequence[Message], Sequence[ToolSpec]]] = []
+        self.fault: AgrotoolsError | None = None
+        self.failed = asyncio.Event()
+        self._known: dict[bytes, Any] = {}
 
-    @property
-    def replies(self) -> tuple[Reply, ...]:
-        """The sum as a single reply; empty if nothing was reported."""
-        return () if self._usage is None else (Reply(usage=self._usage),)
+    async def begin(self, task: dict[str, Any]) -> None:
+        """Add the endpoint, if there is one, to a task in JSON."""
+        if self.meter.endpoint is not None:
+            task["endpoint"] = await self.meter.endpoint.begin(self)
 
-    def add(self, report: UsageReport) -> None:
-        """Add a report, and charge it to the budget; see :meth:`UsageMeter.pay`."""
-        usage = self.meter.pay(report)
-        if self._usage is None:
-            self._usage = usage
+    def end(self) -> None:
+        """Refuse further requests."""
+        if self.meter.endpoint is not None:
+            self.meter.endpoint.end(self)
+
+    def fail(self, error: AgrotoolsError) -> None:
+        """Set the fault, unless there is one."""
+        self.fault = self.fault or error
+        self.failed.set()
+
+    def check(self) -> None:
+        """Check that there is no fault, and that the budget is not spent.
+
+        Raises:
+            AgrotoolsError: there is, or it is.
+        """
+        if self.fault is not None:
+            raise self.fault
+        self.meter.check_budget()
+
+    def report(self, data: dict[str, Any]) -> None:
+        """Add a report of the agent; a fault of it is the fault of the sample."""
+        if self.meter.endpoint is not None:
+            return  # its requests are counted
+        try:
+            usage = self.meter.pay(UsageReport.model_validate(data))
+        except ValidationError as error:
+            self.fail(InfrastructureError(f"the agent's report of its usage is invalid: {first_error(error)}"))
             return
-        costs = (self._usage.cost_usd, usage.cost_usd)
-        self._usage = Usage(
-            input_tokens=self._usage.input_tokens + usage.input_tokens,
-            output_tokens=self._usage.output_tokens + usage.output_tokens,
-            cached_input_tokens=self._usage.cached_input_tokens + usage.cached_input_tokens,
-            cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
-        )
+        except AgrotoolsError as error:
+            self.fail(error)
+            return
+        if self.replies:
+            sum_so_far = self.replies[0].usage
+            costs = (sum_so_far.cost_usd, usage.cost_usd)
+            usage = Usage(
+                input_tokens=sum_so_far.input_tokens + usage.input_tokens,
+                output_tokens=sum_so_far.output_tokens + usage.output_tokens,
+                cached_input_tokens=sum_so_far.cached_input_tokens + usage.cached_input_tokens,
+                cost_usd=None if costs[0] is None or costs[1] is None else costs[0] + costs[1],
+            )
+        self.replies = (Reply(usage=usage),)
+
+    def messages_of(self, body: dict[str, Any]) -> tuple[list[Message], list[Any]]:
+        """Return messages and tools of a request. Equal ones are the same objects, because agents send all again."""
+        from agrotools.agents.counting_endpoint import message_of, read_messages, tool_of
+
+        messages, tools = read_messages(body)
+        return [self._read(message_of, each) for each in messages], self._read(lambda _: [*map(tool_of, tools)], tools)
+
+    def _read(self, read: Any, value: Any) -> Any:
+        key = json_bytes(value)
+        if key not in self._known:
+            self._known[key] = read(value)
+        return self._known[key]

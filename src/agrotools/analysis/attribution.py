@@ -3,20 +3,38 @@
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from random import Random
 from tempfile import TemporaryDirectory
 
 import orjson
-from pydantic import JsonValue
 
+from agrotools.agents import ModelAgent
 from agrotools.analysis.counterfactual import RunCall, SampleGame
+from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks import Benchmark, load_benchmark
-from agrotools.core import AgrotoolsError, Observation, Record, RunStoreError, Score, ToolCall, UsageError
+from agrotools.core import (
+    AgrotoolsError,
+    Answer,
+    CallTools,
+    Observation,
+    Record,
+    Score,
+    Step,
+    ToolCall,
+    UsageError,
+)
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import artifact_path, cache_dir, write_whole
+from agrotools.models.metered import most_output_tokens
+from agrotools.runner.config import EvalConfig
+from agrotools.runner.estimate import RENDERED, TYPICAL_OUTPUT_TOKENS, Estimate, request_tokens
+from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import SCORES_FILE, stored_version
 from agrotools.runner.store import read_manifest
@@ -69,13 +87,23 @@ def open_bench(run: Path, data_root: Path | None = None, progress: Progress = no
 
 
 def attribute_run(
-    run: Path, *, data_root: Path | None = None, workers: int = 2, progress: Progress = no_progress
+    run: Path,
+    *,
+    data_root: Path | None = None,
+    workers: int = 2,
+    rerun: "Rerun | None" = None,
+    noise: bool = False,
+    progress: Progress = no_progress,
 ) -> Attribution:
     """Return the attribution of a run, and write it to ``attribution.json`` and ``scores.json``.
 
+    Args:
+        rerun: asks the model again where replaced parts change what it sees; None: it is not asked.
+        noise: also predict the score by the error of each tool (:mod:`agrotools.analysis.tool_noise`).
+
     Raises:
         RunStoreError: not a run folder, or one that cannot be written;
-        UsageError: no record can be attributed.
+        UsageError: no record can be attributed, or the model cannot be asked again.
     """
     bench = open_bench(run, data_root, progress)
     records, left_out = _records(run)
@@ -84,22 +112,42 @@ def attribute_run(
         raise UsageError(
             f"nothing in {run} can be attributed: {reasons}", hint="run a benchmark with tools in mode end-to-end"
         )
-    results = asyncio.run(_attribute(records, bench, workers, progress))
-    attribution = attribution_of(results, left_out=left_out, notes=bench.notes)
+    results = asyncio.run(_attribute(records, bench, workers, progress, rerun))
+    attribution = attribution_of(results, rerun=rerun is not None, left_out=left_out, notes=bench.notes)
+    if noise:
+        samples = {record.sample.id: record.sample for record, _, _ in records}
+        others = bench.benchmark.samples if bench.benchmark else None
+        predicted = tool_noise([*samples.values()], others, progress=progress)
+        attribution = attribution.model_copy(update={"tool_noise": predicted})
     write_attribution(run, attribution)
     return attribution
 
 
-def read_attribution(run: Path) -> Attribution | None:
-    """Return the stored attribution of a run; None if there is none of the current scoring version."""
-    path = run / ATTRIBUTION_FILE
-    if not path.is_file():
-        return None
-    try:
-        attribution = Attribution.model_validate_json(path.read_bytes())
-    except (OSError, ValueError) as error:
-        raise RunStoreError(f"{path} cannot be read: {error}", hint=f"run agrotools attribute {run} again") from error
-    return attribution if attribution.scoring == SCORING_VERSION else None
+@dataclass(frozen=True)
+class Rerun:
+    """Requests to the model of a run: options of its endpoint, and a callback that may refuse the estimated cost."""
+
+    confirm: Callable[[Estimate], None]
+    api_key_env: str | None = None
+    price: str | None = None
+    budget: float | None = None
+
+    def source(self, bench: Bench) -> PolicySource:
+        """Return the policy of a run.
+
+        Raises:
+            UsageError: it cannot be asked again.
+        """
+        manifest, benchmark = bench.manifest, bench.benchmark
+        if benchmark is None or is_agent(manifest.model) or replayed_run(manifest.model):
+            reason = bench.notes[0] if bench.notes else f"{manifest.model} cannot be shown calls that it did not make"
+            raise UsageError(f"--rerun: {reason}", hint="omit --rerun: joint parts are then reported as such")
+        settings = {name: value for name, value in manifest.settings.items() if name in EvalConfig.model_fields}
+        baseline = {"seed": manifest.seed} if is_baseline(manifest.model) else {"protocol": manifest.protocol}
+        known = {name: getattr(manifest, name) for name in ("model", "base_url", "images", "max_steps")}
+        asked = {"api_key_env": self.api_key_env, "price": self.price, "budget": self.budget}
+        fields = {"benchmark": manifest.benchmark_path, "mode": "end-to-end", **known, **baseline, **settings, **asked}
+        return prepare_run(EvalConfig.model_validate(fields), benchmark).source
 
 
 def write_attribution(run: Path, attribution: Attribution) -> None:
@@ -138,27 +186,96 @@ def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[st
 
 
 async def _attribute(
-    records: Sequence[tuple[Record, list[Score], bool]], bench: Bench, workers: int, progress: Progress
+    records: Sequence[tuple[Record, list[Score], bool]],
+    bench: Bench,
+    workers: int,
+    progress: Progress,
+    rerun: Rerun | None,
 ) -> list[Shares]:
-    results: list[Shares | None] = [None] * len(records)
-    waiting = iter(enumerate(records))
-    done = 0
-    progress("samples", 0, len(records))
+    source = rerun.source(bench) if rerun else None
+    games: dict[int, SampleGame] = {}
+    asked: list[tuple[int, tuple[Step, ...]]] = []
+
+    async def play(at: int) -> Shares:
+        record, scores, credited = records[at]
+        with TemporaryDirectory(prefix="agrotools-") as scratch:
+            game = games[at] = SampleGame(
+                record, scores, call_runner(record, bench, executor, Path(scratch)), credited=credited
+            )
+            if rerun:
+                game.ask = partial(_noted, asked, at)
+            return await game.shares()
+
     async with executor_of(bench, workers) as executor:
+        results = await _each(play, range(len(records)), "samples", progress)
+    if rerun is None or source is None or not asked:
+        return results
+    rerun.confirm(await _expected(source, asked, records, bench))
+    with accounted(source, bench.run, cache=None) as accounts:
+        try:
+            return await _each(
+                partial(_play_again, accounts.source, games, bench), range(len(records)), "samples, asking", progress
+            )
+        finally:
+            if source.model is not None:
+                await source.model.close()
 
-        async def take() -> None:
-            nonlocal done
-            for at, (record, scores, credited) in waiting:
-                with TemporaryDirectory(prefix="agrotools-") as scratch:
-                    run_call = call_runner(record, bench, executor, Path(scratch))
-                    results[at] = await SampleGame(record, scores, run_call, credited=credited).shares()
-                done += 1
-                progress("samples", done, len(records))
 
-        async with asyncio.TaskGroup() as group:
-            for _ in range(_IN_WORK):
-                group.create_task(take())
-    return [each for each in results if each is not None]
+async def _each(
+    act: Callable[[int], Awaitable[Shares]], places: Sequence[int], what: str, progress: Progress
+) -> list[Shares]:
+    """Return the result of ``act`` for each place, a few at a time."""
+    results: dict[int, Shares] = {}
+    waiting = iter(places)
+    progress(what, 0, len(places))
+
+    async def take() -> None:
+        for at in waiting:
+            results[at] = await act(at)
+            progress(what, len(results), len(places))
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_IN_WORK):
+            group.create_task(take())
+    return [results[at] for at in places]
+
+
+async def _noted(asked: list[tuple[int, tuple[Step, ...]]], at: int, history: tuple[Step, ...]) -> None:
+    """Count a request instead of sending it."""
+    asked.append((at, history))
+
+
+async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], bench: Bench, at: int) -> Shares:
+    assert bench.benchmark is not None
+    record, view = games[at].record, bench.benchmark.view(games[at].record.sample, "end-to-end")
+
+    async def ask(history: tuple[Step, ...]) -> str | None:
+        action = await source.make(record.sample, "end-to-end", record.epoch).act(view, history)
+        return action.text if isinstance(action, Answer) else None if isinstance(action, CallTools) else ""
+
+    games[at].ask_again(ask)
+    return await games[at].shares()
+
+
+async def _expected(
+    source: PolicySource,
+    asked: Sequence[tuple[int, tuple[Step, ...]]],
+    records: Sequence[tuple[Record, list[Score], bool]],
+    bench: Bench,
+) -> Estimate:
+    """Return the estimated tokens and cost of ``asked``, from some of them."""
+    tokens, most = 0.0, 0
+    sampled = Random(0).sample(asked, min(len(asked), RENDERED))
+    for at, history in sampled:
+        sample = records[at][0].sample
+        agent = source.make(sample, "end-to-end", 0)
+        if isinstance(agent, ModelAgent) and source.base_url and bench.benchmark is not None:
+            view = bench.benchmark.view(sample, "end-to-end")
+            tokens += await request_tokens(view, history, agent, source.price) / len(sampled)
+            most = most_output_tokens(agent.settings)
+    n, price = len(asked), source.price
+    low, high = (n * price.usd(round(tokens), out) if price else None for out in (TYPICAL_OUTPUT_TOKENS, most))
+    return Estimate(source.name, n, round(n * tokens), (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
 
 
 def executor_of(bench: Bench, workers: int) -> ToolExecutor:
@@ -194,19 +311,10 @@ def call_runner(record: Record, bench: Bench, executor: ToolExecutor, scratch: P
     async def run_call(call: ToolCall) -> Observation | None:
         if not _is_repeatable(call.tool, bench.manifest.backends.get(call.tool)):
             return None
-        for name in made.keys() & set(_texts(call.arguments)):
-            source = artifact_path(bench.run, made[name].sha256 or "", Path(name).suffix)
-            if not (scratch / name).exists() and source.is_file():
+        for name, artifact in made.items():
+            source = artifact_path(bench.run, artifact.sha256 or "", Path(name).suffix)
+            if name in repr(call.arguments) and not (scratch / name).exists() and source.is_file():
                 shutil.copyfile(source, scratch / name)
         return (await executor.run(call, workspace, tools)).observation
 
     return run_call
-
-
-def _texts(value: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield all texts in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)

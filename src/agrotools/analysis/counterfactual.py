@@ -5,7 +5,8 @@ order; a call of the run belongs to the unused step of the same tool with the fe
 
 * ``planning`` replaced: missing calls are made, with the reference's arguments. What never happened counts as right:
   the arguments of a missing call, arguments whose inputs no earlier call gave, and the reading of results that were
-  never there. A sample that ended at a limit (``max_steps``, ``context``, ``timeout``) went on calling: planning.
+  never there. Calls that an error of an earlier tool prevented are not missing. A sample that ended at a limit
+  (``max_steps``, ``context``, ``timeout``) went on calling: planning.
 * ``arguments`` replaced: arguments that disagree with the reference, given the results that the run had seen, are
   those of the reference. Arguments that agree stay, and follow the results that they refer to.
 * ``tool:NAME`` replaced: a call whose arguments and inputs are right returns the truth. With wrong inputs the truth is
@@ -22,7 +23,8 @@ last one drawn. Answers without ``from`` (advice, keywords) are right if all res
 """
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
@@ -58,20 +60,23 @@ from agrotools.scoring.attribution import (
     ordered_parts,
     shapley_values,
 )
-from agrotools.scoring.matching import OwnCall, Values, own_calls
+from agrotools.scoring.matching import EXPRESSION, OwnCall, Values, missing_calls, own_calls, step_index
 from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text import format_answer
 from agrotools.text.refusal import refusal_of, shows_no_answer
 
+Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
+"""Asks the model for its answer after these calls and results; None if it gives none."""
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
 
 AT_LIMIT = ("max_steps", "context", "timeout")
 """Endings of a sample that went on calling; the other endings without an answer are of the form."""
-NOT_ASKED = "what the model would do after other results is not known; --rerun asks it"
+NOT_ASKED = "what the model would do after other results is not known; --rerun asks it for its answer"
+NOT_CALLED = "what the model would call after other results is not known"
 NO_TRUTH = "the truth between these tools is not known"
 NOT_RUN = "the tool cannot be run again"
 
@@ -95,8 +100,8 @@ class Outcome:
     values: Values | None = None
     true: bool = False
     known: Parts | None = None
-    spec: Observation | None = None
-    """Observation of a figure that was drawn."""
+    observation: Observation | None = None
+    call: ToolCall | None = None
 
 
 class SampleGame:
@@ -116,6 +121,7 @@ class SampleGame:
         self.steps = record.sample.reference.steps
         self.own = own_calls(record)
         self._own_values = [each.values if each else None for each in self.own]
+        self._missing = missing_calls(self.steps, self.own)
         self._run_call = run_call
         self._truths = [self._truth(at) for at in range(len(self.steps))]
         counts = SLOTS_OF_METRIC[FAS]
@@ -127,6 +133,9 @@ class SampleGame:
         self._text_scores: dict[tuple[str, str], Fraction] = {}
         self._reading = [self._reading_of(slot) for slot in self.slots]
         self._not_run: set[str] = set()
+        self._answers: dict[str, str | None] = {}
+        self.ask: Ask | None = None
+        """Set to ask the model again where results change before its answer."""
 
     async def shares(self) -> Shares:
         """Return the Shapley value of each part."""
@@ -159,6 +168,11 @@ class SampleGame:
             reason=reason,
         )
 
+    def ask_again(self, ask: Ask) -> None:
+        """Ask the model from now on; results of tools are kept."""
+        self.ask = ask
+        self._answers.clear()
+
     def _players(self) -> list[str]:
         tools = {TOOL + step.tool for step in self.steps}
         return ordered_parts([PLANNING, ARGUMENTS, *tools, READING, FORM])
@@ -166,14 +180,14 @@ class SampleGame:
     def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
         """Return the parts that share points by assumption, and why."""
         before = {part for part in sharing if part not in (READING, FORM)}
-        misread = READING in sharing and "misread" in self._reading
+        misread = READING in sharing and "misread" in self._reading and self.ask is None
         miscalled = ARGUMENTS in sharing and any(
             each and each.wrong and [*iter_refs(step.arguments)]
             for each, step in zip(self.own, self.steps, strict=True)
         )
         together = before | {READING} if misread else before if miscalled else set[str]()
         if len(together) > 1:
-            return tuple(ordered_parts(together)), NOT_ASKED
+            return tuple(ordered_parts(together)), NOT_CALLED if self.ask else NOT_ASKED
         together = {ARGUMENTS, PLANNING, *self._not_run} & sharing
         if self._not_run and len(together) > 1:
             return tuple(ordered_parts(together)), NOT_RUN
@@ -208,7 +222,7 @@ class SampleGame:
 
     async def _outcome(self, at: int, parts: Parts, before: Sequence[Outcome]) -> Outcome:
         step, own = self.steps[at], self.own[at]
-        if own is None and PLANNING not in parts:
+        if at in self._missing and PLANNING not in parts:
             return Outcome()
         part = TOOL + step.tool
         values = [each.values for each in before]
@@ -217,40 +231,46 @@ class SampleGame:
         unknown = [ref for ref in refs if _is_unknown(ref, before)]
         right = corrected and all(self._is_true(ref, before) for ref in refs)
         truth = self._truths[at]
+        call = self._call(at, own, corrected, values)
         if right and part in parts:
-            base = own.values if own and own.values else step.observation.result if step.observation else None
+            with suppress(JointError):  # a tool that gives the truth is not replaced
+                if (unreplaced := (await self.chain(parts - {part}))[at]).true:
+                    return unreplaced
+            recorded = own.step.observation if own else step.observation
+            base = recorded.result if recorded else None
             if truth is None:
-                return Outcome(base or {}, true=True, known=Parts())
+                return Outcome(base or {}, true=True, known=Parts(), observation=recorded, call=call)
             known = Parts(truth.result or ()) - self._made_files(at)
             result = {**(base or {}), **truth.result} if truth.result is not None else None
-            return Outcome(result, true=True, known=known, spec=Observation(result=result) if result else truth)
+            return Outcome(result, True, known, truth, call)
         if right and unknown:
-            raise JointError(Parts({part, *(TOOL + self.steps[_index(ref)].tool for ref in unknown)}))
-        observation = await self._observation(at, own, corrected, values)
+            raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
+        if own is not None and call is own.step.call:
+            observation = own.step.observation
+        else:
+            observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
-        return Outcome(result, true=right and _gives(observation, truth), spec=observation)
+        return Outcome(result, right and _gives(observation, truth), None, observation, call)
 
-    async def _observation(
-        self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]
-    ) -> Observation | None:
-        """Return the result of a call with its inputs: that of the run if they are the same, else the tool is run."""
+    def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
+        """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
         seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
         if own is not None and (not own.wrong or not corrected) and _same(seen, now):
-            return own.step.observation
+            return own.step.call
         arguments = live_arguments(step, values)
         if own is not None and own.step.call is not None:
             written = own.step.call.arguments
             if not own.wrong:
-                kept = {name: value for name, value in written.items() if not [*iter_refs(step.arguments.get(name))]}
+                fixed = {name for name in written if not [*iter_refs(step.arguments.get(name))]}
+                fixed -= own.excused | {EXPRESSION}  # an expression may hold what it was calculated from
+                kept = {name: written[name] for name in fixed}
                 arguments = None if arguments is None else {**arguments, **kept}
             elif not corrected:
                 live = {name: value for name, value in (arguments or {}).items() if name not in own.wrong}
                 fixed = {name for name in live if [*iter_refs(step.arguments.get(name))]}
                 arguments = {**written, **{name: live[name] for name in fixed}}
-        if arguments is None:
-            return None
-        return await self._run(at, own, ToolCall(tool=step.tool, arguments=arguments))
+        return None if arguments is None else ToolCall(tool=step.tool, arguments=arguments)
 
     async def _run(self, at: int, own: OwnCall | None, call: ToolCall) -> Observation | None:
         key = f"{call.tool} {call.arguments!r}"
@@ -267,7 +287,7 @@ class SampleGame:
 
     def _is_true(self, ref: str, before: Sequence[Outcome]) -> bool:
         """True if a reference has the value that it has over the truth."""
-        at = _index(ref)
+        at = step_index(ref)
         if before[at].true:
             return True
         truth = self._truths[at]
@@ -310,9 +330,7 @@ class SampleGame:
         score = score_slot(implied, slots, answer)
         if score.value >= 1:
             return "right"
-        undecided = "off_by" not in score.reading and score.reading.get("value") in (None, [])
-        several = len(candidates) > 1 if isinstance(candidates := score.reading.get("candidate"), list) else False
-        return "form" if (undecided or several) and _contains(implied, answer) else "misread"
+        return "form" if _is_unclear(implied, score.reading) and _contains(implied, answer) else "misread"
 
     async def _slot_value(self, at: int, parts: Parts) -> Fraction:
         slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
@@ -325,6 +343,8 @@ class SampleGame:
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
         changed = ended or reading == "form" or any(not _same(values[i], self._own_values[i]) for i in needed)
+        if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
+            return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):
             return actual
         if all(outcomes[i].true for i in needed):
@@ -333,16 +353,37 @@ class SampleGame:
             return actual
         self._check_known(needed, outcomes, slot, parts)
         if isinstance(slot, AbstainSlot):
-            if any(self.own[i] is None and PLANNING not in parts for i in needed):
+            if PLANNING not in parts and self._missing & {*needed}:
                 return actual
             return self._text_score(slot, refusal_of(slot)) if shows_no_answer(slot, values) else Fraction(0)
         derived = derived_values([slot], values)
         return self._text_score(slot, format_answer([slot], derived)) if derived.get(slot.name) is not None else actual
 
+    async def _asked(self, parts: Parts, outcomes: Sequence[Outcome]) -> str | None:
+        """Return the model's answer after the results of a coalition; None if it is not asked or wants other calls."""
+        if self.ask is None:
+            return None
+        made = [(each.call, each.observation) for each in outcomes if each.call]
+        if PLANNING not in parts:
+            place = {id(own.step): at for at, own in enumerate(self.own) if own}
+            taken = [(step, place.get(id(step))) for step in self.trajectory.calls]
+            own = [(s.call, s.observation) if at is None else (outcomes[at].call, outcomes[at].observation)
+                   for s, at in taken]  # fmt: skip
+            made = own + [(outcomes[at].call, outcomes[at].observation)
+                          for at, each in enumerate(self.own) if each is None and outcomes[at].call]  # fmt: skip
+        history = tuple(
+            Step(turn=turn, kind="call", call=call, observation=observation)
+            for turn, (call, observation) in enumerate(made)
+        )
+        key = repr(history)
+        if key not in self._answers:
+            self._answers[key] = await self.ask(history)
+        return self._answers[key]
+
     def _check_known(self, needed: Sequence[int], outcomes: Sequence[Outcome], slot: Slot, parts: Parts) -> None:
         """Raise an error if the slot needs a true value that is not known beside errors of other tools."""
         refs = [match[0] for match in REF_PATTERN.finditer(slot.from_ or "")]
-        unknown = {TOOL + self.steps[_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
+        unknown = {TOOL + self.steps[step_index(ref)].tool for ref in refs if _is_unknown(ref, outcomes)}
         others = {TOOL + self.steps[i].tool for i in needed if not outcomes[i].true} - parts
         if unknown and others:
             raise JointError(Parts(unknown | others))
@@ -352,7 +393,7 @@ class SampleGame:
         own = [each.step for each in self.own if each]
         drawn = [(step.call, step.observation) for step in self.trajectory.calls if step not in own]
         extra = [] if PLANNING in parts else [each for each in drawn if each[0] and each[0].tool == "plot"]
-        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].spec is not None]
+        charts = [i for i, step in enumerate(self.steps) if step.tool == "plot" and outcomes[i].observation is not None]
         last = max(charts, default=None)
         if extra and self.trajectory.calls[-1] not in own:
             return actual
@@ -361,10 +402,13 @@ class SampleGame:
         if outcomes[last].true:
             return Fraction(1)
         mine = self.own[last]
-        if mine is not None and outcomes[last].spec is mine.step.observation and not extra:
+        if mine is not None and outcomes[last].observation is mine.step.observation and not extra:
             return actual
         call = ToolCall(tool="plot", arguments={})
-        steps = (Step(turn=0, kind="call", call=call, observation=outcomes[last].spec), Step(turn=1, kind="answer"))
+        steps = (
+            Step(turn=0, kind="call", call=call, observation=outcomes[last].observation),
+            Step(turn=1, kind="answer"),
+        )
         record = self.record.model_copy(update={"trajectory": Trajectory(steps=steps, termination="answered")})
         rows = outcome_scores(record)
         return next(Fraction(row.value) for row in rows if row.metric == SLOT_METRIC and row.slot == slot.name)
@@ -391,11 +435,6 @@ def _groups(players: Sequence[str], merged: Sequence[Parts]) -> list[Parts]:
     return groups
 
 
-def _index(ref: str) -> int:
-    match = REF_PATTERN.fullmatch(ref.strip())
-    return int(match["step"]) if match else 0
-
-
 def _field(ref: str) -> str:
     """Return the field of a result that a reference begins with."""
     return ref.strip().partition("observation.")[2].partition(".")[0].partition("[")[0]
@@ -403,7 +442,7 @@ def _field(ref: str) -> str:
 
 def _is_unknown(ref: str, outcomes: Sequence[Outcome]) -> bool:
     """True if a reference is to a result that was replaced by the truth, of which this field is not known."""
-    known = outcomes[_index(ref)].known
+    known = outcomes[step_index(ref)].known
     return known is not None and _field(ref) not in known
 
 
@@ -443,3 +482,12 @@ def _contains(slot: Slot, answer: str) -> bool:
     """True if some part of the answer alone gives the value of ``slot``: a line, or a word."""
     pieces = {piece for line in answer.splitlines() for piece in (line, *line.split())}
     return any(score_slot(slot, [slot], f"{slot.name}: {piece.strip('.,;')}").value >= 1 for piece in [*pieces][:400])
+
+
+def _is_unclear(slot: Slot, reading: Mapping[str, JsonValue]) -> bool:
+    """True if no value, or more than one, was read from an answer; free text always has one."""
+    read, rule = reading.get("value"), str(reading.get("rule"))
+    if slot.free_text or "off_by" in reading:
+        return False
+    several = isinstance(read, list) and (len(read) > 1 or "other names" in rule) and slot.type != "choice_set"
+    return several or read is None or read == []

@@ -5,13 +5,12 @@
     [no_depth]
     reason = "no_scale"
     of = ["apple_row", "boxed_apple"]     # kinds of things (``of`` of a template) whose questions it makes unanswerable
-    drop = "depth"                        # files of this kind are left out
+    blank = "depth"                       # a file of this kind that all values need holds nothing
+    missing = true                        # one of several pictures that all values need is left out
     forget = ["intrinsics"]               # facts about the files that are left out
-    instead = "unfit"                     # pictures of this kind take the place of others (``instead`` of a subject)
+    instead = "bare"                      # pictures of this kind take the place of others (``instead`` of a subject)
     sought = true                         # only of the picture that is the answer, so that no picture is
     shows = "'blurred' in @0.flags"       # expression that is true if the results show that there is no answer
-    unknown = "scale_marker"              # an argument of calls that is not known any more
-    missing = true                        # one of several pictures that all values need is left out
     too_close = true                      # other things of the subject, whose values differ by less than their error
     skip = ["row_larger"]                 # templates that can be answered all the same, such as comparisons
     absent_mark = true                    # the question names a mark of a colour that the picture lacks
@@ -33,7 +32,6 @@ from typing import Literal
 
 from agrotools.build.choosing import Chosen, ask_subject
 from agrotools.build.quality.order import steps_in, steps_used
-from agrotools.build.references import PlannedCall
 from agrotools.build.templates.template import Template
 from agrotools.build.templates.thing import QuestionInstance, Subject, filled, references_written_out
 from agrotools.core import AbstainSlot, BooleanSlot, ChoiceSetSlot, FileSlot, FrozenModel, SampleFile, Slot
@@ -54,13 +52,12 @@ class Withholding(FrozenModel):
     reason: AbstainReason
     of: tuple[str, ...] = ()
     """Kinds of things; empty for all."""
-    drop: FileKind | None = None
+    blank: FileKind | None = None
+    missing: bool = False
     forget: tuple[Literal["gsd_m", "intrinsics", "depth_unit_mm"], ...] = ()
     instead: str = ""
     sought: bool = False
     shows: str = ""
-    unknown: str = ""
-    missing: bool = False
     too_close: bool = False
     absent_mark: bool = False
     skip: tuple[str, ...] = ()
@@ -69,10 +66,8 @@ class Withholding(FrozenModel):
         """Return True if questions of a template lose their answer in this way."""
         return (not self.of or question.of in self.of) and question.template not in self.skip
 
-    def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile | None:
-        """Return a file without the withheld facts, or the one in its place; None if it is left out itself."""
-        if file.kind == self.drop:
-            return None
+    def without(self, file: SampleFile, subject: Subject, answer: Slot | None) -> SampleFile:
+        """Return a file without the withheld facts, or the one in its place."""
         stays = self.sought and file.name != getattr(answer, "value", None)
         shown = file if stays else subject.instead.get(self.instead, {}).get(file.path, file)
         return shown.model_copy(update={"name": file.name, **dict.fromkeys(self.forget)})
@@ -90,14 +85,14 @@ def unanswerable_twin(item: Chosen, subjects: Sequence[Subject] = ()) -> Chosen 
 
     ``subjects``: others that the same question may be asked about, if a difference there is within its error.
 
-    Of several ways, one is taken by the question's words, so that the same question always gets the same twin; a file
-    is left out only if there is no other way.
+    Of several ways, one is taken by the question's words, so that the same question always gets the same twin. A blank
+    picture, which suits most questions, comes after all other ways.
     """
     pair = f"{item.subject.name} {item.query}"
     shift = zlib.crc32(pair.encode())
     ways = [way for way in withholdings() if way.suits(item.question)]
     start = shift % max(1, len(ways))
-    for way in sorted(ways[start:] + ways[:start], key=lambda way: way.missing):
+    for way in sorted(ways[start:] + ways[:start], key=lambda way: way.missing or way.blank == "image"):
         if (instance := _withheld(item, way, shift, subjects)) is not None:
             return replace(item, instance=instance, pair=pair)
     return None
@@ -115,12 +110,12 @@ def _paired(item: Chosen, twin: Chosen) -> tuple[Chosen, Chosen]:
 
 
 def with_twins(
-    items: Sequence[Chosen], share: float = SHARE, missing_file: float = 1.0, subjects: Sequence[Subject] = ()
+    items: Sequence[Chosen], share: float = SHARE, listed: float = 1.0, subjects: Sequence[Subject] = ()
 ) -> list[Chosen]:
     """Return questions in their order, as many with a twin as make up ``share`` of the result, if so many have one.
 
-    Reasons take turns, and so do the templates of a reason. ``missing_file``: largest share of the twins that a list
-    of the files tells apart, since one of them is missing; ``subjects``: as in :func:`unanswerable_twin`.
+    Reasons take turns, and so do the templates of a reason. ``listed``: largest share of the twins that the list of
+    the files tells apart; ``subjects``: as in :func:`unanswerable_twin`.
     """
     most = round(len(items) * share / (1 - share))
     twins = {
@@ -130,20 +125,21 @@ def with_twins(
     for number, twin in twins.items():
         reason = next(slot.reason for slot in twin.slots if isinstance(slot, AbstainSlot))
         waiting[reason][twin.question.template].append(number)
-    others = sum(
-        len(numbers) for reason, some in waiting.items() if reason != "missing_file" for numbers in some.values()
-    )
-    limit = most if missing_file >= 1 else int(others * missing_file / (1 - missing_file))
-    of_reasons = [
-        _in_turn(list(templates.values()))[: limit if reason == "missing_file" else most]
-        for reason, templates in waiting.items()
-    ]
-    chosen = {*_in_turn(of_reasons)[:most]}
+    told = {number for number, twin in twins.items() if listed_facts(items[number]) != listed_facts(twin)}
+    limit = most if listed >= 1 else int(min(most * listed, (len(twins) - len(told)) * listed / (1 - listed)))
+    order = _in_turn([_in_turn(list(templates.values())) for templates in waiting.values()])
+    refused = {*[number for number in order if number in told][limit:]}
+    chosen = {*[number for number in order if number not in refused][:most]}
     return [
         each
         for number, item in enumerate(items)
         for each in (_paired(item, twins[number]) if number in chosen else (item,))
     ]
+
+
+def listed_facts(item: Chosen) -> list[tuple[str, ...]]:
+    """Return the name of each file in the prompt and the facts given about it; a twin that lacks some can be told."""
+    return [(file.name, *file.model_dump(exclude_none=True)) for file in item.instance.files]
 
 
 def _in_turn(groups: Sequence[Sequence[int]]) -> list[int]:
@@ -158,46 +154,46 @@ def _withheld(item: Chosen, way: Withholding, shift: int, subjects: Sequence[Sub
     slot = AbstainSlot(name="refusal", label=LABEL, reason=way.reason, asks=instance.slots)
     if way.absent_mark:
         return _with_absent_mark(instance, slot)
-    if way.missing:
-        return _with_missing_file(instance, slot, shift)
+    if way.missing or way.blank:
+        return _with_lost_file(item, way, slot, shift)
     if way.too_close:
         return _with_close_values(item, slot, shift, subjects)
-    if way.reason == "no_scale" and _SCALE_WORDS.search(item.wording):
+    if way.forget and _SCALE_WORDS.search(item.wording):
         return None
     answer = next((each for each in instance.slots if isinstance(each, FileSlot)), None)
     if way.sought and answer is None:
         return None
-    shown = tuple(file for each in instance.files if (file := way.without(each, item.subject, answer)) is not None)
-    if not shown or shown == instance.files:
+    shown = tuple(way.without(each, item.subject, answer) for each in instance.files)
+    if shown == instance.files:
         return None
-    names = {file.name for file in shown}
-    dropped = {file.name for file in instance.files} - names
-    texts = (item.query, *(each.label for each in instance.slots))
-    if any(name in text for name in dropped for text in texts):
-        return None
-    calls: list[PlannedCall] = []
-    for call in instance.calls:
-        left = {key: value for key, value in call.arguments.items() if key != way.unknown and str(value) not in dropped}
-        calls.append(replace(call, arguments=left))
     shows = f"({answer.from_}) == ''" if way.sought and answer else references_written_out(way.shows) or None
-    return replace(instance, files=shown, calls=tuple(calls), slots=(slot.model_copy(update={"from_": shows}),))
+    return replace(instance, files=shown, slots=(slot.model_copy(update={"from_": shows}),))
 
 
-def _with_missing_file(instance: QuestionInstance, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
-    """Return the question without one of its pictures that the values of all slots need.
+def _with_lost_file(item: Chosen, way: Withholding, slot: AbstainSlot, shift: int) -> QuestionInstance | None:
+    """Return the question with one file, which the values of all slots need, left out or in its place a blank one.
 
-    Of two dates, it is the later one, which alone may tell much of what has happened.
+    Of pictures of two dates, it is the later one, which alone may tell much of what has happened. A picture beside a
+    height model (``chm``) is not needed for counting.
     """
-    images = [file for file in instance.files if file.kind == "image"]
-    later = [file for file in images if not file.name.startswith("before")] if len(images) > 1 else []
+    instance, blank = item.instance, item.subject.blank
+    alike = [file for file in instance.files if file.kind == (way.blank or "image")]
+    if (blank is None) is not way.missing or (way.missing and len(alike) < 2):
+        return None
+    later = [file for file in alike if not file.name.startswith("before")]
     start = shift % max(1, len(later))
     for file in later[start:] + later[:start]:
         lost: set[int] = set()
         for index, call in enumerate(instance.calls):
-            if file.name in call.arguments.values() or steps_used(call.arguments) & lost:
+            is_input = file.name in call.arguments.values() and (file.kind != "image" or "chm" not in call.arguments)
+            if is_input or steps_used(call.arguments) & lost:
                 lost.add(index)
         if all(_needs(each, lost) for each in instance.slots):
-            return replace(instance, files=tuple(each for each in instance.files if each is not file), slots=(slot,))
+            place = () if blank is None else (blank(file),)
+            if None in place:
+                continue
+            files = tuple(shown for each in instance.files for shown in (place if each is file else (each,)))
+            return replace(instance, files=files, slots=(slot,))
     return None
 
 

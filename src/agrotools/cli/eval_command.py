@@ -2,12 +2,15 @@
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import typer
 
 from agrotools.cli.options import AllowInvalid, Details, JudgeOptions, TextOptions, with_option_groups
 from agrotools.cli.output import stop_message
+
+if TYPE_CHECKING:
+    from agrotools.runner.config import EvalConfig
 
 
 @dataclass(frozen=True)
@@ -48,6 +51,10 @@ class SampleOptions:
     quick: Annotated[
         bool | None,
         typer.Option("--quick", help="Run the quick part: a fixed selection for a first look; eval alone does."),
+    ] = None
+    fresh_seed: Annotated[
+        int | None,
+        typer.Option(min=0, help="Draw the benchmark anew, from other scenes (embedded, frontier), and run that."),
     ] = None
     limit: Annotated[
         int | None,
@@ -116,9 +123,9 @@ class ModelOptions:
 
 @dataclass(frozen=True)
 class AgentOptions:
-    """Isolation of an agent's program."""
+    """Isolation of an agent's program, and the model that it uses."""
 
-    PANEL: ClassVar = "Agents (--model python:... or mcp:...)"
+    PANEL: ClassVar = "Agents (--model python:..., mcp:... or http:...)"
     agent_env: Annotated[
         list[str] | None,
         typer.Option(
@@ -128,6 +135,17 @@ class AgentOptions:
     agent_path: Annotated[
         list[Path] | None,
         typer.Option(help="File or folder that the agent may read, besides its own module or package (repeatable)."),
+    ] = None
+    agent_model: Annotated[
+        str | None,
+        typer.Option(
+            help="Model that the agent uses through an address of agrotools (OPENAI_BASE_URL), which keeps the key, "
+            "counts tokens and cost, and enforces --budget."
+        ),
+    ] = None
+    agent_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None
+    agent_api_key_env: Annotated[
+        str | None, typer.Option(help="Environment variable that holds its key.", show_default="OPENAI_API_KEY")
     ] = None
 
 
@@ -224,7 +242,11 @@ def evaluate(
         options["options"] = benchmark_options(samples.options)
     if tools.backends:
         options["backends"] = tool_backends(tools.backends)
+    fresh_seed = options.pop("fresh_seed", None)
     configs = read_config(config, options, models)
+    if fresh_seed is not None:
+        folder = str(fresh_benchmark(configs[0], fresh_seed))
+        configs = [each.model_copy(update={"benchmark": folder}) for each in configs]
     check_judges(judging, [each.benchmark for each in configs])
     compared = texts.comparisons()
     first = configs[0]
@@ -261,3 +283,20 @@ def evaluate(
     if failure:
         raise failure
     raise typer.Exit(code or int(missing))
+
+
+def fresh_benchmark(config: "EvalConfig", seed: int) -> Path:
+    """Return the folder of the benchmark from other scenes, which is drawn unless it is in the cache already."""
+    from agrotools.benchmarks import load_benchmark
+    from agrotools.build.sources.drawn.fresh import fresh_version, write_fresh
+    from agrotools.cli.output import terminal_progress
+    from agrotools.core.files import cache_dir
+
+    published = load_benchmark(config.benchmark, config.data_root, options=config.options)
+    part = "-quick" if config.quick else ""
+    folder = cache_dir("fresh") / f"{published.name}-{fresh_version(published.version, seed)}{part}"
+    if not folder.is_dir():
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with stop_message("scenes that are drawn are kept"):
+            write_fresh(published, seed, folder, quick=config.quick, progress=terminal_progress())
+    return folder

@@ -40,6 +40,7 @@ def explain(
     from agrotools.runner.rescore import judged_rows, stored_version
     from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
+    from agrotools.scoring.attribution import read_attribution
     from agrotools.scoring.metrics import SCORING_VERSION
 
     read_manifest(run)
@@ -76,8 +77,11 @@ def explain(
             ]
         )
         return
+    attribution = read_attribution(run)
+    splits = {(each.id, each.epoch): each for each in attribution.samples} if attribution else {}
     for record, scores in scored:
-        print_explanation(record, scores, judges.of(record), details=details)
+        split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+        print_explanation(record, scores, judges.of(record), details=details, split=split)
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
             typer.echo(f"twin {record.sample.twin}: {_twin_state(twin)}; agrotools explain {run} {record.sample.twin}")

@@ -283,9 +283,9 @@ class ReferenceTextsSlot(Slot):
     values: Annotated[tuple[str, ...], Field(min_length=1)]
 
 
-AbstainReason = Literal["no_scale", "missing_file", "wrong_subject", "unfit_image", "within_error"]
-"""Reasons why files do not allow an answer: the scale is unknown, a file is missing, the thing asked about is not in
-the picture, the picture is too dark or too bare, or values differ by less than the error of their measurement."""
+AbstainReason = Literal["no_scale", "missing_file", "no_data", "wrong_subject", "unfit_image", "within_error"]
+"""Reasons why files do not allow an answer: the scale is unknown, a file is missing or holds no data, the thing asked
+about is not in the picture, a picture shows nothing, or values differ by less than the error of their measurement."""
 
 
 class AbstainSlot(Slot):

@@ -32,6 +32,8 @@ from agrotools.formats.clusters import with_clusters
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
+FRESH = "-fresh-"
+"""Between version and seed of a benchmark that was drawn anew from other scenes."""
 CROISSANT_FILE = "croissant.json"
 CARD_FILE, CARD_FOLDER = "README.md", "card"
 QUALITY_FILE = "quality.jsonl"

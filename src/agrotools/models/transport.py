@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 
@@ -81,10 +82,8 @@ class Transport:
             UntrustedServer: the certificate is not trusted.
             TimedOut: no reply in time.
         """
-        session = self._connected()
-        data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
         try:
-            async with session.post(self._url, data=data, allow_redirects=False) as response:
+            async with self.request(body) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -98,6 +97,11 @@ class Transport:
         except (aiohttp.ClientError, OSError) as error:
             nobody = isinstance(error, aiohttp.ClientConnectorError)
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
+
+    def request(self, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
+        """Post one request, and return the response as it arrives; faults are those of aiohttp."""
+        data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
+        return self._connected().post(self._url, data=data, allow_redirects=False)
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
         # If both limits would end a silent reply, the silence is reported.

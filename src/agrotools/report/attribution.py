@@ -7,7 +7,7 @@ from rich.text import Text
 
 from agrotools.core.base import count_text
 from agrotools.report.layout import new_table
-from agrotools.scoring.attribution import TOOL, Attribution, Split, part_meaning
+from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 
 _BAR_CELLS = 60
 _SHADES = "█▓▒░"
@@ -26,6 +26,7 @@ def attribution_tables(attribution: Attribution) -> list[RenderableType]:
         if part == "gap":
             table.add_section()
         table.add_row(part, f"{points:.1f}", span, "ceiling minus score" if part == "gap" else part_meaning(part))
+    noise = attribution.tool_noise
     notes = [
         f"{each.points:.1f} points of {', '.join(each.parts)} are joint in {count_text(each.n_samples, 'sample')}: "
         f"{each.reason}"
@@ -36,6 +37,8 @@ def attribution_tables(attribution: Attribution) -> list[RenderableType]:
     shown: list[RenderableType] = [_bar(split), table]
     if len(attribution.tasks) > 1:
         shown.append(_task_table(attribution.tasks, parts))
+    if noise:
+        shown.append(_noise_table(noise))
     return [*shown, Text("\n".join(notes), style="dim")] if notes else shown
 
 
@@ -56,9 +59,23 @@ def _task_table(tasks: Mapping[str, Split], parts: list[str]) -> RenderableType:
     """Return a row for each task, by lost points, with the parts that lost most of them."""
     table = new_table("by task", ["samples", "lost", "most of it"])
     for name, split in sorted(tasks.items(), key=lambda item: -item[1].gap):
-        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:3]
+        largest = sorted(parts, key=lambda part: -split.parts.get(part, 0.0))[:2]
         text = ", ".join(
             f"{part.removeprefix(TOOL)} {split.parts[part]:.1f}" for part in largest if split.parts.get(part, 0.0) > 0
         )
         table.add_row(name, str(split.n), f"{split.gap:.1f}", text)
+    return table
+
+
+def _noise_table(noise: ToolNoise) -> RenderableType:
+    """Return the predicted score of the reference calls by the error of each tool."""
+    title = (
+        f"score of the reference calls by the error of one tool: {noise.predicted:.1f} predicted from other clusters, "
+        f"{noise.recorded:.1f} with the recorded results"
+    )
+    table = new_table(title, ["calls", "no error", "half", "as it is", "double", "a perfect one wins"])
+    for name, curve in sorted(noise.tools.items(), key=lambda item: -item[1].gain):
+        table.add_row(
+            name, str(curve.n_calls), *(f"{each:.1f}" for each in curve.scores.values()), f"{curve.gain:+.1f}"
+        )
     return table

@@ -34,7 +34,7 @@ from agrotools.report.layout import (
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
-from agrotools.scoring.causes import CAUSES
+from agrotools.scoring.causes import cause_meaning
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import is_invalid
@@ -91,18 +91,21 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
         return
     info, estimate, means = METRICS[name], comparison.modes[mode][name].overall, comparison.means[mode]
     verdict = headline_text(estimate, lower_is_better=info.lower_is_better)
+    if not comparison.paired and estimate.differs():
+        verdict = f"{'higher' if estimate.value > 0 else 'lower'} on the samples of the first run"
     interval = f" ({points(estimate.interval.lower)} to {points(estimate.interval.upper)})" if estimate.interval else ""
     p = f", adjusted p {p_text(estimate.p_adjusted)}" if estimate.p_adjusted is not None else ""
     difference = f"{percent(means[0])} minus {percent(means[1])} = {points(estimate.value)}{interval}{p}"
     yield line(f"\n{mode}, {info.label}: {difference}: {verdict}", "bold")
-    flips = comparison.flips[mode]
-    noun = "sample" if flips.n_samples == estimate.n else "step"
+    flips = comparison.flips.get(mode)
+    noun = "step" if mode == "step-by-step" else "sample"
     facts = [f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
     if detectable := detectable_points([estimate]):
         facts.append(f"smallest visible difference {detectable} points")
-    facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
+    if flips is not None:
+        facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
     yield line("; ".join(facts))
-    for n, where in zip(comparison.unpaired[mode], ("first", "second"), strict=True):
+    for n, where in zip(comparison.unpaired.get(mode, ()), ("first", "second"), strict=False):
         if n:
             yield line(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run", "yellow")
 
@@ -150,7 +153,8 @@ def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
 
 
 def _legend(comparison: Comparison) -> Iterator[str]:
-    yield "Paired by sample; 95 % intervals by cluster. visible: the smallest difference found with 80 % power."
+    paired = "Paired by sample" if comparison.paired else "Different samples, not paired: published and new scenes"
+    yield f"{paired}; 95 % intervals by cluster. visible: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others} "
@@ -159,7 +163,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
-        yield "; ".join(f"{cause}: {CAUSES[cause]}" for cause in causes) + "."
+        yield "; ".join(f"{cause}: {cause_meaning(cause)}" for cause in causes) + "."
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:

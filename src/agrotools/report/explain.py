@@ -46,7 +46,6 @@ from agrotools.report.layout import (
 )
 from agrotools.report.trace import (
     agreements,
-    closest_steps,
     missing_steps,
     predicted_steps,
     step_blocks,
@@ -54,8 +53,10 @@ from agrotools.report.trace import (
     why_wrong,
 )
 from agrotools.scoring import METRICS, scores_sample
+from agrotools.scoring.attribution import SampleSplit, part_meaning
 from agrotools.scoring.causes import CAUSES, cause_of
 from agrotools.scoring.judging import Judgement
+from agrotools.scoring.matching import reference_places
 from agrotools.scoring.metrics import FAS
 
 _LONGEST_ANSWER = 4_000
@@ -69,10 +70,11 @@ def print_explanation(
     judgements: Sequence[Judgement] = (),
     *,
     details: bool = False,
+    split: SampleSplit | None = None,
     file: IO[str] | None = None,
 ) -> None:
     """Print :func:`explain`: in colour on a terminal, else as plain text."""
-    print_parts(explain(record, scores, judgements, details=details), file)
+    print_parts(explain(record, scores, judgements, details=details, split=split), file)
 
 
 def explanation_text(
@@ -83,7 +85,12 @@ def explanation_text(
 
 
 def explain(
-    record: Record, scores: Sequence[Score], judgements: Sequence[Judgement] = (), *, details: bool = False
+    record: Record,
+    scores: Sequence[Score],
+    judgements: Sequence[Judgement] = (),
+    *,
+    details: bool = False,
+    split: SampleSplit | None = None,
 ) -> list[RenderableType]:
     """Return question, steps and answer of a sample, and for each slot the matched text, the score and the reason.
 
@@ -92,6 +99,7 @@ def explain(
         scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
         judgements: replies of judges about the record.
         details: also show the rule of each score and the figures that it uses.
+        split: lost points of the sample by part (``agrotools attribute``); without it, the first cause is shown.
     """
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -103,7 +111,7 @@ def explain(
     elif record.trajectory is not None:
         compared = record.sample if record.mode == "end-to-end" else None
         calls = [step.call for step in record.trajectory.steps if step.call]
-        matches = closest_steps(calls, compared) if compared else [None] * len(calls)
+        matches = reference_places(record) if compared else [None] * len(calls)
         taken = taken_steps(record.trajectory.steps, matches, compared, record.faults)
         steps = [each for step in taken for each in step_blocks(step)]
         missing = missing_steps(reference, matches) if compared else []
@@ -115,7 +123,9 @@ def explain(
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
         cause = cause_of(record, scores)
-        parts.append(block("lost by", f"{cause}: {CAUSES[cause]}", "yellow"))
+        shares = split.parts if split else {}
+        texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
+        parts.append(block("lost by", "\n".join(texts) or f"{cause}: {CAUSES[cause]}", "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -375,7 +385,7 @@ def lost_reason(record: Record, rows: Sequence[Score], cause: str = "") -> str:
         return "refused" if sample.answerable else "answered, although the files do not allow an answer"
     if trajectory is not None and sample.reference is not None and cause in ("planning", "arguments"):
         calls = [step.call for step in trajectory.steps if step.call]
-        matches = closest_steps(calls, sample)
+        matches = reference_places(record)
         for at, step in enumerate(sample.reference.steps):
             if at not in matches:
                 return f"no call of {step.tool}"

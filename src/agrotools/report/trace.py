@@ -56,23 +56,6 @@ class Agreement:
     detail: str = ""
 
 
-def closest_steps(calls: Sequence[ToolCall], sample: Sample) -> list[int | None]:
-    """Return the index of the closest reference step for each call.
-
-    It has the same tool and the fewest disagreeing arguments, and no earlier call has taken it; None if no step of the
-    tool is left."""
-    reference = sample.reference.steps if sample.reference else ()
-    remaining = list(range(len(reference)))
-    matches: list[int | None] = []
-    for call in calls:
-        same_tool = [index for index in remaining if reference[index].tool == call.tool]
-        best = min(same_tool, key=lambda index: disagreements(agreements(call, reference[index], sample)), default=None)
-        if best is not None:
-            remaining.remove(best)
-        matches.append(best)
-    return matches
-
-
 def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list[Agreement]:
     """Compare the arguments of a call with those of a reference call, in the order of the tool's schema."""
     try:
@@ -239,7 +222,8 @@ def form_reply_lines(answer: Step | Answer) -> list[LabelledText]:
 def taken_steps(
     steps: Sequence[Step], matches: Sequence[int | None], sample: Sample | None, faults: Sequence[Fault] = ()
 ) -> Iterator[StepPart]:
-    """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see :func:`closest_steps`.
+    """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see
+    :func:`~agrotools.scoring.matching.reference_places`.
 
     With ``sample``, calls are compared with its reference. ``faults``: those put into its calls."""
     match_of = iter(matches)

@@ -244,7 +244,7 @@ def degrade_file(path: Path, file: SampleFile, degradation: Degradation, noise_s
     generator = np.random.default_rng(noise_seed)
     if file_format(path, shown_as=file.name) not in PHOTO_FORMATS:
         return _degrade_raster(path, degradation, generator)
-    picture = read_image(path, shown_as=file.name)
+    picture = read_image(path, shown_as=file.name, may_be_blank=True)
     bands = picture.pixels.transpose(2, 0, 1).astype(np.float32)
     bands = degrade_bands(bands, degradation, generator, np.ones(3, np.float32), is_grey=picture.is_grey)
     image = Image.fromarray(_as_bytes(bands))

@@ -117,10 +117,10 @@ async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
     turns = _turns(sample, agent)
     history = _history(sample) if turns > 1 else ()
-    first = await _request_tokens(view, (), agent, price)
+    first = await request_tokens(view, (), agent, price)
     if turns == 1:
         return turns, first
-    last = await _request_tokens(view, history, agent, price) if history else first + TYPICAL_STEP_TOKENS * (turns - 1)
+    last = await request_tokens(view, history, agent, price) if history else first + TYPICAL_STEP_TOKENS * (turns - 1)
     return turns, turns * (first + last) / 2
 
 
@@ -134,7 +134,8 @@ def _history(sample: Sample) -> Sequence[Step]:
         return ()  # Some steps lack a recorded observation, which end-to-end does not need.
 
 
-async def _request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
+async def request_tokens(view: SampleView, history: Sequence[Step], agent: ModelAgent, price: Price | None) -> float:
+    """Return the input tokens of the request that an agent sends after ``history``."""
     messages, tools = await agent.request_for(view, history)
     text = len(request_text(agent.model.name, messages, tools, agent.settings)) / BYTES_PER_TOKEN
     full = price.image_tokens[0] if price else IMAGE_TOKENS[0]

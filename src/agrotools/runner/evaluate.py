@@ -14,6 +14,8 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
+from pydantic import JsonValue
+
 from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
@@ -163,8 +165,12 @@ def _evaluate(
         )
         if config.budget and source.price and source.price.source == "local":
             bar.note(f"requests to {source.base_url} are taken as free: no budget is kept without --price IN/OUT")
-        if config.budget and source.meter:
-            bar.note("--budget counts what the agent reports; it cannot limit an agent that reports nothing")
+        counting = source.meter.endpoint if source.meter else None
+        if config.budget and source.meter and counting is None:
+            bar.note("--budget counts what the agent reports, and cannot limit an agent that reports nothing;")
+            bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
+        if config.budget and counting and counting.price and counting.price.source == "local":
+            bar.note(f"requests to {counting.name} are taken as free: no budget is kept without --price IN/OUT")
         notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
         for note in [*notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
@@ -372,7 +378,7 @@ async def _execute(
                 items,
                 RunContext(source, benchmark, store, executor, pace, *limits),
                 workers=min(len(items), pace.most),
-                on_finished=_reporting(bar, source.stats, reports_cost=bool(config.budget and source.meter)),
+                on_finished=_reporting(bar, source.stats, reports_cost=_only_reports(source) and bool(config.budget)),
                 on_tick=bar.tick,
                 stop=stop,
                 on_interrupt=lambda in_flight: bar.note(
@@ -384,8 +390,15 @@ async def _execute(
             await source.model.close()
         if source.close is not None:
             await source.close()
+        if source.meter is not None:
+            await source.meter.close()
         if vision is not None:
             await vision.close()
+
+
+def _only_reports(source: PolicySource) -> bool:
+    """True if the cost of an agent is known only from its reports."""
+    return source.meter is not None and source.meter.endpoint is None
 
 
 def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
@@ -481,7 +494,7 @@ def describe_run(
         sealed=source.sealed,
         protocol=settings.protocol,
         images=settings.images,
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else {},
+        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
         max_steps=settings.max_steps,
         seed=config.seed or 0,
         toolset=toolset,
@@ -500,6 +513,12 @@ def describe_run(
         sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
         planned=plan.sizes(),
     )
+
+
+def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
+    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
+    endpoint = source.meter.endpoint if source.meter else None
+    return {"agent_model": endpoint.name} if endpoint else {}
 
 
 def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:

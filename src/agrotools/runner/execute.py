@@ -47,7 +47,7 @@ from agrotools.core import (
 from agrotools.models import WireStats
 from agrotools.runner.config import WorkItem
 from agrotools.runner.policies import PolicySource
-from agrotools.runner.prompts import collect_requests
+from agrotools.runner.prompts import add_requests, collect_requests
 from agrotools.runner.recorded_tools import RecordedTools
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
@@ -239,6 +239,8 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
     finally:
         if isinstance(policy, SamplePolicy):
             await policy.end_sample()
+    if isinstance(policy, ReportingPolicy):
+        add_requests(policy.usage.requests)
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
     if gone:
@@ -252,7 +254,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
         faults=tuple(faulty.faults) if faulty and trajectory else (),
-        agent_replies=policy.agent_replies if isinstance(policy, ReportingPolicy) else None,
+        agent_replies=policy.usage.replies if isinstance(policy, ReportingPolicy) else None,
     )
 
 

@@ -76,6 +76,8 @@ class ExternalAgentOptions:
     """Seconds that the agent may take for one step (``timeout_s``), and attempts at a request to a server."""
     token_env: str | None = None
     """Name of the environment variable with the token of an agent's server."""
+    model: Endpoint | None = None
+    """Model whose endpoint is served to the agent, and counts its requests."""
 
 
 @dataclass(frozen=True)
@@ -185,17 +187,19 @@ def policy_source(
         UsageError: no such baseline, run or script; an invalid price; a budget without a known price.
     """
     name = endpoint.model if model is None else getattr(model, "name", None) or type(model).__name__
+    has_agent = is_agent(name) if model is None else not isinstance(model, Model | Policy)
+    if agents.agent.model is not None and not has_agent:
+        raise UsageError(f"--agent-model is for agents, and {name} is none", hint="omit it")
     if model is None and name.startswith(("baseline:", "replay:")):
         run = replayed_run(name)
         source = _replay(name, Path(run)) if run else _baseline(name.removeprefix("baseline:"), samples, seed)
         return replace(source, budget_usd=endpoint.budget_usd)
     if is_agent(name) and model is None:
-        return replace(_agent(name, agents, endpoint.price), budget_usd=endpoint.budget_usd)
+        return replace(_agent(name, agents, _meter(endpoint, agents)), budget_usd=endpoint.budget_usd)
     if model is not None and not isinstance(model, Model | Policy):
         from agrotools.agents.external import solve_with
-        from agrotools.agents.usage import UsageMeter
 
-        meter, usd = UsageMeter(endpoint.price), endpoint.budget_usd
+        meter, usd = _meter(endpoint, agents), endpoint.budget_usd
         make = partial(_agent_policy, solve_with(model), agents, meter)
         return PolicySource(name, False, _AGENT_MODES, make, budget_usd=usd, sealed=False, meter=meter)
     if model is not None and not isinstance(model, Model):
@@ -244,14 +248,23 @@ def _agent_policy(
     return AgentPolicy(solve, agents.specs, agents.max_steps, meter, agents.agent.wire.timeout_s)
 
 
-def _agent(name: str, agents: AgentOptions, price: str | None) -> PolicySource:
+def _meter(endpoint: Endpoint, agents: AgentOptions) -> "UsageMeter":
+    from agrotools.agents.usage import UsageMeter
+
+    if agents.agent.model is None:
+        return UsageMeter(endpoint.price)
+    from agrotools.agents.counting_endpoint import CountingEndpoint
+
+    return UsageMeter(endpoint.price, CountingEndpoint(agents.agent.model))
+
+
+def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource:
     """Return the policy source of an agent: a Python function in processes of its own, or a server."""
     from agrotools.agents.external import AgentServer, HttpAgentPolicy
     from agrotools.agents.process_agents import PythonAgent, PythonAgents
-    from agrotools.agents.usage import UsageMeter
     from agrotools.sandbox.agents import agent_variables, is_available
 
-    options, meter = agents.agent, UsageMeter(price)
+    options = agents.agent
     if name.startswith(_HTTP):
         token = agent_variables([options.token_env])[options.token_env] if options.token_env else None
         server = AgentServer(name, options.wire, token)
@@ -272,7 +285,7 @@ def _agent(name: str, agents: AgentOptions, price: str | None) -> PolicySource:
         make = partial(_agent_policy, commands.solve, agents, meter)
         return PolicySource(name, False, _AGENT_MODES, make, sealed=sealed, close=commands.close, meter=meter)
     agent = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
-    processes = PythonAgents(agent, sealed, options.variables)
+    processes = PythonAgents(agent, sealed, options.variables, meter.endpoint)
     return PolicySource(
         name,
         False,

@@ -8,22 +8,24 @@ requested.
 import re
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 from pydantic import ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.files import copy_whole, read_lines, temporary_sibling
+from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring.attribution import read_attribution
 from agrotools.scoring.causes import CauseTally
 from agrotools.scoring.comparisons import comparisons as comparisons_of
-from agrotools.scoring.comparisons import side_by_side
+from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
@@ -249,16 +251,35 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs", hint="agrotools compare RUN OTHER_RUN")
     manifests = [read_manifest(run) for run in runs]
-    if different := benchmark_differences(manifests):
-        raise UsageError(
-            f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"
-        )
     models = [manifest.model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
-    update = {"benchmark": f"{first.benchmark} {first.benchmark_version}"}
+    update: dict[str, Any] = {"benchmark": f"{first.benchmark} {first.benchmark_version}"}
     update |= {"synthetic": first.synthetic, "quick": all(each.quick for each in manifests)}
-    return [each.model_copy(update=update) for each in comparisons_of([scored_run(run) for run in runs], names)]
+    if len(runs) == 2 and _drawn_anew(*manifests):
+        tallies = [scored_run(run) for run in runs]
+        compared = [unpaired_comparison(tallies[0], tallies[1], (names[0], names[1]))]
+        update["benchmark"] = " minus ".join(f"{each.benchmark} {each.benchmark_version}" for each in manifests)
+    elif different := benchmark_differences(manifests):
+        raise UsageError(
+            f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"
+        )
+    else:
+        tallies = [scored_run(run) for run in runs]
+        splits = [read_attribution(run) for run in runs]
+        for tally, split in zip(tallies, splits, strict=True):
+            if tally.causes is not None and split is not None and None not in splits:
+                tally.causes.attribute(split)
+        compared = comparisons_of(tallies, names)
+    return [each.model_copy(update=update) for each in compared]
+
+
+def _drawn_anew(first: Manifest, second: Manifest) -> bool:
+    """Return True if one run is of a benchmark from new scenes (``--fresh-seed``) and the other of the published one,
+    or of another seed."""
+    versions = {first.benchmark_version, second.benchmark_version}
+    published = {version.partition(FRESH)[0] for version in versions}
+    return first.benchmark == second.benchmark and len(versions) == 2 and len(published) == 1
 
 
 def benchmark_differences(manifests: Sequence[Manifest]) -> list[str]:

@@ -15,8 +15,9 @@ from dataclasses import dataclass
 from fractions import Fraction
 from itertools import combinations
 from math import factorial, floor
+from pathlib import Path
 
-from agrotools.core import FrozenModel
+from agrotools.core import FrozenModel, RunStoreError
 from agrotools.scoring.metrics import FAS, SCORING_VERSION
 from agrotools.scoring.statistics import Interval, estimate_difference
 
@@ -70,6 +71,26 @@ class JointParts(FrozenModel):
     reason: str
 
 
+class NoiseCurve(FrozenModel):
+    """Score of the reference calls by the error of one tool (``scores``, by scale: 0 none, 1 as measured)."""
+
+    n_calls: int
+    scores: dict[str, float]
+    gain: float
+    """Points that the tool without errors would win."""
+
+
+class ToolNoise(FrozenModel):
+    """Predicted score of the reference calls, from errors measured on other clusters."""
+
+    n: int
+    draws: int
+    predicted: float
+    recorded: float
+    """Score with the recorded results of the tools: that of ``baseline:oracle``."""
+    tools: dict[str, NoiseCurve]
+
+
 class Attribution(FrozenModel):
     """Split of the gap between a run and its ceiling: of the run, per task and per sample."""
 
@@ -85,6 +106,19 @@ class Attribution(FrozenModel):
     left_out: dict[str, int] = {}
     """Number of records without a split, by reason."""
     notes: tuple[str, ...] = ()
+    tool_noise: ToolNoise | None = None
+
+
+def read_attribution(run: Path) -> Attribution | None:
+    """Return the stored attribution of a run; None if there is none of the current scoring version."""
+    path = run / ATTRIBUTION_FILE
+    if not path.is_file():
+        return None
+    try:
+        attribution = Attribution.model_validate_json(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise RunStoreError(f"{path} cannot be read: {error}", hint=f"run agrotools attribute {run} again") from error
+    return attribution if attribution.scoring == SCORING_VERSION else None
 
 
 def part_meaning(part: str) -> str:

@@ -11,12 +11,13 @@ from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.causes import CAUSES, CauseTally
 from agrotools.scoring.correlations import benchmark_key, with_correlations
-from agrotools.scoring.metrics import FAS, METRICS
-from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean
+from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
+from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean, estimate_unpaired
 from agrotools.scoring.summary import (
     Comparison,
     Flip,
     Flips,
+    Metric,
     RunDifference,
     Summary,
     with_comparisons_adjusted,
@@ -83,6 +84,34 @@ def _comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, s
     return Comparison(first=names[0], second=names[1], **fields)  # pyright: ignore[reportArgumentType]
 
 
+def unpaired_comparison(first: RunAggregator, second: RunAggregator, names: tuple[str, str]) -> Comparison:
+    """Return the difference of two runs on different samples, in the headline metric of each mode.
+
+    Metrics of guesses (:data:`agrotools.scoring.metrics.FLOOR_METRICS`) tell whether the samples differ in difficulty.
+    """
+    modes: dict[Mode, dict[str, Metric]] = {}
+    headline: dict[Mode, str] = {}
+    means: dict[Mode, tuple[float, float]] = {}
+    for mode in MODES:
+        if mode not in first.modes or mode not in second.modes:
+            continue
+        units = [run.modes[mode].units() for run in (first, second)]
+        shared = [name for name in units[0] if name in units[1] and mode in METRICS[name].compared_in][:1]
+        modes[mode] = {}
+        for name in (*shared, *(each for each in FLOOR_METRICS if each in units[0] and each in units[1])):
+            pair = [each[name].where(each[name].valued) for each in units]
+            tables = (first.table, second.table)
+            if not all(len(each.values) for each in pair):
+                continue
+            clusters = [clusters_of(each.samples, table) for each, table in zip(pair, tables, strict=True)]
+            modes[mode][name] = Metric(overall=estimate_unpaired(pair[0].values, pair[1].values, *clusters))
+            if name in shared:
+                headline[mode] = name
+                means[mode] = (float(pair[0].values.mean()), float(pair[1].values.mean()))
+    compared = Comparison(first=names[0], second=names[1], paired=False, modes=modes, headline=headline, means=means)
+    return with_comparisons_adjusted([compared])[0]
+
+
 class HeadlinePair(NamedTuple):
     """Paired values of two runs in the headline metric of a mode, with the cluster of each pair."""
 
@@ -110,10 +139,9 @@ def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, seco
     down: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
         causes = (second if mine > other else first).causes
-        shares = causes.shares(mode, name) if causes and metric == FAS else {}
-        flip = Flip(
-            sample=name, first=float(mine), second=float(other), cause=max(shares, key=shares.__getitem__, default="")
-        )
+        losses = causes.losses(mode, name, float(min(mine, other))) if causes and metric == FAS else {}
+        cause = max(losses, key=losses.__getitem__, default="")
+        flip = Flip(sample=name, first=float(mine), second=float(other), cause=cause)
         if abs(mine - other) > _ROUNDING:
             (up if mine > other else down).append(flip)
     up, down = (sorted(each, key=lambda flip: (-abs(flip.first - flip.second), flip.sample)) for each in (up, down))
@@ -122,20 +150,20 @@ def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, seco
 
 def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> dict[str, Estimate]:
     """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
-    import numpy as np
-
     names = first.table.ids(pair.samples.tolist())
-    lost: list[dict[str, FloatArray]] = []
+    lost: list[list[dict[str, float]]] = []
     for run, values in ((first, pair.first), (second, pair.second)):
         assert run.causes is not None
-        shares = [run.causes.shares(mode, name) for name in names]
-        lost.append({cause: np.array([each.get(cause, 0.0) for each in shares]) * (1 - values) for cause in CAUSES})
+        lost.append([run.causes.losses(mode, *each) for each in zip(names, values.tolist(), strict=True)])
+    found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
+    order = [*(cause for cause in CAUSES if cause in found), *sorted(found - CAUSES.keys())]
     clusters = clusters_of(pair.samples, first.table)
-    return {
-        cause: estimate_difference(lost[1][cause], lost[0][cause], clusters)
-        for cause in CAUSES
-        if lost[0][cause].any() or lost[1][cause].any()
+    differences = {
+        cause: [losses.get(cause, 0.0) - other.get(cause, 0.0) for losses, other in zip(lost[1], lost[0], strict=True)]
+        for cause in order
     }
+    none = [0.0] * len(names)
+    return {cause: estimate_difference(each, none, clusters) for cause, each in differences.items()}
 
 
 def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:

@@ -29,6 +29,7 @@ class EventCounts:
         self._jaccards = array("d")
         self._ious = array("d")
         self._differing: set[str] = set()
+        self._canaries: list[str] = []
         self._totals = defaultdict[str, float](float)
         self._known = Counter[str]()
         """Number of records in each total."""
@@ -57,6 +58,8 @@ class EventCounts:
         self._jaccards.extend(_numbers(row.reading.get("jaccard") for row in rows if row.metric == SLOT_METRIC))
         if record.actions is not None:
             self._ious.extend(_box_ious(rows))
+        if _gives_canary(record):
+            self._canaries.append(record.sample.id)
         if any(row.metric == TRUTH_METRIC and row.reading.get("differs") for row in rows):
             self._differing.add(record.sample.id)
         forms = _answer_forms(record, rows)
@@ -90,6 +93,7 @@ class EventCounts:
             form_failures=_by_frequency(self._form_failures),
             median_box_iou=median(self._ious) if self._ious else None,
             implied_differs=len(self._differing),
+            canaries=tuple(self._canaries),
             choice_set_jaccard=sum(self._jaccards) / len(self._jaccards) if self._jaccards else None,
             spent={
                 name: Amount(
@@ -100,6 +104,18 @@ class EventCounts:
                 for name, total in self._totals.items()
             },
         )
+
+
+def _gives_canary(record: Record) -> bool:
+    """Return True if the model wrote the canary GUID of the benchmark, which no prompt and no tool shows."""
+    if not record.sample.canary:
+        return False
+    texts = [reply.text for reply in record.replies]
+    for each in record.trajectory.steps if record.trajectory else record.actions or ():
+        calls = each.calls if isinstance(each, CallTools) else (getattr(each, "call", None),)
+        texts += [getattr(each, "text", ""), getattr(each, "thought", "")]
+        texts += [str(call.arguments) for call in calls if call]
+    return record.sample.canary.lower() in "\n".join(texts).lower()
 
 
 class CallCounts:
@@ -287,6 +303,11 @@ def warnings_of(
             + RESUME
         )
     for mode, part in modes.items():
+        if found := part.counts.canaries:
+            lines.append(
+                f"{mode}: {count_text(len(found), 'reply', 'replies')} (first: {found[0]}) with the canary GUID of the "
+                "benchmark, which no prompt shows: the model or agent has seen its files. Do not report these scores."
+            )
         reasons = part.invalid.reasons
         for cause, n in sorted(part.endings.items(), key=lambda item: (-item[1], item[0])):
             if n <= REPORTED_SHARE * part.n_records:

@@ -6,11 +6,13 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from agrotools.core import Record, ReferenceStep, Step, UsageError
-from agrotools.core.record import UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
+from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.scoring.steps import compare_calls
 from agrotools.tools import get_tool
 
 Values = dict[str, JsonValue]
+EXPRESSION = "expression"
+"""Argument that is compared together with its variables."""
 
 
 @dataclass(frozen=True)
@@ -19,6 +21,8 @@ class OwnCall:
 
     step: Step
     wrong: frozenset[str]
+    excused: frozenset[str] = frozenset()
+    """Arguments whose inputs no earlier call of the run gave: they count as right."""
 
     @property
     def values(self) -> Values | None:
@@ -26,33 +30,70 @@ class OwnCall:
 
 
 def own_calls(record: Record) -> list[OwnCall | None]:
-    """Return the call of the run for each reference step; None for missing calls."""
+    """Return the call of the run for each reference step; None for missing calls.
+
+    It is the unused call of the same tool with the fewest wrong arguments, given what the run had seen. A call that has
+    wrong arguments for this step and none for a later one is left to that one, if another call remains.
+    """
     reference = record.sample.reference.steps if record.sample.reference else ()
     remaining = [step for step in (record.trajectory.calls if record.trajectory else ()) if step.call]
     values: list[Values | None] = []
     calls: list[OwnCall | None] = []
-    for step in reference:
-        # What the reference refers to is compared with what this run saw.
-        arguments = {name: update_literals(value, values) for name, value in step.arguments.items()}
-        shown = step.model_copy(update={"arguments": arguments})
-        excused = {
-            name
-            for name, value in step.arguments.items()
-            if not all(_has_value(ref, values) for _, ref, _ in iter_refs(value))
-        }
-        if excused:  # the value of an expression depends on its variables
-            excused |= {"expression"}
+    for at, step in enumerate(reference):
         candidates = [
-            OwnCall(own, wrong_arguments(record, own, shown) - excused)
-            for own in remaining
-            if own.call and own.call.tool == step.tool
+            _compared(record, own, step, values) for own in remaining if own.call and own.call.tool == step.tool
         ]
-        best = min(candidates, key=lambda each: (len(each.wrong), each.values is None), default=None)
+        later = [each for each in reference[at + 1 :] if each.tool == step.tool] if len(candidates) > 1 else []
+
+        def rank(each: OwnCall, later: Sequence[ReferenceStep] = later) -> tuple[bool, bool, int, bool]:
+            others = [_compared(record, each.step, other, values) for other in later] if each.wrong else []
+            fits_later = any(not other.wrong and not other.excused for other in others)
+            return bool(each.wrong), fits_later, len(each.wrong), each.values is None
+
+        best = min(candidates, key=rank, default=None)
         if best is not None:
             remaining.remove(best.step)
         calls.append(best)
         values.append(best.values if best else None)
     return calls
+
+
+def _compared(record: Record, own: Step, step: ReferenceStep, values: Sequence[Values | None]) -> OwnCall:
+    """Compare a call with a reference step whose references have the values that the run saw."""
+    arguments = {name: update_literals(value, values) for name, value in step.arguments.items()}
+    excused = frozenset(
+        name
+        for name, value in step.arguments.items()
+        if not all(has_value(ref, values) for _, ref, _ in iter_refs(value))
+    )
+    if excused:  # the value of an expression depends on its variables
+        excused |= {EXPRESSION}
+    return OwnCall(
+        own, wrong_arguments(record, own, step.model_copy(update={"arguments": arguments})) - excused, excused
+    )
+
+
+def reference_places(record: Record) -> list[int | None]:
+    """Return the index of the reference step of each call of a trajectory; None for calls that belong to none."""
+    places = {id(own.step): at for at, own in enumerate(own_calls(record)) if own}
+    return [places.get(id(step)) for step in (record.trajectory.calls if record.trajectory else ())]
+
+
+def missing_calls(steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None]) -> set[int]:
+    """Return the steps whose call is missing, without those from the first on that an earlier error prevented."""
+    values = [each.values if each else None for each in own]
+    missing = {at for at, each in enumerate(own) if each is None}
+    for at in sorted(missing):
+        lacking = [ref for _, ref, _ in iter_refs(steps[at].arguments) if not has_value(ref, values[:at])]
+        if lacking and not any(step_index(ref) in missing for ref in lacking):
+            return {other for other in missing if other < at}
+    return missing
+
+
+def step_index(ref: str) -> int:
+    """Return the index of the step that a reference is to."""
+    match = REF_PATTERN.fullmatch(ref.strip())
+    return int(match["step"]) if match else 0
 
 
 def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset[str]:
@@ -63,9 +104,10 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
         rows = compare_calls(record.sample, tool, own.call, step)
     except UsageError:
         literal = {name: literal_value(value) for name, value in step.arguments.items()}
-        names = literal.keys() | own.call.arguments.keys()
+        names: set[str] = {*literal, *own.call.arguments}
         return frozenset(name for name in names if literal.get(name) != own.call.arguments.get(name))
-    wrong = frozenset() if all(row.equal for row in rows) else frozenset(row.argument for row in rows if not row.agrees)
+    same = all(row.equal for row in rows)
+    wrong = frozenset[str]() if same else frozenset(row.argument for row in rows if not row.agrees)
     kinds = tool.spec.agreement
     if any(kinds.get(name) == "expression" for name in wrong):  # compared as one with its variables
         wrong |= {name for name, kind in kinds.items() if kind == "variables"}
@@ -76,7 +118,8 @@ def wrong_arguments(record: Record, own: Step, step: ReferenceStep) -> frozenset
     return wrong
 
 
-def _has_value(ref: str, values: Sequence[Values | None]) -> bool:
+def has_value(ref: str, values: Sequence[Values | None]) -> bool:
+    """True if a reference has a value among the results of earlier calls."""
     try:
         return resolve_ref(ref, values) is not None
     except UnresolvedRef:

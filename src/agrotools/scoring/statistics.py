@@ -176,6 +176,48 @@ def estimate_difference(
     )
 
 
+def estimate_unpaired(
+    first: "Sequence[float] | FloatArray",
+    second: "Sequence[float] | FloatArray",
+    first_clusters: "Sequence[Hashable] | IntArray",
+    second_clusters: "Sequence[Hashable] | IntArray",
+) -> Estimate:
+    """Return ``mean(first) - mean(second)`` of values in different clusters, with Welch's 95 % t interval.
+
+    ``n`` and ``n_clusters`` are those of both together.
+
+    Raises:
+        ValueError: no values, or unequal lengths.
+    """
+    import numpy as np
+    from scipy.special import stdtr
+
+    parts = [
+        cluster_sums(np.asarray(values, dtype=np.float64), clusters)
+        for values, clusters in ((first, first_clusters), (second, second_clusters))
+    ]
+    n, k = len(first) + len(second), sum(len(sizes) for sizes, _, _ in parts)
+    value = float(np.mean(first) - np.mean(second))
+    if min(len(sizes) for sizes, _, _ in parts) < MIN_CLUSTERS:
+        return Estimate(value=value, n=n, n_clusters=k)
+    spreads = [ratio_spread(*part) for part in parts]
+    variances = [float(each.error) ** 2 for each in spreads]
+    error = sum(variances) ** 0.5
+    if _is_degenerate(error):
+        return Estimate(value=value, n=n, n_clusters=k)
+    terms = (variance**2 / float(each.degrees) for variance, each in zip(variances, spreads, strict=True))
+    degrees = error**4 / sum(terms)
+    reach = float(_t_quantile(1 - (1 - LEVEL) / 2, degrees)) * error
+    return Estimate(
+        value=value,
+        interval=Interval(lower=value - reach, upper=value + reach),
+        n=n,
+        n_clusters=k,
+        detectable=_detectable(error, degrees),
+        p=2 * float(stdtr(degrees, -abs(value) / error)),
+    )
+
+
 def planned_detectable(sizes: "Sequence[int]", *, correlation: float = 0.0, within: float = 0.5) -> float | None:
     """Return the smallest difference of two runs found with 80 % power at the 5 % level, before either is made.
 

@@ -80,6 +80,8 @@ class Counts(FrozenModel):
     """Step-by-step: median IoU of predicted and reference boxes in calls with the right tool, 0 to 1."""
     implied_differs: int = 0
     """Step-by-step: number of samples whose shown observations imply another answer than the ground truth."""
+    canaries: Annotated[tuple[str, ...], Field(exclude_if=operator.not_)] = ()
+    """Ids of the samples of records in which the model wrote the canary GUID of the benchmark."""
     spent: dict[str, Amount] = {}
     """``turns``, ``input_tokens``, ``output_tokens``, ``seconds``, ``tool_seconds``; ``cost_usd`` of external agents.
 
@@ -402,6 +404,8 @@ class Comparison(FrozenModel):
     synthetic: bool = False
     quick: bool = False
     """True if only the quick part of the benchmark was run."""
+    paired: bool = True
+    """False if the runs are on different samples: a published benchmark, and the same from new scenes."""
     modes: dict[Mode, dict[str, Metric]] = {}
     headline: dict[Mode, str] = {}
     """Metric that a mode is compared in; modes without one are left out."""

@@ -73,6 +73,7 @@ def _value(expression: str, results: Results) -> object:
 REASONS = {
     "no_scale": "the files do not give the scale",
     "missing_file": "a file that the question names, or that it needs, is not there",
+    "no_data": "a file that is needed holds no data",
     "wrong_subject": "what is asked about is not in the files",
     "unfit_image": "the picture is not good enough",
     "within_error": "the values differ by less than the error of their measurement",

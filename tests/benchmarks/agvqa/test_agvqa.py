@@ -110,6 +110,10 @@ def test_missing_images_stop_the_run_unless_they_may_be_missing(root):
     assert len(left.samples) == 1
     assert left.header.metadata["left_out"]["an image is only an address, and nothing is downloaded"] == 1
     assert [sample.files for sample in load(root, images="none").samples] == [(), (), ()]
+    write(root, row(picture="pictures/none.png"))
+    with pytest.raises(BenchmarkError, match="no row of 1 files can be used") as error:
+        load(root, allow_missing=True)
+    assert "images=DIR" in str(error.value.hint)
 
 
 def test_images_elsewhere_and_inside_rows(root, tmp_path_factory):

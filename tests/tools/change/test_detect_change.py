@@ -356,10 +356,14 @@ def test_differences_of_colour_do_not_answer(houses: tuple[Path, Path, np.ndarra
 
 def test_dark_and_empty_pictures_give_no_answer(tmp_path: Path) -> None:
     day = png(tmp_path / "day.png", scrub(1))
-    night = png(tmp_path / "night.png", (scrub(1) // 25).astype(np.uint8))
-    grey = png(tmp_path / "grey.png", np.full((256, 256, 3), 128, np.uint8))
-    for other, flag in ((night, "too_dark"), (grey, "featureless_image")):
-        for arguments in ({"gsd_m": 0.5}, {}, {"method": "cva"}, {"method": "irmad"}, {"target": "vegetation"}):
+    dusk = (scrub(1) // 25).astype(np.uint8)
+    dusk[:40, :40] = 60
+    night = png(tmp_path / "night.png", dusk)
+    grey = np.full((256, 256, 3), 128, np.uint8)
+    grey[:4, :4] = 160
+    plain = png(tmp_path / "plain.png", grey)
+    for arguments in ({"gsd_m": 0.5}, {}, {"method": "cva"}, {"method": "irmad"}, {"target": "vegetation"}):
+        for other, flag in ((night, "too_dark"), (plain, "featureless_image")):
             result = changed(day, other, **arguments)
             assert flag in result.flags
             assert result.changed is None

@@ -109,7 +109,7 @@ def test_bad_regions_and_masks(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("value", [0, 100, 255])
-@pytest.mark.parametrize("size", [(1, 1), (1, 30), (50, 40)])
+@pytest.mark.parametrize("size", [(1, 1), (1, 30), (15, 40)])
 def test_constant_and_tiny_pictures(tmp_path: Path, value: int, size: tuple[int, int]) -> None:
     result = described(saved(tmp_path, np.full((*size, 3), value, np.uint8)))
     assert result.mean_rgb == (value, value, value)

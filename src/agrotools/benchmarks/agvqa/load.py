@@ -349,9 +349,12 @@ def load_set(name: str, loading: Loading) -> Benchmark:
             "images=none asks all questions without images",
         )
     if not read.samples:
+        hint = f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})"
+        if len(missing) == read.rows:
+            hint = "--option images=DIR gives the folder of the images, images=none asks all questions without images"
         raise BenchmarkError(
             "\n  ".join([f"{name}: no row of {len(read.files)} files can be used", *notes]),
-            hint=f"correct a copy of the map and give it: --option map=FILE (the maps are in {MAPS})",
+            hint=hint,
         )
     metadata: dict[str, JsonValue] = {
         "files": [path.relative_to(read.root).as_posix() for path in read.files],

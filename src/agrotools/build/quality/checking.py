@@ -181,7 +181,7 @@ def _hash(grey: NDArray[np.float32]) -> int:
 def read_picture_features(path: Path) -> PictureFeatures | None:
     """Return the features of a picture file; None if it is unreadable or has a single colour."""
     try:
-        return picture_features(np.asarray(read_image(path).pixels))
+        return picture_features(np.asarray(read_image(path, may_be_blank=True).pixels))
     except ToolError:
         return None
 
@@ -280,7 +280,7 @@ def text_reader() -> Reader | None:
 
     def read(path: Path) -> str:
         try:
-            pixels = read_image(path).pixels
+            pixels = read_image(path, may_be_blank=True).pixels
         except ToolError:
             return ""
         lines = engine(pixels[:, :, ::-1].copy())  # rapidocr expects BGR

@@ -155,11 +155,11 @@ def make_pot(
     height_cm: float,
     marked: float | None = None,
     *,
-    ruler: bool = True,
+    scaled: bool = True,
 ) -> Scene:
     """Draw one pot, or two with ``marked``: the plant of ``height_cm`` in a red box, next to one of ``marked`` cm.
 
-    Without ``ruler`` nothing but the disc gives the scale; all else in the picture stays the same.
+    With ``scaled`` off there is neither disc nor ruler; all else in the picture stays the same.
 
     ``truth``: ``height_cm``, ``width_cm``, ``area_cm2``, ``convex_hull_cm2`` and ``solidity`` of the plant before the
     camera tilt, ``disc_cm``, ``cm_px``; with ``marked`` also ``box`` inside the stroke [x0, y0, x1, y1]. ``masks``:
@@ -182,7 +182,7 @@ def make_pot(
         brush = _Brush(picture, cover, float(xs[place]), float(_FOOT_PX), scale)
         _grow(rng, brush, form, high, difficulty)
         _pot(rng, picture, float(xs[place]), scale * tallest * 0.22 + 22)
-    _markers(rng, picture, scale, disc_cm, ruler=ruler)
+    _markers(rng, picture, scale, disc_cm, shown=scaled)
     truth: dict[str, object] = {**_measured(covers[0] > 0.5, scale), "disc_cm": disc_cm, "cm_px": 1.0 / scale}
     turn = _tilted(rng, difficulty)
     size = (COLUMNS_PX, ROWS_PX)
@@ -294,13 +294,15 @@ def _tuft(rng: Rng, brush: _Brush, form: _Form, height_cm: float, green: Callabl
         brush.part(edge, green(young), 0.2, 0.35)
 
 
-def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float, *, ruler: bool) -> None:
+def _markers(rng: Rng, picture: Picture, scale: float, disc_cm: float, *, shown: bool) -> None:
     """Paint a ruler on one side, with a line for each centimetre, and a disc on a stick on the other."""
     on_left = rng.uniform() < 0.5
+    if not shown:
+        return
     x = COLUMNS_PX - 26 if on_left else 10
-    length = int(min(_FOOT_PX - 30, 30 * scale)) if ruler else 0
+    length = int(min(_FOOT_PX - 30, 30 * scale))
     picture[_FOOT_PX - length : _FOOT_PX, x : x + 16] = (226, 206, 128)
-    for k in range(int(length / scale) + 1 if ruler else 0):
+    for k in range(int(length / scale) + 1):
         y = int(_FOOT_PX - k * scale)
         picture[y - 1 : y + 1, x : x + (16 if k % 5 == 0 else 8)] = (40, 36, 30)
     radius = disc_cm * scale / 2

@@ -59,7 +59,7 @@ def assembled(
             chosen_of_parts.append(chosen)
         everything = list(chain.from_iterable(chosen_of_parts))
         everyone = [subject for part in parts for subject in part.subjects]
-        asked = with_twins(everything, missing_file=0.18, subjects=everyone) if twins else everything
+        asked = with_twins(everything, listed=1 / 3, subjects=everyone) if twins else everything
         used_paths = {file.path for item in asked for file in item.instance.files}
         for part in parts:
             subjects = {id(subject) for subject in part.subjects}

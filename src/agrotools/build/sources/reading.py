@@ -229,7 +229,7 @@ def read_photo(path: Path, shape: tuple[int, int] | None = None) -> RgbImage:
         BenchmarkError: the file is missing, truncated or not a picture, or differs in size from its mask.
     """
     with as_data_set_error(path):
-        picture = read_image(path, shown_as=str(path))
+        picture = read_image(path, shown_as=str(path), may_be_blank=True)
     if shape is not None:
         refuse_other_size(path, (picture.height, picture.width), shape)
     return picture
@@ -265,7 +265,8 @@ def read_mask(path: Path, codings: Sequence[Collection[int]] = ()) -> NDArray[np
     with as_data_set_error(path):
         kind = file_format(path)
         if kind == "jpeg":
-            values = np.where(read_image(path).pixels[..., 0] >= _HALF_OF_GREY, 255, 0).astype(np.int32)
+            grey = read_image(path, may_be_blank=True).pixels[..., 0]
+            values = np.where(grey >= _HALF_OF_GREY, 255, 0).astype(np.int32)
         elif kind != "tiff":
             values = read_labels(path).classes
         else:  # The "no data" value that a TIFF declares, often 0, is an ordinary value here.

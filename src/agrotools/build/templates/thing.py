@@ -147,7 +147,8 @@ class Subject:
     ``shown(index, number)`` returns thing ``index`` of the subject as the ``number``-th thing of a sample; its files
     are named after ``number``, so that their names reveal nothing. ``of`` is the kind of thing; only questions about
     this kind are asked. ``instead``: files that may be shown in place of others to make a question unanswerable, by
-    kind (``bare``) and by the stored path of the file whose place they take.
+    kind (``bare``) and by the stored path of the file whose place they take. ``blank`` returns a file that holds
+    nothing and is listed like a given one; None if there is none of its kind.
     """
 
     name: str
@@ -156,6 +157,7 @@ class Subject:
     metadata: dict[str, JsonValue] = field(default_factory=dict)
     of: str = "field"
     instead: Mapping[str, Mapping[str, SampleFile]] = field(default_factory=dict)
+    blank: Callable[[SampleFile], SampleFile | None] | None = None
 
 
 @dataclass(frozen=True)

@@ -15,9 +15,10 @@ from agrotools.report.explain import SlotReading, file_text, slot_readings, summ
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
 from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
-from agrotools.report.trace import StepPart, closest_steps, missing_steps, predicted_steps, taken_steps
+from agrotools.report.trace import StepPart, missing_steps, predicted_steps, taken_steps
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.scoring import METRICS
+from agrotools.scoring.matching import reference_places
 
 Data = dict[str, Any]
 """Data of the page, as JSON."""
@@ -44,7 +45,7 @@ def record_data(
     trajectory = record.trajectory if record.invalid is None else None
     calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
     compared = sample if record.mode == "end-to-end" else None
-    matches = closest_steps(calls, compared) if compared else [None] * len(calls)
+    matches = reference_places(record) if compared else [None] * len(calls)
     reference = sample.reference.steps if sample.reference else ()
     steps: list[StepPart] = []
     if record.invalid is None and record.actions is not None:

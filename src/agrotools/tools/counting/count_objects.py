@@ -276,7 +276,7 @@ def _count_in_heights(
     objects = crown_count.objects.chosen(crown_count.objects.scores >= score_min)
     display, shown_per_px = crown_count.picture, crown_count.picture_per_px / per_px
     if chm is not None and chm != image and not flags:
-        display, shown_per_px = read_image(image, shown_as=shown_name(image)).pixels, 1.0
+        display, shown_per_px = read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels, 1.0
     return count_result(
         objects.scaled(per_px),
         "crown_chm",
@@ -300,7 +300,7 @@ def _pixels_per_pixel(image: Path, chm: Path | None, width: int, height: int) ->
         return 1.0, ()
     size = _of_raster(image, lambda source: (source.width, source.height))
     if size is None:
-        pixels = read_image(image, shown_as=shown_name(image))
+        pixels = read_image(image, shown_as=shown_name(image), may_be_blank=True)
         size = pixels.width, pixels.height
     across, down = size
     if abs(across / width / (down / height) - 1) > _SAME_EXTENT:

@@ -52,10 +52,11 @@ def open_image(path: Path, region: Box | None = None, argument: str = "image") -
     """Read a picture and clip ``region`` (None: the whole picture) to its bounds.
 
     Raises:
-        ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``.
+        ToolError: as :func:`agrotools.vision.reading.read_image`; ``region_empty``. A plain picture is no error:
+            it can be drawn on, and a model that is asked sees that it is plain.
     """
     name = shown_name(path)
-    picture = read_image(path, argument=argument, shown_as=name)
+    picture = read_image(path, argument=argument, shown_as=name, may_be_blank=True)
     box, clipped = clipped_region(region, picture.width, picture.height, name)
     return OpenedImage(picture.pixels, box, picture.notes, (*picture.flags, *clipped))
 

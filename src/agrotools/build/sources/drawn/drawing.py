@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -35,8 +35,10 @@ from agrotools.build.sources.drawn import (
     rows,
     trees,
 )
-from agrotools.build.sources.drawn.saving import look_of
-from agrotools.core import InfrastructureError
+from agrotools.build.sources.drawn.saving import can_be_blank, look_of, save_blank
+from agrotools.build.sources.part import Originals
+from agrotools.build.templates.thing import Subject
+from agrotools.core import InfrastructureError, SampleFile
 from agrotools.core.base import Progress
 
 SCENE_KINDS: Mapping[str, SceneKind] = {
@@ -53,6 +55,8 @@ SCENE_KINDS: Mapping[str, SceneKind] = {
 }
 _RECORD = "record.json"
 _DONE = "drawn"
+_BLANK = "blank_"
+"""Prefix of the name of a file that holds nothing and takes the place of another one."""
 _SCENES_IMPORT = re.compile(rb"agrotools\.build\.scenes\.(\w+) import")
 
 
@@ -88,6 +92,22 @@ def draw_all(orders: Sequence[Order], folder: Path, progress: Progress, workers:
         DrawnScene(order.name, order.seed, order.difficulty, place, read_record(place))
         for order, place in places.items()
     ]
+
+
+def subjects_of(scene: DrawnScene, originals: Originals) -> list[Subject]:
+    """Return the subjects of a scene, with blank files to show in place of others."""
+
+    def blank(file: SampleFile) -> SampleFile | None:
+        drawn = originals.files[file.path]
+        if not can_be_blank(drawn, file.kind):
+            return None
+        path = drawn.with_name(f"{_BLANK}{drawn.name}")
+        if not path.exists():
+            save_blank(path, drawn, scene.seed)
+        stored = originals.file(path)
+        return file.model_copy(update={"path": stored.path, "sha256": stored.sha256})
+
+    return [replace(subject, blank=blank) for subject in SCENE_KINDS[scene.name].subjects(scene, originals)]
 
 
 def read_record(place: Path) -> dict[str, Any]:
@@ -173,9 +193,14 @@ def _draw(order: Order, place: Path) -> None:
     """Draw an order. The record is written last and atomically, so a folder that has one is complete."""
     shutil.rmtree(place, ignore_errors=True)
     place.mkdir(parents=True)
-    only = order.files.__contains__ if order.files else every_file
-    record = SCENE_KINDS[order.name].draw(order.seed, order.difficulty, place, only)
+    needed = {*order.files, *(name.removeprefix(_BLANK) for name in order.files)}
+    record = SCENE_KINDS[order.name].draw(
+        order.seed, order.difficulty, place, needed.__contains__ if order.files else every_file
+    )
     if order.files:
+        for name in order.files:
+            if name.startswith(_BLANK):
+                save_blank(place / name, place / name.removeprefix(_BLANK), order.seed)
         for path in [path for path in place.iterdir() if path.name not in order.files]:
             path.unlink()
         record = {name: look_of(place / name).model_dump() for name in order.files}

@@ -15,7 +15,7 @@ from agrotools.build.scenes.leaf_photo import MOST_LEAVES, make_leaf_photo
 from agrotools.build.scenes.marks import grown, mark_each
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg, save_unfit
+from agrotools.build.sources.drawn.saving import absent_colour, find_mark, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
@@ -63,10 +63,7 @@ DISEASES: tuple[Disease, ...] = (
 
 
 def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[str, JsonValue]:
-    """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves.
-
-    Each photograph of one leaf is also drawn as a failed one.
-    """
+    """Draw four photographs of one diseased crop, with severity rising by visit, and pictures of marked leaves."""
     rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty])
     place = seed % len(DISEASES)
     crop, lesion = DISEASES[place].crop, DISEASES[place].lesion
@@ -75,12 +72,11 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     shares = np.cumsum(rng.uniform(0.6, 1.0, PICTURES) * rises)
     pictures: list[JsonValue] = []
     for number, share in enumerate(shares):
-        if not (only(f"leaf_{number}.jpg") or only(f"unfit_{number}.jpg")):
+        if not only(f"leaf_{number}.jpg"):
             continue
         rng = np.random.default_rng([seed, zlib.crc32(b"leaf_lesions"), difficulty, 1 + number])
         scene = make_leaf_photo(int(rng.integers(2**31)), difficulty, crop, lesion, severity_pct=float(share))
         save_jpeg(folder / f"leaf_{number}.jpg", scene.images["rgb"])
-        save_unfit(folder / f"unfit_{number}.jpg", scene.images["rgb"], 16 * seed + number)
         pictures.append({"leaf": scene.truth["leaves"][0], "ground": scene.truth["ground"]})
     boards: list[JsonValue] = []
     for number, count in enumerate((MOST_LEAVES, 2)):
@@ -103,9 +99,6 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     boards = cast("list[dict[str, Any]]", drawn.record["boards"])
     note = f"{disease.crop.capitalize()} leaf, detached."
     files = [originals.file(drawn.folder / f"leaf_{number}.jpg", note=note) for number in range(len(pictures))]
-    unfit = {
-        file.path: originals.file(drawn.folder / f"unfit_{number}.jpg", note=note) for number, file in enumerate(files)
-    }
     sheets = [originals.file(drawn.folder / f"board_{number}.jpg", note=note) for number in range(len(boards))]
 
     def analysed(
@@ -131,10 +124,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
         return replace(thing, words={**thing.words, "colour": colour, **absent}, before=(before,))
 
     def subject(suffix: str, things: int, shown: Callable[[int, int], Thing], of: str) -> Subject:
-        return replace(
-            drawn.subject(suffix, things, shown, of, variant=disease.lesion),
-            instead={} if of == "marked_leaf" else {"unfit": unfit},
-        )
+        return drawn.subject(suffix, things, shown, of, variant=disease.lesion)
 
     return [
         subject("leaves", len(pictures), alone, "drawn_leaf"),

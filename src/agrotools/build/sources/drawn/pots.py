@@ -10,7 +10,7 @@ from pydantic import JsonValue
 from agrotools.build.scenes.pot_plants import FORMS, draw_growth, make_pot
 from agrotools.build.scenes.scene import Difficulty
 from agrotools.build.sources.drawn import DrawnScene, Only, SceneKind
-from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg, save_unfit
+from agrotools.build.sources.drawn.saving import INSIDE, find_outline, save_jpeg
 from agrotools.build.sources.part import Originals, named, photo_thing
 from agrotools.build.templates.thing import Subject, Thing
 from agrotools.core import SampleFile
@@ -19,8 +19,6 @@ _WEEKS = 4
 _LEAST_CM = 2.5
 """Minimum height; smaller plants are a few pixels high and cannot be measured to a tenth."""
 _QUALITY = (95, 92, 85, 75)
-_INSTEAD = ("bare", "unfit")
-"""Pictures that may be shown in place of another one, from which no height can be measured."""
 _MEASURED = ("height_cm", "width_cm", "area_cm2", "convex_hull_cm2", "solidity")
 
 
@@ -28,7 +26,7 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     """Draw one plant in four weeks, five plants in one week, and two pictures of a pair with one plant outlined.
 
     The fifth plant is as tall as one of the two tallest, within less than can be measured. Each picture is also drawn
-    without the ruler, and as a failed photograph.
+    without disc and ruler, as ``bare``.
     """
     rng = np.random.default_rng([seed, difficulty])
     species = list(FORMS)[int(rng.integers(len(FORMS)))]
@@ -43,17 +41,14 @@ def _draw(seed: int, difficulty: Difficulty, folder: Path, only: Only) -> dict[s
     close = sorted(others)[-int(twin.integers(1, 3))] * float(twin.uniform(0.99, 1.01))
 
     def pot(number: int, height: float, beside: float | None = None) -> dict[str, JsonValue]:
-        names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", *_INSTEAD)}
+        names = {kind: f"{kind}_{number}.jpg" for kind in ("pot", "bare")}
         truth: dict[str, Any] = {}
-        for ruler, kinds in ((True, ("pot", "unfit")), (False, ("bare",))):
-            if not any(only(names[kind]) for kind in kinds):
-                continue
-            scene = make_pot(16 * seed + number, difficulty, species, height, beside, ruler=ruler)
-            truth |= scene.truth
-            save_jpeg(folder / names[kinds[0]], scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
-            if ruler:
-                save_unfit(folder / names["unfit"], scene.images["rgb"], 16 * seed + number)
-        return {"file": names["pot"], "instead": {kind: names[kind] for kind in _INSTEAD}, **truth}
+        for kind, name in names.items():
+            if only(name):
+                scene = make_pot(16 * seed + number, difficulty, species, height, beside, scaled=kind == "pot")
+                truth |= scene.truth
+                save_jpeg(folder / name, scene.images["rgb"], _QUALITY[difficulty], full_colour=True)
+        return {"file": names["pot"], "instead": {"bare": names["bare"]}, **truth}
 
     weeks_shown = weeks[1], weeks[3]
     return {
@@ -77,18 +72,15 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
     about as tall as one of them; ``pot_marked``: the outlined one of two plants, in two weeks.
     """
     record = cast("dict[str, Any]", drawn.record)
-    note, size = "Drawn. A potted weed from the side", "; the dark disc beside it is {disc_cm:g} cm across"
 
     def subject(items: list[dict[str, Any]], suffix: str, of: str) -> Subject:
         def file_of(item: dict[str, Any], name: str) -> SampleFile:
-            known = "" if name.startswith("bare") else size.format(**item)
-            return originals.file(drawn.folder / name, note=f"{note}{known}.")
+            # Also said of the picture without the disc, so that only looking at it shows that the scale is unknown.
+            note = f"Drawn. A potted weed from the side; the dark disc beside it is {item['disc_cm']:g} cm across."
+            return originals.file(drawn.folder / name, note=note)
 
         files = [file_of(item, item["file"]) for item in items]
-        instead = {
-            kind: {file.path: file_of(item, item["instead"][kind]) for file, item in zip(files, items, strict=True)}
-            for kind in _INSTEAD
-        }
+        bare = {file.path: file_of(item, item["instead"]["bare"]) for file, item in zip(files, items, strict=True)}
 
         def shown(index: int, place: int) -> Thing:
             file, item = named(files[index], "image", place), items[index]
@@ -101,7 +93,7 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
                 arguments |= {"region": INSIDE, "before": (find_outline(file.name, item["box"]),)}
             return photo_thing(file, "measure_weed_phenotype", truth, thought, words, **arguments)
 
-        return replace(drawn.subject(suffix, len(items), shown, of), instead=instead)
+        return replace(drawn.subject(suffix, len(items), shown, of), instead={"bare": bare})
 
     return [
         subject(record["growth"], "growth", "pot_growth"),

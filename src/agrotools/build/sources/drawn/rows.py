@@ -131,7 +131,12 @@ def _subjects(drawn: DrawnScene, originals: Originals) -> list[Subject]:
 
     return [
         *alike(view, "field", picture, [None] * _FIELDS),
-        *alike("part", "row_part", lambda index, place: fields[index].part(place), [field.box for field in fields]),
+        *(
+            replace(subject, instead={"unmarked": {field.marked.path: field.unmarked for field in fields}})
+            for subject in alike(
+                "part", "row_part", lambda index, place: fields[index].part(place), [field.box for field in fields]
+            )
+        ),
         drawn.subject("composites", len(composites), lambda index, _: first.composite(composites[index]), "composite"),
         drawn.subject("bands", 1, lambda _, place: first.all_bands(place), "all_bands"),
     ]
@@ -150,8 +155,9 @@ class _Field:
         self._classes = folder / f"classes_{number}.png"
         size = {"width_px": COLUMNS_PX, "height_px": ROWS_PX, "gsd_m": self.gsd_m}
         self.photo = originals.file(folder / f"photo_{number}.jpg", note=_PHOTO_NOTE, **size)
-        self.marked = originals.file(
-            folder / f"marked_{number}.jpg", note=f"{_PHOTO_NOTE} A part has a red box.", **size
+        self.marked, self.unmarked = (
+            originals.file(folder / f"{name}_{number}.jpg", note=f"{_PHOTO_NOTE} A part has a red box.", **size)
+            for name in ("marked", "photo")
         )
         self.raster = originals.file(
             folder / f"bands_{number}.tif", kind="raster", bands=BANDS, crs="EPSG:32632", note=_RASTER_NOTE, **size

@@ -2,6 +2,7 @@
 
 import hashlib
 import warnings
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,8 +16,10 @@ from agrotools.build.references import PlannedCall, ref
 from agrotools.build.sources.reading import geotiff_of
 from agrotools.build.templates.thing import Thing
 from agrotools.core import FrozenModel
+from agrotools.core.taxonomy import FileKind
 
 _NO_DATA = -9999.0
+_TOO_FAR = 65535
 _PARTS = 6
 _ROUNDING = 0.01
 _FULL_COLOUR = 0
@@ -32,15 +35,38 @@ def save_jpeg(path: Path, rgb: NDArray[np.uint8], quality: int = 92, *, full_col
     Image.fromarray(rgb).save(path, "JPEG", quality=quality, subsampling=_FULL_COLOUR if full_colour else -1)
 
 
-def save_unfit(path: Path, rgb: NDArray[np.uint8], seed: int) -> None:
-    """Save the picture as a failed photograph in which nothing can be seen: nearly black, or behind a fogged lens.
+def can_be_blank(path: Path, kind: FileKind) -> bool:
+    """Return True if :func:`save_blank` can write a blank file of this kind."""
+    return (kind, path.suffix) in (("image", ".jpg"), ("depth", ".png")) or path.name.startswith("heights")
 
-    What is left of its contrast, at most two grey levels, is less than the noise.
+
+def save_blank(path: Path, original: Path, seed: int) -> None:
+    """Save a file of the format and size of ``original`` that holds nothing.
+
+    A photograph is black, washed out or behind a fogged lens, with sensor noise in whole numbers, so that it is the
+    same on every machine. In a depth map each pixel has one of the two values that mean "no reading", in a raster of
+    heights one of two customary values that mean "no data".
     """
-    rng = np.random.default_rng([seed, 11])
-    veil, contrast = ((5.0, 0.009), (rng.uniform(170, 215), 0.006))[int(rng.integers(2))]
-    grain = rng.standard_normal(rgb.shape, dtype=np.float32) * np.float32(2.0)
-    save_jpeg(path, np.clip(veil + contrast * rgb.astype(np.float32) + grain + 0.5, 0, 255).astype(np.uint8), 80)
+    rng = np.random.default_rng([seed, zlib.crc32(original.name.encode())])
+    if original.suffix == ".tif":
+        import rasterio
+
+        with warnings.catch_warnings(action="ignore"), rasterio.open(original) as raster:
+            place = {"crs": raster.crs, "transform": raster.transform, "nodata": _NO_DATA}
+            stored = np.full((1, *raster.shape), _NO_DATA, np.float32)
+        stored[rng.integers(400, size=stored.shape) == 0] = np.finfo(np.float32).min
+        path.write_bytes(geotiff_of(stored, ("height",), "m", predictor=3, **place))
+        return
+    from PIL import Image
+
+    with Image.open(original) as picture:
+        columns, rows = picture.size
+    if original.suffix == ".png":
+        save_png(path, np.where(rng.integers(400, size=(rows, columns)) == 0, _TOO_FAR, 0).astype(np.uint16))
+        return
+    veil = (4, 251, int(rng.integers(170, 216)))[int(rng.integers(3))]
+    grain = rng.integers(-3, 4, (2, rows, columns, 3), np.int8).sum(axis=0, dtype=np.int16)
+    save_jpeg(path, np.clip(veil + grain, 0, 255).astype(np.uint8), 80)
 
 
 def save_png(path: Path, plane: NDArray[Any]) -> None:

@@ -1,0 +1,42 @@
+"""A benchmark from new scenes: the same questions about other pictures."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agrotools.benchmarks import load_benchmark
+from agrotools.benchmarks.pack import read_pack
+from agrotools.build.sources.drawn.fresh import write_fresh
+from agrotools.core import BenchmarkError
+from agrotools.core.base import no_progress
+from support.sums_benchmark import write_sums
+
+pytestmark = pytest.mark.process
+
+
+def test_samples_are_replaced_by_the_same_questions_about_new_scenes(tmp_path: Path):
+    whole = read_pack("embedded")
+    kinds = ("fruit_counts", "leaf_lesions")
+    twin = next(each for each in whole.samples if each.twin and each.answerable and each.id.startswith(kinds))
+    alone = next(each for each in whole.samples if not each.twin and each.id.startswith(kinds))
+    sums = load_benchmark(write_sums(tmp_path / "sums", 1))
+    part = replace(sums, header=whole.header, samples=[each for each in whole.samples if each in (twin, alone)])
+    write_fresh(part, 5, tmp_path / "fresh", progress=no_progress)
+    fresh = load_benchmark(tmp_path / "fresh")
+    assert fresh.version == f"{whole.header.version}-fresh-5"
+    assert fresh.header.canary != whole.header.canary
+    assert {each.template for each in fresh.samples} == {twin.template, alone.template}
+    answerable = {each.template: each for each in fresh.samples if each.answerable}
+    for old in (twin, alone):
+        new = answerable[old.template]
+        assert new.metadata["difficulty"] == old.metadata["difficulty"]
+        assert new.metadata.get("variant") == old.metadata.get("variant")
+        assert new.metadata["subject"] != old.metadata["subject"]
+        assert len(new.reference.steps) == len(old.reference.steps)
+
+
+def test_a_benchmark_without_scenes_is_refused(tmp_path: Path):
+    sums = load_benchmark(write_sums(tmp_path / "sums", 3))
+    with pytest.raises(BenchmarkError, match="not made of drawn scenes"):
+        write_fresh(sums, 1, tmp_path / "fresh", progress=no_progress)

@@ -1,0 +1,104 @@
+"""Blank pictures, as failed exposures leave them: every tool that measures in pictures refuses them."""
+
+from collections.abc import Mapping
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from pydantic import JsonValue
+
+from agrotools.build.sources.drawn.saving import save_blank, save_heights, save_jpeg, save_png
+from agrotools.core import ToolError
+from agrotools.tools import AGROTOOLS, get_tool
+from agrotools.vision.reading import read_image, refuse_blank
+
+ROWS, COLUMNS = 240, 320
+CALLS: Mapping[str, tuple[str, Mapping[str, JsonValue]]] = {
+    "diagnose_pest_disease": ("image", {}),
+    "identify_weed": ("image", {}),
+    "extract_marked_region": ("image", {}),
+    "count_objects": ("image", {"target": "tree"}),
+    "measure_fruit_size": ("image", {"distance_mm": 900.0, "fx_px": 400.0}),
+    "measure_weed_phenotype": ("image", {}),
+    "analyze_lesions": ("image", {}),
+    "describe_region": ("image", {}),
+    "measure_crop_weed_area": ("image", {}),
+    "detect_change": ("after", {}),
+    "estimate_canopy_height": ("chm", {}),
+}
+"""The argument that gets the blank file, and further arguments."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("blank")
+    rng = np.random.default_rng(1)
+    save_jpeg(folder / "photo.jpg", rng.integers(0, 255, (ROWS, COLUMNS, 3), np.uint8))
+    save_png(folder / "depth.png", np.full((ROWS, COLUMNS), 900, np.uint16))
+    save_heights(folder / "heights.tif", rng.uniform(0, 9, (ROWS, COLUMNS)).astype(np.float32), 0.5)
+    for seed in range(8):
+        save_blank(folder / f"blank_{seed}.jpg", folder / "photo.jpg", seed)
+    save_blank(folder / "no_depth.png", folder / "depth.png", 1)
+    save_blank(folder / "no_heights.tif", folder / "heights.tif", 1)
+    return folder
+
+
+def refused(tool: str, **arguments: JsonValue | Path) -> ToolError:
+    with pytest.raises(ToolError) as caught:
+        get_tool(tool)(**arguments)
+    return caught.value
+
+
+def test_all_tools_that_open_files_are_here() -> None:
+    without_files = {"lookup_agronomy", "calculate", "plot"}
+    assert {*CALLS} == {*AGROTOOLS} - without_files
+
+
+@pytest.mark.parametrize("tool", CALLS)
+def test_every_tool_refuses_a_file_that_holds_nothing(tool: str, folder: Path) -> None:
+    argument, more = CALLS[tool]
+    others = {"before": folder / "photo.jpg"} if tool == "detect_change" else {}
+    for name in ["no_heights.tif"] if argument == "chm" else [f"blank_{seed}.jpg" for seed in range(8)]:
+        error = refused(tool, **{argument: folder / name}, **others, **more)
+        assert error.kind == "nothing_found"
+        assert name in error.message
+        assert error.hint
+
+
+def test_an_earlier_date_an_empty_depth_map_and_empty_heights_are_refused(folder: Path) -> None:
+    for target in ("farmland", "pond", "vegetation", "any"):
+        error = refused("detect_change", before=folder / "blank_1.jpg", after=folder / "photo.jpg", target=target)
+        assert (error.kind, error.argument) == ("nothing_found", "before")
+    sized = {"image": folder / "photo.jpg", "depth": folder / "no_depth.png", "fx_px": 400.0}
+    error = refused("measure_fruit_size", **sized)
+    assert (error.kind, error.argument) == ("nothing_found", "depth")
+    counted = {"image": folder / "photo.jpg", "chm": folder / "no_heights.tif", "target": "tree"}
+    assert refused("count_objects", **counted).kind == "nothing_found"
+
+
+def test_faint_pictures_and_blank_parts_are_read(tmp_path: Path, folder: Path) -> None:
+    faint: NDArray[np.uint8] = np.full((ROWS, COLUMNS, 3), 20, np.uint8)
+    faint[100:120, 100:120] = 50
+    lake = np.full((ROWS, COLUMNS, 3), (40, 70, 90), np.uint8)
+    for name, pixels in (("faint.jpg", faint), ("lake.jpg", lake)):
+        save_jpeg(tmp_path / name, pixels)
+        assert read_image(tmp_path / name).pixels.shape == pixels.shape
+    assert read_image(folder / "blank_1.jpg", may_be_blank=True).width == COLUMNS
+    photo = {"image": folder / "photo.jpg", "region": [0, 0, 40, 40]}
+    assert get_tool("describe_region")(**photo).area_px == 1600
+
+
+def test_the_level_of_a_blank_picture_is_named() -> None:
+    for level, name in ((3, "black"), (252, "white"), (180, "the same colour")):
+        with pytest.raises(ToolError, match=name):
+            refuse_blank(np.full((20, 20, 3), level, np.uint8), "x.jpg")
+
+
+def test_blank_files_are_listed_like_others_and_differ_between_scenes(folder: Path) -> None:
+    from PIL import Image
+
+    for blank, shown in (("blank_1.jpg", "photo.jpg"), ("no_depth.png", "depth.png")):
+        with Image.open(folder / blank) as one, Image.open(folder / shown) as other:
+            assert (one.size, one.mode, one.format) == (other.size, other.mode, other.format)
+    assert len({(folder / f"blank_{seed}.jpg").read_bytes() for seed in range(8)}) == 8
