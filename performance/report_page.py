@@ -24,7 +24,7 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from agrotools.core import Observation, OpenTextSlot, Record, SampleFile  # noqa: E402
+from agrotools.core import Observation, Record, SampleFile  # noqa: E402
 from agrotools.report.html import build_report  # noqa: E402
 from agrotools.runner.records import RECORDS_FILE  # noqa: E402
 from support.browser import browser  # noqa: E402
@@ -42,17 +42,13 @@ def prose(draw: random.Random, n: int) -> str:
 
 
 def texts(n: int) -> Iterator[Record]:
-    """Yield answers to open questions, about 1,500 characters each."""
+    """Yield answers to questions without files, about 1,500 characters each."""
     draw = random.Random(1)
     for number in range(n):
-        slot = OpenTextSlot.model_validate(
-            {"name": "advice", "label": "advice", "facts": [{"phrases": [prose(draw, 3)]} for _ in range(3)]}
-        )
-        sample = made_sample(
-            f"q{number:05}", query=f"{prose(draw, 30)}?", files=(), answer=(slot,), reference=None,
-            task_type=draw.choice(WORDS), answer_type="open_text", family="RR",
-        )  # fmt: skip
-        yield end_to_end(sample, answer=prose(draw, 240), mode="no-tool")
+        task, query = draw.choice(WORDS), f"{prose(draw, 30)}?"
+        sample = made_sample(f"q{number:05}", query=query, files=(), reference=None, task_type=task)
+        answer = f"{prose(draw, 240)}\nrows: {draw.choice([6, 7, 8])}"
+        yield end_to_end(sample, answer=answer, mode="no-tool")
 
 
 def agents(n: int, n_pictures: int, folder: Path) -> Iterator[Record]:
