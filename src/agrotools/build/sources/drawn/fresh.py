@@ -17,7 +17,7 @@ from agrotools.build.choosing import Chosen, ask_subject, worded
 from agrotools.build.export import write_benchmark
 from agrotools.build.references import Tally
 from agrotools.build.sources.drawn import DrawnScene
-from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all
+from agrotools.build.sources.drawn.drawing import SCENE_KINDS, Order, draw_all, subjects_of
 from agrotools.build.sources.part import Originals
 from agrotools.build.templates import load_templates
 from agrotools.build.templates.wording import sentences
@@ -135,7 +135,7 @@ def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int) -
     same = f"{scene.name}-{scene.seed}-{match['thing']}"
     subjects = [
         each
-        for each in kind.subjects(scene, originals)
+        for each in subjects_of(scene, originals)
         if each.metadata.get("variant") == sample.metadata.get("variant")
     ]
     for subject in sorted(subjects, key=lambda each: each.name != same):
