@@ -1,15 +1,18 @@
 """``agrotools attribute`` on run folders of a small benchmark."""
 
 import json
+import re
 from pathlib import Path
 
 import pytest
+from aiohttp import web
 
 from agrotools.analysis.tool_noise import tool_noise
 from agrotools.benchmarks.field.pack import read_samples
 from agrotools.core import Observation, ReferenceStep, ReferenceTrajectory, Sample, SampleFile, ToleranceSlot
 from agrotools.scoring.attribution import read_attribution
 from support.command import run_command
+from support.openai_server import Body, completion, serving, text_of
 from support.sums_benchmark import write_sums
 
 pytestmark = pytest.mark.process
@@ -77,6 +80,47 @@ def test_a_run_without_tools_is_refused(run: Path, tmp_path: Path):
     done = run_command("attribute", tmp_path / "r")
     assert done.returncode == 2
     assert "24 in mode no-tool" in done.stderr
+
+
+def careless(body: Body) -> web.Response:
+    """A model that divides by three instead of two, and then writes something else."""
+    results = [message for message in body["messages"] if message["role"] == "tool"]
+    if not results:
+        field = re.search(r"gave ([\d.]+) and ([\d.]+)", " ".join(map(text_of, body["messages"])))
+        assert field is not None
+        variables = {"a": float(field[1]), "b": float(field[2])}
+        return completion(calls=[("calculate", json.dumps({"expression": "a + b", "variables": variables}))])
+    if len(results) == 1:
+        total = re.search(r'"value": ?([\d.]+)', text_of(results[0]))
+        assert total is not None, results[0]
+        return completion(
+            calls=[("calculate", json.dumps({"expression": "s / 3", "variables": {"s": float(total[1])}}))]
+        )
+    return completion("mean: 99 t/ha")
+
+
+def test_a_model_is_asked_again_only_after_its_price_is_accepted(tmp_path: Path):
+    write_sums(tmp_path / "sums", 3)
+    run = tmp_path / "run"
+    with serving(careless) as endpoint:
+        model = ("-m", "m", "--base-url", endpoint.base_url, "--protocol", "tool-calling", "--price", "1/2")
+        done = run_command("eval", tmp_path / "sums", *model, "--mode", "end-to-end", "--out", run, "--yes")
+        assert done.returncode == 0, done.stderr
+        before = json.loads(run_command("attribute", run, "--json").stdout)
+        assert before["run"]["parts"] == {"arguments": 50.0, "reading": 50.0}
+        assert before["joint"][0]["parts"] == ["arguments", "reading"]
+        sent = len(endpoint.requests)
+        refused = run_command("attribute", run, "--rerun", "--price", "1/2")
+        assert refused.returncode == 2
+        assert "about 3 requests" in refused.stderr
+        assert "1.00/2.00 USD per million tokens" in refused.stderr
+        assert len(endpoint.requests) == sent
+        done = run_command("attribute", run, "--rerun", "--price", "1/2", "--yes", "--json")
+        assert done.returncode == 0, done.stderr
+        assert len(endpoint.requests) == sent + 3, "one other sequence of results for each sample"
+    after = json.loads(done.stdout)
+    assert after["run"]["parts"] == {"arguments": 50.0, "reading": 50.0}
+    assert after["joint"] == []
 
 
 def counting_sample(at: int, ratio: float) -> Sample:

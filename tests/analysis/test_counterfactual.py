@@ -169,6 +169,8 @@ def test_no_fault_loses_no_point():
         (Tools(), {"image": "image_2.jpg"}, "arguments"),
         (Tools(), {"answer": misread}, "reading"),
         (Tools(), {"answer": lambda _: "total: 30 or 35"}, "form"),
+        (Tools(), {"answer": lambda _: "The trees, 10, and their share, 20, make 37 in total."}, "reading"),
+        (Tools(), {"answer": lambda _: "I do not know."}, "reading"),
         (Tools(), {"termination": "unparseable"}, "form"),
         (Tools(), {"termination": "max_steps"}, "planning"),
     ],

@@ -188,3 +188,15 @@ def test_a_canary_in_a_reply_is_reported(tmp_path):
     assert "canary GUID" in (tmp_path / "page.html").read_text(encoding="utf-8")
     clean = written(tmp_path / "clean", others)
     assert "canary GUID" not in run_command("score", str(clean)).stdout
+
+
+def test_stored_attributions_are_the_causes(runs):
+    for run in runs:
+        assert run_command("attribute", str(run), "--json").returncode == 0
+    (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
+    by_cause = found["by_cause"]["end-to-end"]
+    # The calls return another value than the reference, and the answer is not what they return.
+    assert by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
+    assert sum(each["value"] for each in by_cause.values()) == pytest.approx(0.5)
+    assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
+    assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout

@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from agrotools.cli.main import app
+from agrotools.core import UsageError
 from support.made_runs import made_sample, right, write_files, write_run
 
 
@@ -42,6 +43,7 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
         "shown": 4,
         "pictures": 2,
         "missing_pictures": 0,
+        "removed": "",
     }
 
 
@@ -57,3 +59,19 @@ def test_missing_pictures_are_said_on_stderr(run: Path, tmp_path: Path):
     (tmp_path / "benchmark").rename(tmp_path / "moved")
     assert "3 images could not be embedded" in report(run).stderr
     assert "could not be shown" not in report(run, "--data-root", tmp_path / "moved").stderr
+
+
+def test_scores_are_printed_as_a_table(run: Path):
+    table = report(run, "--format", "md").stdout
+    assert "| run" in table
+    assert "100.0" in table
+    lines = report(run, run, "--format", "csv").stdout.splitlines()
+    assert lines[0] == "run,mode,metric,task,value,lower,upper,n,clusters"
+    assert any(",end-to-end,agrotools.fas,organ_counting,1.0," in line for line in lines)
+    assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
+    with pytest.raises(UsageError, match="no such format"):
+        report(run, "--format", "pdf")
+
+
+def test_a_shared_report_says_what_was_removed(run: Path):
+    assert "For sharing, removed: " in report(run, "--share").stdout

@@ -32,6 +32,7 @@ NOT_RUN = {
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
+    r"agrotools view": "serves until it is stopped: tests/cli/test_view_command.py",
     r"serve mcp|runs/claude|my-questions": "serves until it is stopped, or needs what it recorded: tests/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
 }

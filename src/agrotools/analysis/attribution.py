@@ -3,7 +3,7 @@
 import asyncio
 import shutil
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,6 @@ from random import Random
 from tempfile import TemporaryDirectory
 
 import orjson
-from pydantic import JsonValue
 
 from agrotools.agents import ModelAgent
 from agrotools.analysis.counterfactual import RunCall, SampleGame
@@ -270,7 +269,7 @@ async def _expected(
     for at, history in sampled:
         sample = records[at][0].sample
         agent = source.make(sample, "end-to-end", 0)
-        if isinstance(agent, ModelAgent) and bench.benchmark is not None:
+        if isinstance(agent, ModelAgent) and source.base_url and bench.benchmark is not None:
             view = bench.benchmark.view(sample, "end-to-end")
             tokens += await request_tokens(view, history, agent, source.price) / len(sampled)
             most = most_output_tokens(agent.settings)
@@ -312,19 +311,10 @@ def call_runner(record: Record, bench: Bench, executor: ToolExecutor, scratch: P
     async def run_call(call: ToolCall) -> Observation | None:
         if not _is_repeatable(call.tool, bench.manifest.backends.get(call.tool)):
             return None
-        for name in made.keys() & set(_texts(call.arguments)):
-            source = artifact_path(bench.run, made[name].sha256 or "", Path(name).suffix)
-            if not (scratch / name).exists() and source.is_file():
+        for name, artifact in made.items():
+            source = artifact_path(bench.run, artifact.sha256 or "", Path(name).suffix)
+            if name in repr(call.arguments) and not (scratch / name).exists() and source.is_file():
                 shutil.copyfile(source, scratch / name)
         return (await executor.run(call, workspace, tools)).observation
 
     return run_call
-
-
-def _texts(value: JsonValue | Mapping[str, JsonValue]) -> Iterator[str]:
-    """Yield all texts in a JSON value."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, list | dict):
-        for item in value.values() if isinstance(value, dict) else value:
-            yield from _texts(item)

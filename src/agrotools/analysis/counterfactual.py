@@ -23,7 +23,8 @@ last one drawn. Answers without ``from`` (advice, keywords) are right if all res
 """
 
 import math
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fractions import Fraction
 from itertools import chain, combinations
@@ -232,6 +233,9 @@ class SampleGame:
         truth = self._truths[at]
         call = self._call(at, own, corrected, values)
         if right and part in parts:
+            with suppress(JointError):  # a tool that gives the truth is not replaced
+                if (unreplaced := (await self.chain(parts - {part}))[at]).true:
+                    return unreplaced
             recorded = own.step.observation if own else step.observation
             base = recorded.result if recorded else None
             if truth is None:
@@ -326,9 +330,7 @@ class SampleGame:
         score = score_slot(implied, slots, answer)
         if score.value >= 1:
             return "right"
-        undecided = "off_by" not in score.reading and score.reading.get("value") in (None, [])
-        several = len(candidates) > 1 if isinstance(candidates := score.reading.get("candidate"), list) else False
-        return "form" if (undecided or several) and _contains(implied, answer) else "misread"
+        return "form" if _is_unclear(implied, score.reading) and _contains(implied, answer) else "misread"
 
     async def _slot_value(self, at: int, parts: Parts) -> Fraction:
         slot, actual, reading = self.slots[at], self._actual[at], self._reading[at]
@@ -480,3 +482,12 @@ def _contains(slot: Slot, answer: str) -> bool:
     """True if some part of the answer alone gives the value of ``slot``: a line, or a word."""
     pieces = {piece for line in answer.splitlines() for piece in (line, *line.split())}
     return any(score_slot(slot, [slot], f"{slot.name}: {piece.strip('.,;')}").value >= 1 for piece in [*pieces][:400])
+
+
+def _is_unclear(slot: Slot, reading: Mapping[str, JsonValue]) -> bool:
+    """True if no value, or more than one, was read from an answer; free text always has one."""
+    read, rule = reading.get("value"), str(reading.get("rule"))
+    if slot.free_text or "off_by" in reading:
+        return False
+    several = isinstance(read, list) and (len(read) > 1 or "other names" in rule) and slot.type != "choice_set"
+    return several or read is None or read == []

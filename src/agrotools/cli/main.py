@@ -23,6 +23,8 @@ COMMANDS = {
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),
     "attribute": ("attribute:attribute", "Split the points that a run lost by their cause."),
     "report": ("report:report", "Write an HTML report of runs."),
+    "view": ("view:view", "Show runs on a local page, live."),
+    "runs": ("view:runs", "List the runs in a folder."),
     "curve": ("curve:curve", "Draw score against dose, of runs with --degrade or --faults."),
     "validate": ("validate:validate", "Check a benchmark folder for errors."),
     "build": ("build:build", "Build a benchmark from a data set or your photos."),

@@ -24,12 +24,21 @@ def report(
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
     data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    share: Annotated[
+        bool, typer.Option("--share", help="Remove coordinates, file names, folders and addresses, and say what.")
+    ] = False,
+    format_: Annotated[
+        str | None, typer.Option("--format", metavar="md|csv|latex", help="Print the scores as a table instead.")
+    ] = None,
     allow_invalid: AllowInvalid = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write an HTML report: overview, samples with images, steps and scores, and tables. It opens offline."""
     from agrotools.report.html import build_report
 
+    if format_:
+        typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
+        return
     target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
     written = build_report(
         runs,
@@ -39,6 +48,7 @@ def report(
         data_root=data_root,
         allow_invalid=allow_invalid,
         comparisons=texts.comparisons(),
+        share=share,
     )
     if as_json:
         print_json({**vars(written), "path": str(written.path)})
@@ -51,6 +61,48 @@ def report(
     typer.echo(
         f"{written.path}: {written.bytes / 1e6:.1f} MB, {shown_records} with {count_text(written.pictures, 'image')}"
     )
+    if written.removed:
+        typer.echo(written.removed)
     if written.missing_pictures:
         missing = f"{count_text(written.missing_pictures, 'image')} could not be embedded (the page gives the reasons)"
         typer.echo(f"{missing}\nhint: if the benchmark was moved, give its folder with --data-root DIR", err=True)
+
+
+def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
+    """Return the metrics of each mode as CSV (fractions), or as Markdown or LaTeX tables (percent)."""
+    import csv
+    import io
+
+    from agrotools.analysis.study_tables import Cell, StudyTable, latex, markdown
+    from agrotools.core import UsageError
+    from agrotools.report.layout import percent, run_names
+    from agrotools.runner.rescore import score_runs
+    from agrotools.scoring import METRICS
+
+    if format_ not in ("md", "csv", "latex"):
+        raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
+    summaries = [each.summary for each in score_runs(runs, allow_invalid=allow_invalid)]
+    names = run_names(summaries)
+    written, tables = io.StringIO(), dict[str, StudyTable]()
+    rows = csv.writer(written, lineterminator="\n")
+    rows.writerow(["run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters"])
+    for name, summary in zip(names, summaries, strict=True):
+        for mode, part in summary.modes.items():
+            metrics = part.metrics if part.headline else {}
+            table = tables.setdefault(mode, StudyTable(f"{summary.benchmark}, {mode}", [], ["run"], [], []))
+            table.header += [label for label in (METRICS[each].label for each in metrics) if label not in table.header]
+            cells = {"run": Cell(name)}
+            for metric, value in metrics.items():
+                for task, each in {"": value.overall, **value.by_task_type}.items():
+                    ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
+                    rows.writerow([name, mode, metric, task, each.value, *ends, each.n, each.n_clusters])
+                interval = value.overall.interval
+                span = f"({percent(interval.lower)} to {percent(interval.upper)})" if interval else ""
+                cells[METRICS[metric].label] = Cell(percent(value.overall.value), span)
+            table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
+    for table in tables.values():
+        for row in table.rows:
+            row += [Cell("")] * (len(table.header) - len(row))
+    if format_ == "csv":
+        return written.getvalue()
+    return markdown(tables.values()) if format_ == "md" else latex([*tables.values()], "Scores of runs")

@@ -267,6 +267,8 @@ def _print_tables(runs: Sequence[Path], rescored: "Sequence[Rescored]", *, detai
     print_tables([each.summary for each in rescored], details=details)
     if not details:
         typer.echo(f"by task and answer type: agrotools score {' '.join(map(str, runs))} --details")
+    if len(runs) > 1:
+        typer.echo(f"differences by task, by cause and by sample: agrotools compare {' '.join(map(str, runs))}")
     if sample := rescored[0].telling_sample:
         typer.echo(f"one sample, from question to score: agrotools explain {runs[0]} {sample}")
 

@@ -34,7 +34,7 @@ from agrotools.report.layout import (
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
-from agrotools.scoring.causes import CAUSES
+from agrotools.scoring.causes import cause_meaning
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import is_invalid
@@ -163,7 +163,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
-        yield "; ".join(f"{cause}: {CAUSES[cause]}" for cause in causes) + "."
+        yield "; ".join(f"{cause}: {cause_meaning(cause)}" for cause in causes) + "."
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:

@@ -22,6 +22,7 @@ from agrotools.runner.policies import is_baseline
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
+from agrotools.scoring.attribution import read_attribution
 from agrotools.scoring.causes import CauseTally
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
@@ -264,7 +265,12 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
             f"these runs cannot be compared: {'; '.join(different)}", hint="compare runs of one version of a benchmark"
         )
     else:
-        compared = comparisons_of([scored_run(run) for run in runs], names)
+        tallies = [scored_run(run) for run in runs]
+        splits = [read_attribution(run) for run in runs]
+        for tally, split in zip(tallies, splits, strict=True):
+            if tally.causes is not None and split is not None and None not in splits:
+                tally.causes.attribute(split)
+        compared = comparisons_of(tallies, names)
     return [each.model_copy(update=update) for each in compared]
 
 

@@ -4,10 +4,12 @@ The parts are checked in the order in which a solution is made (call, arguments,
 ``agrotools attribute`` splits the loss exactly, by running the tools again with each part replaced.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from agrotools.core import Mode, Record, Score
 from agrotools.core.record import Results
+from agrotools.scoring.attribution import Attribution, part_meaning
 from agrotools.scoring.matching import missing_calls, own_calls
 from agrotools.scoring.metrics import FAS
 from agrotools.scoring.steps import implied_slot
@@ -21,8 +23,10 @@ CAUSES: Mapping[str, str] = {
     "reading": "the results imply the right answer, and another one was given",
     "form": "no value could be read from the answer",
     "answer": "a wrong answer without tools",
+    "ceiling": "points that the reference calls lose, too",
 }
 """Causes and their meanings, in the order of their tables."""
+CEILING = "ceiling"
 
 
 def cause_of(record: Record, rows: Sequence[Score]) -> str:
@@ -67,6 +71,7 @@ class CauseTally:
 
     def __init__(self) -> None:
         self._losses: dict[tuple[Mode, str], dict[str, float]] = {}
+        self._splits: dict[str, dict[str, float]] = {}
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a valid record with its score rows."""
@@ -76,9 +81,32 @@ class CauseTally:
             cause = cause_of(record, rows)
             losses[cause] = losses.get(cause, 0.0) + 1 - value
 
-    def shares(self, mode: Mode, sample_id: str) -> dict[str, float]:
-        """Return the share of each cause in the loss of a sample; their sum is 1.
+    def attribute(self, attribution: Attribution) -> None:
+        """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first cause."""
+        self._splits = split_by_sample(attribution)
+
+    def losses(self, mode: Mode, sample_id: str, score: float) -> dict[str, float]:
+        """Return the points (as fractions) that a sample lost by each cause; their sum is ``1 - score``.
 
         A refusal that does not count because the answerable twin was refused too has the cause ``refusal``."""
+        if mode == "end-to-end" and sample_id in self._splits:
+            parts = self._splits[sample_id]
+            return {**parts, CEILING: 1 - score - sum(parts.values())}
         losses = self._losses.get((mode, sample_id), {"refusal": 1.0})
-        return {cause: loss / sum(losses.values()) for cause, loss in losses.items()}
+        return {cause: (1 - score) * loss / sum(losses.values()) for cause, loss in losses.items()}
+
+
+def split_by_sample(attribution: Attribution) -> dict[str, dict[str, float]]:
+    """Return the points (as fractions) of each part for every sample, as means over its epochs."""
+    epochs = Counter(each.id for each in attribution.samples)
+    splits: dict[str, dict[str, float]] = {}
+    for each in attribution.samples:
+        parts = splits.setdefault(each.id, {})
+        for part, points in each.parts.items():
+            parts[part] = parts.get(part, 0.0) + points / 100 / epochs[each.id]
+    return splits
+
+
+def cause_meaning(cause: str) -> str:
+    """Return the meaning of a cause, or of a part of ``agrotools attribute``."""
+    return CAUSES[cause] if cause in CAUSES else part_meaning(cause)

@@ -139,10 +139,9 @@ def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, seco
     down: list[Flip] = []
     for name, mine, other in zip(first.table.ids(pair.samples.tolist()), *pair[1:3], strict=True):
         causes = (second if mine > other else first).causes
-        shares = causes.shares(mode, name) if causes and metric == FAS else {}
-        flip = Flip(
-            sample=name, first=float(mine), second=float(other), cause=max(shares, key=shares.__getitem__, default="")
-        )
+        losses = causes.losses(mode, name, float(min(mine, other))) if causes and metric == FAS else {}
+        cause = max(losses, key=losses.__getitem__, default="")
+        flip = Flip(sample=name, first=float(mine), second=float(other), cause=cause)
         if abs(mine - other) > _ROUNDING:
             (up if mine > other else down).append(flip)
     up, down = (sorted(each, key=lambda flip: (-abs(flip.first - flip.second), flip.sample)) for each in (up, down))
@@ -151,20 +150,20 @@ def _flips(metric: str, mode: Mode, pair: SamplePair, first: RunAggregator, seco
 
 def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAggregator) -> dict[str, Estimate]:
     """Return the differences of the points that both runs lose by each cause; they add up to the difference."""
-    import numpy as np
-
     names = first.table.ids(pair.samples.tolist())
-    lost: list[dict[str, FloatArray]] = []
+    lost: list[list[dict[str, float]]] = []
     for run, values in ((first, pair.first), (second, pair.second)):
         assert run.causes is not None
-        shares = [run.causes.shares(mode, name) for name in names]
-        lost.append({cause: np.array([each.get(cause, 0.0) for each in shares]) * (1 - values) for cause in CAUSES})
+        lost.append([run.causes.losses(mode, *each) for each in zip(names, values.tolist(), strict=True)])
+    found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
+    order = [*(cause for cause in CAUSES if cause in found), *sorted(found - CAUSES.keys())]
     clusters = clusters_of(pair.samples, first.table)
-    return {
-        cause: estimate_difference(lost[1][cause], lost[0][cause], clusters)
-        for cause in CAUSES
-        if lost[0][cause].any() or lost[1][cause].any()
+    differences = {
+        cause: [losses.get(cause, 0.0) - other.get(cause, 0.0) for losses, other in zip(lost[1], lost[0], strict=True)]
+        for cause in order
     }
+    none = [0.0] * len(names)
+    return {cause: estimate_difference(each, none, clusters) for cause, each in differences.items()}
 
 
 def side_by_side(summaries: Sequence[Summary], aggregators: Sequence[RunAggregator]) -> list[Summary]:

@@ -81,7 +81,7 @@ const KEPT_BLOCKS = 24;
 // Lines of a block of details. The last blocks stay decoded.
 function blockLines(number) {
   if (!blocks.has(number)) {
-    const lines = head.live ? Promise.resolve([]) : stored(`b${number}`).then(inflate).then((text) => text.split("\n"));
+    const lines = stored(`b${number}`).then(inflate).then((text) => text.split("\n"));
     blocks.set(number, lines);
     if (blocks.size > KEPT_BLOCKS) blocks.delete(blocks.keys().next().value);
   }
@@ -89,7 +89,6 @@ function blockLines(number) {
 }
 
 async function detailOf(record) {
-  if (head.live) return (await fetch(`${head.live}record/${record.place}`)).json();
   return record.block === null ? null : JSON.parse((await blockLines(record.block))[record.line]);
 }
 
@@ -97,7 +96,7 @@ const textOf = async (text) => (typeof text === "number" ? inflate(await stored(
 
 async function showPicture(image, name) {
   image.decoding = "async";
-  image.src = head.live ? `${head.live}picture/${name}` : await stored(name);
+  image.src = await stored(name);
 }
 
 // --- terms ----------------------------------------------------------------------------------------------------------

@@ -72,15 +72,27 @@ addEventListener("hashchange", follow);
 
 async function start() {
   follow();
-  const index = head.live ? await (await fetch(`${head.live}index`)).json() : JSON.parse(await inflate(await stored("index")));
-  readIndex(index);
+  readIndex(JSON.parse(await inflate(await stored("index"))));
   drawSamplesView();
   drawOverview();
   drawHelp();
   explainHeadings();
   ready = true;
   follow();
+  performance.mark("ready");
   document.body.dataset.ready = "true";
 }
 
+// On a local server: load the page again when a run has new records, at once on the overview, else when asked to.
+async function watch() {
+  let state = null;
+  try { state = await (await fetch(head.live.state)).json(); } catch { byId("live").replaceChildren("the server has stopped"); }
+  if (state && state.stamp !== head.live.stamp) {
+    if (document.body.dataset.view === "overview" && !document.querySelector("dialog[open]")) { location.reload(); return; }
+    byId("live").replaceChildren(el("button", { type: "button", onclick: () => location.reload() }, "new records: load"));
+  } else if (state) byId("live").replaceChildren(runs.some((run) => run.missing) ? "live" : "");
+  setTimeout(watch, 2500);
+}
+
 start();
+if (head.live) watch();

@@ -56,7 +56,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary]) -> Data:
             *(note for run in runs for note in run.records.notes),
         ],
         "facets": FACETS,
-        "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in METRICS if metric in shown},
+        "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
 
 

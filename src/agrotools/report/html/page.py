@@ -43,6 +43,7 @@ from agrotools.report.html.runs import (
     run_facts,
     value_of,
 )
+from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.prompts import StoredPrompts
@@ -58,6 +59,7 @@ _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
+PAGE_STYLE = _HERE / "page.css"
 _SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
 
 
@@ -74,6 +76,8 @@ class ReportResult:
     """Number of records shown in detail."""
     pictures: int
     missing_pictures: int
+    removed: str = ""
+    """Sentence that says what ``share`` removed."""
 
 
 def build_report(
@@ -89,7 +93,11 @@ def build_report(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     picture_bytes: int = BUDGET_BYTES,
+    detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
+    picture_cache: dict[Any, Any] | None = None,
+    live: Mapping[str, str] | None = None,
+    share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
     """Write one HTML file that needs no network and no other file.
@@ -108,7 +116,11 @@ def build_report(
         allow_invalid: allow a headline for modes with more than 1 % invalid records if summaries are computed.
         comparisons: comparisons of texts; see :func:`agrotools.runner.rescore.rescore`.
         picture_bytes: size limit of all pictures together, in bytes.
+        detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
+        picture_cache: encoded pictures of earlier reports, which are used again, and to which new ones are added.
+        live: address of the state of a run that goes on, and its present state, for a page on a local server.
+        share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
     Raises:
@@ -132,15 +144,15 @@ def build_report(
     present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
     papers = papers_of_runs(present) if papers is None else papers
     references = floor_and_ceiling(opened, data_root, progress) if references is None else references
-    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px)
-    page = _Page(opened, pictures, outcomes)
+    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px, picture_cache)
+    page = _Page(opened, pictures, outcomes, detail_bytes, Scrubber() if share else None)
     try:
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
                 page.write_records(body, progress)
                 body.seek(0)
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(page.shell(papers, references))
+                    file.write(page.shell(papers, references, live))
                     shutil.copyfileobj(body, file)
                     file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
@@ -156,14 +168,23 @@ def build_report(
         shown=sum(row["block"] is not None for row in page.rows),
         pictures=pictures.n,
         missing_pictures=len(page.missing),
+        removed=page.scrubber.summary() if page.scrubber else "",
     )
 
 
 class _Page:
     """Collector of the page's data: rows of the list, blocks of details, long texts and pictures."""
 
-    def __init__(self, runs: Sequence[Run], pictures: Pictures, outcomes: Outcomes | None) -> None:
-        self._runs, self._pictures = runs, pictures
+    def __init__(
+        self,
+        runs: Sequence[Run],
+        pictures: Pictures,
+        outcomes: Outcomes | None,
+        detail_limit: int,
+        scrubber: Scrubber | None,
+    ) -> None:
+        self.scrubber = scrubber
+        self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
         self._scores = outcomes.rows if outcomes else {}
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
@@ -185,7 +206,7 @@ class _Page:
         n_shown = sum(len(run.places) for run in self._runs)
         for at, run in enumerate(self._runs):
             prompts = StoredPrompts(run.folder)
-            room = DETAIL_BYTES * (at + 1) // len(self._runs)
+            room = self._detail_limit * (at + 1) // len(self._runs)
             for record in run.shown():
                 self._add(at, record, prompts if self._detail_bytes < room else None, file)
                 progress("report", len(self.rows), n_shown)
@@ -198,15 +219,20 @@ class _Page:
         judged = run.summary.judging is not None  # the page shows the rows of judges apart
         scores = self._scores[key] if key in self._scores and not judged else score_record(record, run.comparisons)
         data, facets = record_data(record, scores, self._sources[at], prompts)
+        query, reason = record.sample.query, reason_line(record, scores)
+        if self.scrubber:
+            names = self.scrubber.new_names(file.name for file in record.sample.files)
+            data = self.scrubber.data(data, names)
+            query, reason = (self.scrubber.text(text, names) for text in (query, reason))
         self.rows.append(
             {
                 "run": at,
                 "mode": record.mode,
-                "sample": self._sample_number(record, data),
+                "sample": self._sample_number(record, data, query),
                 "epoch": record.epoch,
                 "value": value_of(record, scores),
                 "facets": facets,
-                "reason": reason_line(record, scores),
+                "reason": reason,
                 "block": None if prompts is None else self._n_blocks,
                 "line": len(self._block),
                 "seconds": data["seconds"],
@@ -222,15 +248,16 @@ class _Page:
         if sum(map(len, self._block)) > _BLOCK_BYTES:
             self._write_block(file)
 
-    def _sample_number(self, record: Record, data: Data) -> int:
+    def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
         pictures = [each["picture"] for each in data["files"] if "picture" in each]
-        query = shortened(harmless(sample.query), 140)
-        facts = [sample.id, harmless(sample.task_type), sample.answer_type, query, *pictures[:1]]
+        asked = shortened(harmless(query), 140)
+        facts = [sample.id, harmless(sample.task_type), sample.answer_type, asked, *pictures[:1]]
         return self._samples.setdefault(sample.id, [len(self._samples), *facts])[0]
 
     def _stored_text(self, text: str) -> Any:
         """Return a short text as it is, and for a long one the number under which the page stores it once."""
+        text = self.scrubber.text(text) if self.scrubber else text
         if len(text) < _LONG_TEXT:
             return text
         if text not in self._texts:
@@ -260,9 +287,9 @@ class _Page:
             if row["sample"] in unsolved:
                 row["facets"].append(TOOL_FAILED)
 
-    def shell(self, papers: Papers, references: Mapping[str, Summary]) -> str:
+    def shell(self, papers: Papers, references: Mapping[str, Summary], live: Mapping[str, str] | None) -> str:
         """Return the page up to the first detail."""
-        style = (_HERE / "page.css").read_text(encoding="utf-8")
+        style = PAGE_STYLE.read_text(encoding="utf-8")
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
@@ -277,21 +304,37 @@ class _Page:
             "longest_px": self._pictures.longest_px,
             "originals": list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
             "command": command,
+            "live": live,
         }
+        facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
+        tables: dict[str, Any] = {
+            "results": result_tables(summaries),
+            "errors": errors_section(summaries, [run.name for run in self._runs]),
+            "papers": [tables.page() for tables in papers.filled()],
+        }
+        if self.scrubber:
+            for each in (*facts, *head["runs"]):
+                each["folder"] = each["name"]
+            head["originals"], head["command"] = [], "agrotools report RUN"
+            facts, head = self.scrubber.data(facts), self.scrubber.data(head)
+            head["shared"] = [self.scrubber.summary()]
+        # Tables are scrubbed as they are written; style, script and data, which must stay as they are, follow.
+        parts = {"style": style, "script": script, "head": _json(head), "index": _packed(orjson.dumps(self._index()))}
+        marks = {name: Markup(f"@@{name}@@") for name in parts}
         macros: Any = templates().get_template("page.html.j2").module
-        return macros.page(
-            style=style,
-            style_hash=_hash(style),
-            script=script,
-            script_hash=_hash(script),
-            head=_json(head),
-            index=_packed(orjson.dumps(self._index())),
-            runs=[run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs],
-            results=result_tables(summaries),
-            errors=errors_section(summaries, [run.name for run in self._runs]),
-            papers=[tables.page() for tables in papers.filled()],
-            connect="",
+        shell = macros.page(
+            style_hash=content_hash(style),
+            script_hash=content_hash(script),
+            runs=facts,
+            connect=" 'self'" if live else "",
+            **tables,
+            **marks,
         )
+        shell = self.scrubber.text(shell) if self.scrubber else str(shell)
+        for name, content in parts.items():
+            before, _, after = shell.partition(marks[name])
+            shell = f"{before}{content}{after}"
+        return shell
 
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
@@ -325,7 +368,8 @@ def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
 
 
-def _hash(text: str) -> str:
+def content_hash(text: str) -> str:
+    """Return the hash of an inline style or script for the content policy."""
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode('ascii')}"
 
 

@@ -122,9 +122,17 @@ class Pictures:
 
     ``expected`` is the number of distinct pictures that will be requested. The remaining budget is shared among the
     remaining pictures, and a picture that exceeds its share is scaled down. ``longest_px`` limits the sides of all.
+    ``cache`` holds encoded pictures by file, for several pages of one process.
     """
 
-    def __init__(self, expected: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX) -> None:
+    def __init__(
+        self,
+        expected: int,
+        budget_bytes: int = BUDGET_BYTES,
+        longest_px: int = LONGEST_SIDE_PX,
+        cache: dict[Any, Any] | None = None,
+    ) -> None:
+        self._cache: dict[Any, tuple[str, EmbeddedPicture] | Absent] = {} if cache is None else cache
         self.longest_px = longest_px
         self._sides_px = (longest_px, *(side for side in _SMALLER_SIDES_PX if side < longest_px))
         self._remaining = expected
@@ -168,7 +176,12 @@ class Pictures:
         if isinstance(path, Absent):
             return path
         share = (self._budget - self.bytes) // max(self._remaining, 1)
-        encoded = _drawing(path, share) if path.suffix == ".svg" else self._thumbnail(path, name, kind, bands, share)
+        key = (path, path.stat().st_mtime_ns, kind, bands, self.longest_px)
+        if key not in self._cache:
+            is_drawing = path.suffix == ".svg"
+            encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share)
+            self._cache[key] = encoded
+        encoded = self._cache[key]
         if isinstance(encoded, Absent):
             return encoded
         url, picture = encoded

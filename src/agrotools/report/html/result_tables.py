@@ -27,7 +27,7 @@ from agrotools.report.comparison import (
 from agrotools.report.layout import DASH, Notes, harmless, percent
 from agrotools.report.parts import correlation_lines, counts_table, judge_notes, part_tables, seconds_tables
 from agrotools.report.settings import has_table, plugin_notes, plugin_tables, settings_for
-from agrotools.report.tables import gain_table, general_notes, setting_table
+from agrotools.report.tables import gain_table, general_notes, repeats_table, setting_table
 from agrotools.scoring import Summary
 from agrotools.scoring.error_classes import CLASSES
 
@@ -91,6 +91,7 @@ def result_tables(summaries: Sequence[Summary]) -> Results:
     main += html_tables(plugin_tables(summaries, notes))
     if any(summary.no_tool_part and summary.no_tool_part.gain for summary in summaries):
         main += html_tables(gain_table(summaries, notes))
+    main += html_tables(repeats_table(summaries))
     if len(summaries) > 1:
         main += html_tables(between_runs_table(summaries))
     parts = html_tables(

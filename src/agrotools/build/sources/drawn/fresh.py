@@ -134,9 +134,7 @@ def _asked(sample: Sample, scene: DrawnScene, originals: Originals, seed: int) -
     assert match is not None
     same = f"{scene.name}-{scene.seed}-{match['thing']}"
     subjects = [
-        each
-        for each in subjects_of(scene, originals)
-        if each.metadata.get("variant") == sample.metadata.get("variant")
+        each for each in subjects_of(scene, originals) if each.metadata.get("variant") == sample.metadata.get("variant")
     ]
     for subject in sorted(subjects, key=lambda each: each.name != same):
         for template in templates:

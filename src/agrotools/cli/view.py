@@ -1,0 +1,73 @@
+"""``agrotools view`` and ``agrotools runs``: the runs in a folder, on a local page and in the terminal."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agrotools.cli.output import count_text, print_json
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(help="Run folder, or a folder with runs.")] = Path("runs"),
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
+    ] = None,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the address as JSON.")] = False,
+) -> None:
+    """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
+
+    Only this machine can open it, with the address that is printed. Nothing is written.
+    """
+    import sys
+
+    from agrotools.report.html.server import Viewer, serve_pages
+
+    _check_folder(folder)
+
+    def started(address: str) -> None:
+        if as_json:
+            print_json({"address": address})
+        else:
+            typer.echo(f"open: {address}\nPress Ctrl-C to stop")
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    serve_pages(Viewer(folder, data_root), port, started)
+
+
+def runs(
+    folder: Annotated[Path, typer.Argument(help="Run folder, or a folder with runs.")] = Path("runs"),
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
+    """List the runs in a folder, the last changed first: model, score, progress and cost."""
+    from agrotools.report.layout import harmless, new_table, percent, print_parts
+    from agrotools.report.run_list import list_runs
+
+    _check_folder(folder)
+    entries = list(list_runs(folder))
+    if as_json:
+        print_json([{**vars(entry), "path": str(entry.path)} for entry in entries])
+        return
+    headings = ["model", "benchmark", "score", "records", "USD"]
+    table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
+    for entry in entries:
+        done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
+        score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"
+        usd = f"{entry.usd:.2f}" if entry.usd is not None else ""
+        shown = [entry.problem, "", "", "", ""] if entry.problem else [entry.model, entry.benchmark, score, done, usd]
+        table.add_row(*map(harmless, (entry.name, *shown)))
+    print_parts([table])
+    typer.echo(f"on a page: agrotools view {folder}")
+
+
+def _check_folder(folder: Path) -> None:
+    from agrotools.core import UsageError
+
+    if not folder.is_dir():
+        raise UsageError(f"there is no folder {folder}", hint="give a run folder, or the folder that holds your runs")

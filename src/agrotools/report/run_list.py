@@ -1,0 +1,83 @@
+"""List of the runs in a folder: progress, headline score and cost of each, for the terminal and the local page."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import orjson
+from pydantic import ValidationError
+
+from agrotools.core import AgrotoolsError
+from agrotools.report.screen import headline
+from agrotools.runner.policies import read_spend
+from agrotools.runner.records import RECORDS_FILE, record_index
+from agrotools.runner.rescore import SCORES_FILE
+from agrotools.runner.store import MANIFEST_FILE, read_manifest
+from agrotools.scoring import METRICS, Summary
+
+_DEPTHS = ("", "*/", "*/*/")
+"""Folders that are searched for runs, from the given one."""
+
+
+@dataclass(frozen=True)
+class RunEntry:
+    """A run: ``done`` of ``planned`` records are finished (planned 0: unknown). ``score`` is a fraction of the scale.
+
+    ``changed`` is the time of the last record, in seconds since 1970. ``problem``: reason why the run cannot be read.
+    """
+
+    path: Path
+    name: str
+    model: str = ""
+    benchmark: str = ""
+    modes: tuple[str, ...] = ()
+    done: int = 0
+    planned: int = 0
+    score: float | None = None
+    metric: str = ""
+    usd: float | None = None
+    changed: float = 0.0
+    problem: str = ""
+
+
+def list_runs(folder: Path) -> Iterator[RunEntry]:
+    """Yield the runs in ``folder`` and up to two levels below it, the last changed first."""
+    paths = {path.parent for depth in _DEPTHS for path in folder.glob(f"{depth}{MANIFEST_FILE}")}
+    yield from sorted((run_entry(path, folder) for path in paths), key=lambda entry: (-entry.changed, entry.name))
+
+
+def run_entry(run: Path, folder: Path) -> RunEntry:
+    """Return the entry of one run, whose name is its path in ``folder``."""
+    name = run.relative_to(folder).as_posix() if run != folder else run.resolve().name
+    try:
+        manifest = read_manifest(run)
+        spend = read_spend(run / "spend.jsonl")
+        score, metric = _stored_score(run)
+        records = run / RECORDS_FILE
+        return RunEntry(
+            path=run,
+            name=name,
+            model=manifest.model,
+            benchmark=f"{manifest.benchmark} {manifest.benchmark_version}",
+            modes=manifest.modes,
+            done=len(record_index(run).finished),
+            planned=sum(manifest.planned.values()),
+            score=score,
+            metric=metric,
+            usd=spend.usd if spend.replies else None,
+            changed=records.stat().st_mtime if records.exists() else 0.0,
+        )
+    except (AgrotoolsError, OSError) as error:
+        return RunEntry(run, name, problem=str(error).splitlines()[0])
+
+
+def _stored_score(run: Path) -> tuple[float | None, str]:
+    """Return the headline score in ``scores.json`` and the label of its metric, if there is one."""
+    try:
+        summary = Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
+    except (OSError, ValueError, LookupError, TypeError, ValidationError):
+        return None, ""
+    if (measure := headline([summary])) is None or not summary.modes[measure[0].mode].headline:
+        return None, ""
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return (metric.overall.value, METRICS[measure[1]].label) if metric else (None, "")
