@@ -42,7 +42,7 @@ from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of
 from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, SCORING_VERSION, is_invalid
-from agrotools.tools import get_tool
+from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, needs_answers
 from agrotools.tools.services import VLM
@@ -53,8 +53,8 @@ _IN_WORK = 4
 
 
 @dataclass(frozen=True)
-class Bench:
-    """Where the calls of a run can be made again: its folder, manifest and benchmark (None: its files are not here)."""
+class AttributedRun:
+    """Folder, manifest and benchmark of a run, whose calls can be made again (None: the benchmark is not here)."""
 
     run: Path
     manifest: Manifest
@@ -62,8 +62,8 @@ class Bench:
     notes: tuple[str, ...] = ()
 
 
-def open_bench(run: Path, data_root: Path | None = None, progress: Progress = no_progress) -> Bench:
-    """Return the bench of a run; its notes say what limits it.
+def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_progress) -> AttributedRun:
+    """Return a run with its benchmark; its notes say what cannot be done.
 
     Raises:
         RunStoreError: not a run folder.
@@ -79,11 +79,15 @@ def open_bench(run: Path, data_root: Path | None = None, progress: Progress = no
             benchmark = degrade_benchmark(benchmark, degradation, manifest.seed, quick=manifest.quick)
             benchmark.prepare([*manifest.sample_ids], progress)
     except AgrotoolsError as error:
-        return Bench(run, manifest, None, (f"no tool is run again: {error.message}",))
+        return AttributedRun(run, manifest, None, (f"no tool is run again: {error.message}",))
     if benchmark.content_hash != manifest.benchmark_hash:
         note = f"no tool is run again: {manifest.benchmark_path} is not the version of the benchmark that was run"
-        return Bench(run, manifest, None, (note,))
-    return Bench(run, manifest, benchmark)
+        return AttributedRun(run, manifest, None, (note,))
+    known = [name for name in manifest.toolset if _is_repeatable(name, manifest.backends.get(name))]
+    versions = tool_versions(tool_specs(known))
+    changed = [name for name in known if versions[name] != manifest.toolset[name]]
+    notes = (f"tools that changed since the run give other results: {', '.join(changed)}",) if changed else ()
+    return AttributedRun(run, manifest, benchmark, notes)
 
 
 def attribute_run(
@@ -105,18 +109,18 @@ def attribute_run(
         RunStoreError: not a run folder, or one that cannot be written;
         UsageError: no record can be attributed, or the model cannot be asked again.
     """
-    bench = open_bench(run, data_root, progress)
+    opened = open_run(run, data_root, progress)
     records, left_out = _records(run)
     if not records:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it has no records"
         raise UsageError(
             f"nothing in {run} can be attributed: {reasons}", hint="run a benchmark with tools in mode end-to-end"
         )
-    results = asyncio.run(_attribute(records, bench, workers, progress, rerun))
-    attribution = attribution_of(results, rerun=rerun is not None, left_out=left_out, notes=bench.notes)
+    results = asyncio.run(_attribute(records, opened, workers, progress, rerun))
+    attribution = attribution_of(results, rerun=rerun is not None, left_out=left_out, notes=opened.notes)
     if noise:
         samples = {record.sample.id: record.sample for record, _, _ in records}
-        others = bench.benchmark.samples if bench.benchmark else None
+        others = opened.benchmark.samples if opened.benchmark else None
         predicted = tool_noise([*samples.values()], others, progress=progress)
         attribution = attribution.model_copy(update={"tool_noise": predicted})
     write_attribution(run, attribution)
@@ -132,15 +136,17 @@ class Rerun:
     price: str | None = None
     budget: float | None = None
 
-    def source(self, bench: Bench) -> PolicySource:
+    def source(self, opened: AttributedRun) -> PolicySource:
         """Return the policy of a run.
 
         Raises:
             UsageError: it cannot be asked again.
         """
-        manifest, benchmark = bench.manifest, bench.benchmark
+        manifest, benchmark = opened.manifest, opened.benchmark
         if benchmark is None or is_agent(manifest.model) or replayed_run(manifest.model):
-            reason = bench.notes[0] if bench.notes else f"{manifest.model} cannot be shown calls that it did not make"
+            reason = (
+                opened.notes[0] if benchmark is None else f"{manifest.model} cannot be shown calls that it did not make"
+            )
             raise UsageError(f"--rerun: {reason}", hint="omit --rerun: joint parts are then reported as such")
         settings = {name: value for name, value in manifest.settings.items() if name in EvalConfig.model_fields}
         baseline = {"seed": manifest.seed} if is_baseline(manifest.model) else {"protocol": manifest.protocol}
@@ -187,12 +193,12 @@ def _records(run: Path) -> tuple[list[tuple[Record, list[Score], bool]], dict[st
 
 async def _attribute(
     records: Sequence[tuple[Record, list[Score], bool]],
-    bench: Bench,
+    opened: AttributedRun,
     workers: int,
     progress: Progress,
     rerun: Rerun | None,
 ) -> list[Shares]:
-    source = rerun.source(bench) if rerun else None
+    source = rerun.source(opened) if rerun else None
     games: dict[int, SampleGame] = {}
     asked: list[tuple[int, tuple[Step, ...]]] = []
 
@@ -200,21 +206,21 @@ async def _attribute(
         record, scores, credited = records[at]
         with TemporaryDirectory(prefix="agrotools-") as scratch:
             game = games[at] = SampleGame(
-                record, scores, call_runner(record, bench, executor, Path(scratch)), credited=credited
+                record, scores, call_runner(record, opened, executor, Path(scratch)), credited=credited
             )
             if rerun:
                 game.ask = partial(_noted, asked, at)
             return await game.shares()
 
-    async with executor_of(bench, workers) as executor:
+    async with executor_of(opened, workers) as executor:
         results = await _each(play, range(len(records)), "samples", progress)
     if rerun is None or source is None or not asked:
         return results
-    rerun.confirm(await _expected(source, asked, records, bench))
-    with accounted(source, bench.run, cache=None) as accounts:
+    rerun.confirm(await _expected(source, asked, records, opened))
+    with accounted(source, opened.run, cache=None) as accounts:
         try:
             return await _each(
-                partial(_play_again, accounts.source, games, bench), range(len(records)), "samples, asking", progress
+                partial(_play_again, accounts.source, games, opened), range(len(records)), "samples, asking", progress
             )
         finally:
             if source.model is not None:
@@ -245,9 +251,9 @@ async def _noted(asked: list[tuple[int, tuple[Step, ...]]], at: int, history: tu
     asked.append((at, history))
 
 
-async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], bench: Bench, at: int) -> Shares:
-    assert bench.benchmark is not None
-    record, view = games[at].record, bench.benchmark.view(games[at].record.sample, "end-to-end")
+async def _play_again(source: PolicySource, games: Mapping[int, SampleGame], opened: AttributedRun, at: int) -> Shares:
+    assert opened.benchmark is not None
+    record, view = games[at].record, opened.benchmark.view(games[at].record.sample, "end-to-end")
 
     async def ask(history: tuple[Step, ...]) -> str | None:
         action = await source.make(record.sample, "end-to-end", record.epoch).act(view, history)
@@ -261,7 +267,7 @@ async def _expected(
     source: PolicySource,
     asked: Sequence[tuple[int, tuple[Step, ...]]],
     records: Sequence[tuple[Record, list[Score], bool]],
-    bench: Bench,
+    opened: AttributedRun,
 ) -> Estimate:
     """Return the estimated tokens and cost of ``asked``, from some of them."""
     tokens, most = 0.0, 0
@@ -269,8 +275,8 @@ async def _expected(
     for at, history in sampled:
         sample = records[at][0].sample
         agent = source.make(sample, "end-to-end", 0)
-        if isinstance(agent, ModelAgent) and source.base_url and bench.benchmark is not None:
-            view = bench.benchmark.view(sample, "end-to-end")
+        if isinstance(agent, ModelAgent) and source.base_url and opened.benchmark is not None:
+            view = opened.benchmark.view(sample, "end-to-end")
             tokens += await request_tokens(view, history, agent, source.price) / len(sampled)
             most = most_output_tokens(agent.settings)
     n, price = len(asked), source.price
@@ -278,9 +284,9 @@ async def _expected(
     return Estimate(source.name, n, round(n * tokens), (n * TYPICAL_OUTPUT_TOKENS, n * most), low, high, price)
 
 
-def executor_of(bench: Bench, workers: int) -> ToolExecutor:
+def executor_of(opened: AttributedRun, workers: int) -> ToolExecutor:
     """Return an executor with those back-ends of the run that give the same result again."""
-    backends = {name: each for name, each in bench.manifest.backends.items() if _is_repeatable(name, each)}
+    backends = {name: each for name, each in opened.manifest.backends.items() if _is_repeatable(name, each)}
     return ToolExecutor(workers=workers, cache=ResultCache(cache_dir("tool-results")), backends=backends)
 
 
@@ -293,9 +299,9 @@ def _is_repeatable(tool: str, backend: str | None) -> bool:
     return not backend.startswith((RECORDED, VLM)) and not needs_answers(backend)
 
 
-def call_runner(record: Record, bench: Bench, executor: ToolExecutor, scratch: Path) -> RunCall:
+def call_runner(record: Record, opened: AttributedRun, executor: ToolExecutor, scratch: Path) -> RunCall:
     """Return a function that runs calls of one sample in a workspace of its own."""
-    benchmark, sample = bench.benchmark, record.sample
+    benchmark, sample = opened.benchmark, record.sample
 
     async def no_call(_call: ToolCall) -> Observation | None:
         return None
@@ -309,10 +315,10 @@ def call_runner(record: Record, bench: Bench, executor: ToolExecutor, scratch: P
     tools = tuple({*sample.toolset, *(sample.reference.tools if sample.reference else ())})
 
     async def run_call(call: ToolCall) -> Observation | None:
-        if not _is_repeatable(call.tool, bench.manifest.backends.get(call.tool)):
+        if not _is_repeatable(call.tool, opened.manifest.backends.get(call.tool)):
             return None
         for name, artifact in made.items():
-            source = artifact_path(bench.run, artifact.sha256 or "", Path(name).suffix)
+            source = artifact_path(opened.run, artifact.sha256 or "", Path(name).suffix)
             if name in repr(call.arguments) and not (scratch / name).exists() and source.is_file():
                 shutil.copyfile(source, scratch / name)
         return (await executor.run(call, workspace, tools)).observation
