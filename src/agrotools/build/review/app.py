@@ -33,6 +33,7 @@ from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
 from agrotools.core import AgrotoolsError, Sample, SampleFile, first_error
+from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless, value_text
 
@@ -120,7 +121,7 @@ _SIZE = re.compile(r"(^|, )at \d+ x \d+ px$")
 class Review:
     """One review: its material, its journal, and the request handlers.
 
-    All routes except ``/`` and ``/static`` need a session.
+    All routes except ``/``, ``/look.css`` and ``/static`` need a session.
     """
 
     def __init__(self, material: Material, journal: ReviewJournal, doorkeeper: Doorkeeper, reviewer: str = "") -> None:
@@ -139,6 +140,7 @@ class Review:
             Route("/about/{sample_id}/{name}", self.about),
             Route("/artifact/{sample_id}/{step:int}/{name}", self.artifact),
             Route("/original/{sample_id}/{name}", self.original),
+            Route("/look.css", lambda _: FileResponse(LOOK)),
             Mount("/static", StaticFiles(directory=Path(__file__).parent / "static")),
         ]
         handlers: Mapping[Any, Any] = dict.fromkeys((HTTPException, AgrotoolsError, OSError), answer_error)

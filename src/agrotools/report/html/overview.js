@@ -56,7 +56,9 @@ function spent(run) {
 function runsCard() {
   const references = marks().filter((mark) => mark.role !== "planner" || runs.length === 1);
   const ticks = references.map((mark) => ({ role: mark.role, value: mark.score[0] }));
-  const rows = runs.map((run, at) => el(`div.run${run.role === "model" ? "" : ".baseline"}`, {},
+  const order = runs.map((run, at) => at);
+  if (runs.length > MANY_RUNS) order.sort((a, b) => (runs[b].score?.[0] ?? -1) - (runs[a].score?.[0] ?? -1));
+  const rows = order.map((at) => [runs[at], at]).map(([run, at]) => el(`div.run${run.role === "model" ? "" : ".baseline"}`, {},
     el("span.name", {},
       el("button.pick", { type: "button", "aria-pressed": String(at === chosenRun), title: "show this run below", onclick: () => { chosenRun = at; drawOverview(); } },
         el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), run.label),

@@ -59,7 +59,9 @@ _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
 _HERE = Path(__file__).parent
-PAGE_STYLE = _HERE / "page.css"
+LOOK = _HERE / "look.css"
+"""Colours and fonts, which the review page has, too."""
+_STYLES = (LOOK, _HERE / "page.css")
 _SCRIPTS = ("base.js", "overview.js", "compare.js", "list.js", "pictures.js", "detail.js", "main.js")
 
 
@@ -289,7 +291,7 @@ class _Page:
 
     def shell(self, papers: Papers, references: Mapping[str, Summary], live: Mapping[str, str] | None) -> str:
         """Return the page up to the first detail."""
-        style = PAGE_STYLE.read_text(encoding="utf-8")
+        style = page_style()
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
@@ -366,6 +368,11 @@ class _Page:
 
 def _packed(content: bytes) -> str:
     return base64.b64encode(gzip.compress(content, 6, mtime=0)).decode("ascii")
+
+
+def page_style() -> str:
+    """Return the style sheet of the page."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in _STYLES)
 
 
 def content_hash(text: str) -> str:

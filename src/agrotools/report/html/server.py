@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import orjson
 
 from agrotools.core import AgrotoolsError, UsageError
-from agrotools.report.html.page import PAGE_STYLE, build_report, content_hash
+from agrotools.report.html.page import build_report, content_hash, page_style
 from agrotools.report.html.result_tables import templates
 from agrotools.report.run_list import list_runs
 from agrotools.runner.records import RECORDS_FILE
@@ -39,7 +39,7 @@ class Viewer:
     def run_list(self) -> str:
         """Return the page with the list of runs."""
         page = templates().get_template("runs.html.j2")
-        style = PAGE_STYLE.read_text(encoding="utf-8")
+        style = page_style()
         entries = list(list_runs(self.folder))
         return page.render(style=style, style_hash=content_hash(style), folder=self.folder.resolve(), runs=entries)
 
