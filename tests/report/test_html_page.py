@@ -347,9 +347,8 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
     assert {row["mode"] for row in page.records} == {"end-to-end", "step-by-step"}
     assert [row["value"] for row in page.records if row["mode"] == "end-to-end"] == [0] * 3
-    monkeypatch.setattr("agrotools.report.html.page.DETAIL_BYTES", 1)
     monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
-    page = page_of(shared_runs[0])
+    page = page_of(shared_runs[0], detail_bytes=1)
     assert page.head["without_detail"] == 24 - len(page.details) > 0
     assert len(page.records) == 24
 
