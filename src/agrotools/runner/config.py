@@ -130,9 +130,9 @@ class EvalConfig(FrozenModel):
     def _are_doses(cls, doses: str, info: ValidationInfo) -> str:
         if not doses:
             return doses
-        from agrotools.runner.faults import Faults
-
         if info.field_name == "faults":
+            from agrotools.runner.faults import Faults
+
             return str(Faults.parse(doses))
         from agrotools.runner.degradation import Degradation
 

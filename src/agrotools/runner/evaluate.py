@@ -60,6 +60,7 @@ if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
+    from agrotools.runner.faults import FaultPlan
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 T = TypeVar("T")
@@ -340,8 +341,6 @@ async def _execute(
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Probe the endpoint, print the estimate, and execute ``items``."""
-    from agrotools.runner.faults import fault_plan
-
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
@@ -372,7 +371,7 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-            faults = fault_plan(config.faults, config.seed or 0, benchmark.samples)
+            faults = _fault_plan(config, benchmark) if config.faults else None
             limits = settings.max_steps, settings.recorded, limit, faults
             await execute(
                 items,
@@ -399,6 +398,12 @@ async def _execute(
 def _only_reports(source: PolicySource) -> bool:
     """True if the cost of an agent is known only from its reports."""
     return source.meter is not None and source.meter.endpoint is None
+
+
+def _fault_plan(config: EvalConfig, benchmark: Benchmark) -> "FaultPlan":
+    from agrotools.runner.faults import FaultPlan, Faults, measured_calls
+
+    return FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
 
 
 def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
