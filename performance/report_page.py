@@ -24,7 +24,7 @@ from PIL import Image
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "tests"))
 
-from agrotools.core import Observation, OpenTextSlot, Record, SampleFile  # noqa: E402
+from agrotools.core import Observation, Record, SampleFile  # noqa: E402
 from agrotools.report.html import build_report  # noqa: E402
 from agrotools.runner.records import RECORDS_FILE  # noqa: E402
 from support.browser import browser  # noqa: E402
@@ -42,17 +42,13 @@ def prose(draw: random.Random, n: int) -> str:
 
 
 def texts(n: int) -> Iterator[Record]:
-    """Yield answers to open questions, about 1,500 characters each."""
+    """Yield answers to questions without files, about 1,500 characters each."""
     draw = random.Random(1)
     for number in range(n):
-        slot = OpenTextSlot.model_validate(
-            {"name": "advice", "label": "advice", "facts": [{"phrases": [prose(draw, 3)]} for _ in range(3)]}
-        )
-        sample = made_sample(
-            f"q{number:05}", query=f"{prose(draw, 30)}?", files=(), answer=(slot,), reference=None,
-            task_type=draw.choice(WORDS), answer_type="open_text", family="RR",
-        )  # fmt: skip
-        yield end_to_end(sample, answer=prose(draw, 240), mode="no-tool")
+        task, query = draw.choice(WORDS), f"{prose(draw, 30)}?"
+        sample = made_sample(f"q{number:05}", query=query, files=(), reference=None, task_type=task)
+        answer = f"{prose(draw, 240)}\nrows: {draw.choice([6, 7, 8])}"
+        yield end_to_end(sample, answer=answer, mode="no-tool")
 
 
 def agents(n: int, n_pictures: int, folder: Path) -> Iterator[Record]:
@@ -107,6 +103,9 @@ async def measure(page_file: Path) -> dict[str, float]:
         await page.evaluate("location.hash = 'samples'")
         await page.until("document.querySelector('#detail h2')")
         await page.evaluate("new Promise((done) => setTimeout(done, 500))")
+        busy = "const end = performance.now() + 150; while (performance.now() < end);"
+        await page.evaluate(f"setTimeout(() => {{ {busy} }})")
+        await page.until("window.tasks.some((ms) => ms >= 150)")  # long tasks are seen
         await page.evaluate("window.tasks.length = 0")
         change = "document.querySelector('select[name={0}]').selectedIndex = {1}; "
         change += "document.querySelector('select[name={0}]').dispatchEvent(new Event('change'))"
@@ -116,8 +115,8 @@ async def measure(page_file: Path) -> dict[str, float]:
         scrolls += [f"document.getElementById('list').scrollTo(0, {place})" for place in (1_000_000, 0)]
         reset = "document.getElementById('reset').click()"
         for act in (*scrolls, change.format("sort", 3), change.format("task", 3), reset, search):
-            await page.evaluate(act)
-            await page.evaluate("new Promise((done) => setTimeout(done, 120))")
+            await page.evaluate(f"setTimeout(() => {{ {act} }})")
+            await page.evaluate("new Promise((done) => setTimeout(done, 150))")
         await page.until("!document.getElementById('found').textContent.includes('searching')")
         found["longest task in use"] = await page.evaluate("Math.max(0, ...window.tasks)")
         await page.evaluate("document.getElementById('reset')?.click()")

@@ -17,7 +17,7 @@ from typer.testing import CliRunner
 
 from agrotools.cli.main import app
 from agrotools.runner.rescore import rescore
-from support.browser import NO_BROWSER, browser, find_browser
+from support.browser import NO_BROWSER, Page, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
 
 SAMPLES = [made_sample(f"s{number}") for number in range(4)]
@@ -96,6 +96,16 @@ def test_only_this_machine_with_the_printed_address_is_answered(address: str, fo
     assert not (folder / "done" / "report.html").exists()
 
 
+async def shows(page: Page, expression: str, value: object) -> None:
+    """Wait for the value of an expression on a page that may be loaded again meanwhile."""
+    shown = None
+    async with asyncio.timeout(60):
+        while shown != value:
+            await asyncio.sleep(0.2)
+            with suppress(AssertionError):
+                shown = await page.evaluate(expression)
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
 async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, folder: Path):
@@ -109,16 +119,11 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
         other = write_run(folder.parent / "other", [end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8")])
         with (run / "records.jsonl").open("ab") as file:
             file.write((other / "records.jsonl").read_bytes())
-        shown = None
-        async with asyncio.timeout(60):
-            while shown != "50":
-                await asyncio.sleep(0.2)
-                with suppress(AssertionError):  # the page is just being loaded again
-                    shown = await page.evaluate(figure)
+        await shows(page, figure, "50")
         assert page.errors == []
         await page.goto(address)
         await page.click("input[value=done]")
         await page.click("input[value='more/half']")
         await page.click("form button")
-        await page.until("document.querySelectorAll('.runs .run .name button').length === 2")
+        await shows(page, "document.querySelectorAll('.runs .run .name button').length", 2)
         assert page.errors == []

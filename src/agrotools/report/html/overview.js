@@ -17,14 +17,14 @@ function marks() {
   return [...known, ...head.references].filter((each) => ["floor", "planner", "ceiling"].includes(each.role) && each.score);
 }
 
-function scale(estimate, at, ticks, title) {
-  const [value, low, high] = estimate;
+// One line with the scores of one or several runs: an interval and a dot for each, and ticks for floor and ceiling.
+function scale(entries, ticks, title) {
   const place = (share) => `${100 * Math.min(1, Math.max(0, share))}%`;
   return el("span.scale", { role: "img", "aria-label": title },
     el("span.axis"),
     ticks.map((tick) => el(`span.tick.${tick.role}`, { style: { left: place(tick.value) }, title: `${tick.role} ${onScale(tick.value)}` })),
-    low !== null && el(`span.interval.run${at % SHAPES.length}`, { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } }),
-    el(`span.${shapeOf(at).replaceAll(" ", ".")}`, { style: { left: place(value) } }));
+    entries.map(([at, [, low, high]]) => low !== null && el(`span.interval.run${at % SHAPES.length}`, { style: { left: place(low), width: `calc(${place(high)} - ${place(low)})` } })),
+    entries.map(([at, [value]]) => el(`span.${shapeOf(at).replaceAll(" ", ".")}`, { style: { left: place(value) }, title: `${runs[at].label} ${onScale(value)}` })));
 }
 
 function estimateText([value, low, high, n]) {
@@ -63,7 +63,7 @@ function runsCard() {
       run.privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")],
       run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
     figure(run),
-    run.score ? scale(run.score, at, ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
+    run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
       : el("span.dim", {}, run.bounds ? `between ${onScale(run.bounds[0])} and ${onScale(run.bounds[1])} if all invalid ones are counted` : ""),
     spent(run)));
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
@@ -126,7 +126,7 @@ function lostCard() {
       href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     el("span", {}, partWord(part)), el("b", {}, one(lost))))),
     el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
-    attribution.joint.length > 0 && el("p.dim", {}, attribution.joint.map((each) => `${each.parts.map(partWord).join(", ")}: known only together (${each.reason}). `)));
+    attribution.joint.length > 0 && el("details", {}, el("summary", {}, "some parts are known only together"), attribution.joint.map((each) => el("p.dim", {}, `${each.parts.map(partWord).join(", ")}: ${one(each.points)} points in ${count(each.n_samples, "sample")}, because ${each.reason}.`))));
 }
 
 // --- tasks and process ----------------------------------------------------------------------------------------------
@@ -144,8 +144,8 @@ function tasksCard() {
     const own = dots.filter((at) => runs[at].tasks[task]);
     return el("tr", {},
       el("th", { scope: "row" }, el("a", { href: address("samples", { task, mode: head.measure.mode, run: runs.length > 1 ? chosenRun : undefined }) }, words(task))),
-      el("td.scales", {}, own.map((at, place) => scale(runs[at].tasks[task], at, place ? [] : ticks, `${runs[at].label}, ${words(task)}: ${estimateText(runs[at].tasks[task])}`))),
-      el("td.number", {}, own.map((at) => el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0])))));
+      el("td.scales", {}, scale(own.map((at) => [at, runs[at].tasks[task]]), ticks, `${words(task)}: ${own.map((at) => `${runs[at].label} ${estimateText(runs[at].tasks[task])}`).join("; ")}`)),
+      dots.map((at) => el("td.number", {}, runs[at].tasks[task] && el("span", { title: `${runs[at].label}: ${estimateText(runs[at].tasks[task])}` }, onScale(runs[at].tasks[task][0])))));
   }))), dots.length > 1 && el("p.dim.key-line", {}, dots.map((at) => [el(`span.${shapeOf(at).replaceAll(" ", ".")}.still`), `${runs[at].label} `])));
 }
 
@@ -194,6 +194,7 @@ function telling() {
 }
 
 const REASONS = { "error passed over": "a tool failed, and it answered wrong", "calls right": "right calls, wrong answer", "no call": "answered without looking",
+  "wrong argument": "right tool, wrong argument", "wrong tool": "a tool that the reference does not call", "missing call": "a needed call is missing",
   "tool limit": "the reference calls fail, too", "runs disagree": "another run is right" };
 
 function worthCard() {
