@@ -15,7 +15,7 @@ from aiohttp import web
 import agrotools as at
 from agrotools.agents.counting_endpoint import CountingEndpoint
 from agrotools.agents.usage import SampleUsage, UsageMeter
-from agrotools.core import EndpointRefusal, UsageError
+from agrotools.core import BudgetReached, EndpointRefusal, UsageError
 from agrotools.models import Endpoint
 from agrotools.runner.policies import read_spend
 from agrotools.runner.prompts import read_requests
@@ -65,6 +65,17 @@ def once(task):
         return "mean_yield: 2"
     except urllib.error.HTTPError as error:
         return f"mean_yield: {error.code} {error.read().decode()} {error.headers['x-should-retry']}"
+
+def cheat(task):
+    def one(extra):
+        try:
+            ask("/chat/completions", messages=[{"role": "user", "content": "How many?"}], **extra)
+            return "sent"
+        except urllib.error.HTTPError as error:
+            return str(error.code)
+    tricks = [{"max_tokens": 50, "models": ["dear"], "service_tier": "priority"}, {"max_tokens": 50.0},
+              {"n": "5", "max_tokens": 1}, {"max_tokens": True}, {"background": True}, {"max_output_tokens": 1}]
+    return "mean_yield: " + " ".join(map(one, tricks))
 
 def here(task):
     return json.loads(ask("/chat/completions", task.endpoint.key, task.endpoint.url,
@@ -160,6 +171,24 @@ def test_the_budget_is_enforced_before_it_is_spent(folder: Path, tmp_path: Path)
                 ["mean_yield: 2"] * 3
             )
             assert read_spend(out / "spend.jsonl").usd == 4.5
+
+
+def test_limits_that_have_no_effect_do_not_lower_the_reserve(folder: Path, tmp_path: Path):
+    """Of six requests one is within the budget: the others are malformed, or name a limit that means nothing."""
+    options = {"price": "1000/1000", "budget": 5, "limit": 1}
+    with serving(answer) as upstream, pytest.raises(BudgetReached, match="the next request might cost 3"):
+        evaluated(folder, "python:my_agent:cheat", tmp_path / "run", upstream.base_url, **options)
+    assert [set(request) for request in upstream.requests] == [{"model", "messages", "max_tokens"}]
+
+
+def test_a_reply_that_costs_more_than_reserved_ends_the_run(folder: Path, tmp_path: Path):
+    def dear(_body: Body) -> web.Response:
+        choice = {"index": 0, "message": {"role": "assistant", "content": "seven"}, "finish_reason": "stop"}
+        return web.json_response({"choices": [choice], "usage": {"prompt_tokens": 9, "completion_tokens": 90_000}})
+
+    with serving(dear) as upstream, pytest.raises(BudgetReached, match="known: 90\\.0090 of 5"):
+        evaluated(folder, "python:my_agent:once", tmp_path / "run", upstream.base_url, price="1000/1000", budget=5)
+    assert len(upstream.requests) == 1
 
 
 def test_functions_of_this_session_get_the_endpoint_in_the_task(folder: Path, tmp_path: Path):

@@ -16,8 +16,8 @@ from agrotools.models.base import image_urls, request_text
 from agrotools.models.endpoint import Endpoint, ScriptedModel
 from agrotools.models.prices import Price
 from agrotools.runner import estimate as module
-from agrotools.runner.config import work_items
 from agrotools.runner.estimate import BYTES_PER_TOKEN, TURNS_WITHOUT_REFERENCE, Estimate, estimate
+from agrotools.runner.plan import work_items
 from agrotools.runner.policies import PolicySource, policy_source
 
 PRICE = Price(input_usd_per_million=2, output_usd_per_million=8, source="test", as_of="2026-01-02")

@@ -9,10 +9,11 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.core import Mode, Record
 from agrotools.models import Endpoint
-from agrotools.runner.config import EvalConfig, resolve_settings, work_items
-from agrotools.runner.evaluate import describe_run
+from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.execute import Pace, RunContext, execute, run_item
+from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
+from agrotools.runner.run_manifest import describe_run
 from agrotools.runner.store import RunStore
 from agrotools.tools.execution import ToolExecutor
 from support.text_benchmark import write_text_benchmark

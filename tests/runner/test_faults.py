@@ -169,7 +169,7 @@ def test_agents_that_never_and_always_recover(tmp_path: Path, small_benchmark: P
 
 @pytest.mark.process
 def test_an_agent_that_recovers_at_times(tmp_path: Path, small_benchmark: Path):
-    all_faults, _ = recovery(tmp_path, small_benchmark, 0.5, "empty=1", epochs=6)
+    all_faults, _ = recovery(tmp_path, small_benchmark, 0.7, "empty=1", epochs=10)
     assert 0 < all_faults.noticed < all_faults.landed
     assert all_faults.recovered
     assert 0 < all_faults.recovered.value < 1

@@ -6,10 +6,11 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
-from agrotools.runner.config import EvalConfig, resolve_settings, work_items
-from agrotools.runner.evaluate import default_folder, describe_run
+from agrotools.runner.config import EvalConfig, resolve_settings
 from agrotools.runner.manifest import Manifest, differences
+from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
+from agrotools.runner.run_manifest import default_folder, describe_run
 
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:

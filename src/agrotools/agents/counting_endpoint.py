@@ -24,7 +24,7 @@ from agrotools.models import Completion, Endpoint, ImagePart, Message, Requested
 from agrotools.models.base import ContentPart, Role, image_urls, json_bytes
 from agrotools.models.chat_format import MalformedReply, read_reply
 from agrotools.models.endpoint import address_of, check_model_name, price_at, split_provider
-from agrotools.models.metered import DEFAULT_OUTPUT_TOKENS, charged
+from agrotools.models.metered import BUDGET_HINT, DEFAULT_OUTPUT_TOKENS, charged
 from agrotools.models.responses_format import SUFFIX, as_chat
 from agrotools.models.transport import Transport
 
@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage
 
 _CHAT = "/chat/completions"
+_LIMITS: Mapping[str, Sequence[str]] = {_CHAT: ("max_completion_tokens", "max_tokens"), SUFFIX: ("max_output_tokens",)}
+"""Keys that limit the length of a reply. Those of the other format have no effect, and are not sent."""
+_NOT_SENT = frozenset((*_LIMITS[_CHAT], *_LIMITS[SUFFIX], "models", "service_tier"))
+"""Keys that are not sent unless they limit the reply: other limits, and those that change model or price."""
 _LARGEST_REQUEST = 64 * 2**20
 _TEMPLATE_TOKENS = 2048
 """Input tokens beyond the bytes of a request: templates of messages and tools."""
@@ -136,10 +140,10 @@ class CountingEndpoint:
         try:
             body = orjson.loads(await request.read())
             messages, tools = sample.messages_of(body)
+            sent = self._request(sample, request.path.removeprefix("/v1"), body, messages)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
             return _error(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {type(error).__name__}: {error}")
         budget, price = sample.meter.budget, self.price
-        sent = self._request(sample, request.path.removeprefix("/v1"), body, messages)
         reserved_usd = 0.0
         try:
             if budget is not None and price is not None:
@@ -159,16 +163,23 @@ class CountingEndpoint:
             return _error(HTTPStatus.BAD_GATEWAY, f"the model's endpoint does not answer: {type(error).__name__}")
 
     def _request(self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]) -> _Request:
+        """Return the request to send on, with the most that it can use.
+
+        Raises:
+            ValueError: a limit is not a whole number, or the reply would be made after the request.
+        """
+        if body.get("background"):
+            raise ValueError("background: the cost of such replies is not known when they begin")
+        lengths, replies = [_whole(body, name) for name in _LIMITS[path]], _whole(body, "n")
         streams = bool(body.get("stream"))
-        sent, hides_usage = {**body, "model": self.model}, False
+        kept = {name: value for name, value in body.items() if name not in _NOT_SENT or name in _LIMITS[path]}
+        sent, hides_usage = {**kept, "model": self.model}, False
         if streams and path == _CHAT:
             options = body.get("stream_options") or {}
             hides_usage = not options.get("include_usage")
             sent["stream_options"] = {**options, "include_usage": True}
         content, images = json_bytes(sent), image_urls(messages)
         most_of_image = self.price.image_tokens[1] if self.price else 0
-        limits = [body.get(name) for name in ("max_completion_tokens", "max_tokens", "max_output_tokens", "n")]
-        *lengths, replies = [limit if isinstance(limit, int) and limit > 0 else None for limit in limits]
         bound = Usage(
             input_tokens=len(content) - sum(map(len, images)) + len(images) * most_of_image + _TEMPLATE_TOKENS,
             output_tokens=max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1),
@@ -227,7 +238,21 @@ class CountingEndpoint:
         cost = self.price.usd(used.input_tokens, used.output_tokens) if self.price else None
         usage = used.model_copy(update={"cost_usd": cost})
         sent.sample.replies = (*sent.sample.replies, raw_reply(completion).model_copy(update={"usage": usage}))
-        sent.sample.meter.pay(UsageReport(**usage.model_dump(include={"input_tokens", "output_tokens"}), cost_usd=cost))
+        meter = sent.sample.meter
+        meter.pay(UsageReport(**usage.model_dump(include={"input_tokens", "output_tokens"}), cost_usd=cost))
+        budget = meter.budget
+        if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:
+            message = (
+                f"a reply cost more than could be known: {budget.ledger.total_usd:.4f} of {budget.usd:g} USD are spent"
+            )
+            sent.sample.fail(BudgetReached(message, hint=BUDGET_HINT))
+
+
+def _whole(body: Mapping[str, Any], name: str) -> int | None:
+    value = body.get(name)
+    if value is not None and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+        raise ValueError(f"{name} must be a whole number from 1, not {value!r:.40}")
+    return value
 
 
 def _error(status: HTTPStatus, message: str, code: str | None = None) -> "web.Response":

@@ -19,7 +19,7 @@ from agrotools.core import (
 )
 from agrotools.models import Message, WireStats
 from agrotools.models.base import json_bytes
-from agrotools.models.metered import Budget
+from agrotools.models.metered import BUDGET_HINT, Budget
 from agrotools.models.prices import price_by_name, price_of
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ class UsageMeter:
         if budget is not None and budget.usd is not None and budget.ledger.total_usd >= budget.usd:
             raise BudgetReached(
                 f"the agent has spent {budget.ledger.total_usd:.4f} of {budget.usd:g} USD",
-                hint="finished samples are kept; run the same command with a larger --budget to resume",
+                hint=BUDGET_HINT,
             )
 
     def pay(self, report: UsageReport) -> Usage:

@@ -42,6 +42,9 @@ class Ledger(Protocol):
         ...
 
 
+BUDGET_HINT = "finished samples are kept; run the same command with a larger --budget to resume"
+
+
 class Budget:
     """Budget in USD, spent by one or several models.
 
@@ -77,7 +80,7 @@ class Budget:
             if spent_usd + usd > self.usd:
                 raise BudgetReached(
                     f"{spent_usd:.4f} of {self.usd:g} USD are spent, and the next request might cost {usd:.4f} USD",
-                    hint="finished samples are kept; run the same command with a larger --budget to resume",
+                    hint=BUDGET_HINT,
                 )
             if spent_usd + self._reserved_usd + usd <= self.usd:
                 self._reserved_usd += usd

@@ -14,7 +14,7 @@ from agrotools.core import BenchmarkError, Mode, Sample, SampleView, Step
 from agrotools.models.base import image_urls, request_text
 from agrotools.models.metered import most_output_tokens
 from agrotools.models.prices import IMAGE_TOKENS, Price
-from agrotools.runner.config import Plan
+from agrotools.runner.plan import Plan
 from agrotools.runner.policies import PolicySource
 
 RENDERED = 20

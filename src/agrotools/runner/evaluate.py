@@ -2,39 +2,26 @@
 
 import asyncio
 import itertools
-import platform
-import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TextIO, TypeVar, cast
 
-from pydantic import JsonValue
-
-from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy, prompt_hash
+from agrotools.agents import UNPARSEABLE_LIMIT, ModelAgent, Policy
 from agrotools.benchmarks import Benchmark, load_benchmark
 from agrotools.core import BudgetReached, Mode, Record, UsageError
 from agrotools.core.base import count_text
-from agrotools.core.files import cache_dir, sha256_of_json
+from agrotools.core.files import cache_dir
 from agrotools.models import Model, WireStats
 from agrotools.models.endpoint import PricedModel, priced_model
-from agrotools.runner.config import (
-    EvalConfig,
-    Plan,
-    RunSettings,
-    recorded_backends,
-    remaining,
-    resolve_settings,
-    tool_model,
-    work_items,
-)
+from agrotools.runner.config import EvalConfig, RunSettings, resolve_settings, tool_model
 from agrotools.runner.execute import HANDFUL, INTERNAL_ERROR, POLICY_ERROR, Pace, RunContext, execute
-from agrotools.runner.manifest import Manifest, identity_hash
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import Plan, remaining, work_items
 from agrotools.runner.policies import (
     Accounted,
     AgentFunction,
@@ -49,10 +36,10 @@ from agrotools.runner.policies import (
 )
 from agrotools.runner.progress import Progress, stage_progress
 from agrotools.runner.rescore import rerun_width
+from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
-from agrotools.runner.toolsets import tool_data, with_offered_tools
-from agrotools.scoring.metrics import SCORING_VERSION
-from agrotools.tools import tool_specs, tool_versions
+from agrotools.runner.toolsets import with_offered_tools
+from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, check_backends
 
@@ -60,6 +47,7 @@ if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
+    from agrotools.runner.faults import FaultPlan
     from agrotools.tools.services.vision_endpoint import VisionEndpoint
 
 T = TypeVar("T")
@@ -71,7 +59,6 @@ _MOST_SAMPLES, _MOST_NAMED = 256, 3
 """Maximum samples in flight, and invalid samples that are reported during the run; the records contain all."""
 _LOOKED_AT = 32
 """Number of samples searched for one with files, to determine whether a run shows images."""
-_LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
 
 
 class PreparedRun(NamedTuple):
@@ -340,8 +327,6 @@ async def _execute(
     confirm: Callable[["Estimate"], None] | None,
 ) -> None:
     """Probe the endpoint, print the estimate, and execute ``items``."""
-    from agrotools.runner.faults import fault_plan
-
     source, contact = accounts.source, accounts.contact
     pace = _pace(config.concurrency, source.stats)
     if vision is not None:
@@ -372,7 +357,7 @@ async def _execute(
             if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
-            faults = fault_plan(config.faults, config.seed or 0, benchmark.samples)
+            faults = _fault_plan(config, benchmark) if config.faults else None
             limits = settings.max_steps, settings.recorded, limit, faults
             await execute(
                 items,
@@ -399,6 +384,12 @@ async def _execute(
 def _only_reports(source: PolicySource) -> bool:
     """True if the cost of an agent is known only from its reports."""
     return source.meter is not None and source.meter.endpoint is None
+
+
+def _fault_plan(config: EvalConfig, benchmark: Benchmark) -> "FaultPlan":
+    from agrotools.runner.faults import FaultPlan, Faults, measured_calls
+
+    return FaultPlan(Faults.parse(config.faults), config.seed or 0, measured_calls(benchmark.samples))
 
 
 def _reporting(bar: Progress, stats: WireStats | None, *, reports_cost: bool) -> Callable[[Record], None]:
@@ -450,83 +441,9 @@ def _pace(concurrency: int | None, stats: WireStats | None) -> Pace:
     return Pace(concurrency + max(concurrency, HANDFUL) if concurrency else _MOST_SAMPLES, stats)
 
 
-def default_folder(manifest: Manifest) -> Path:
-    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH``: the same for the same command, else different."""
-    name = manifest.model.removeprefix("baseline:")
-    safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
-    part = "-quick" if manifest.quick else ""
-    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
-
-
 def _unused(folder: Path) -> Path:
     names = (folder.with_name(f"{folder.name}-{number}") for number in itertools.count(2))
     return folder if not folder.exists() else next(path for path in names if not path.exists())
-
-
-def describe_run(
-    config: EvalConfig,
-    settings: RunSettings,
-    benchmark: Benchmark,
-    source: PolicySource,
-    plan: Plan,
-    vision_model: PricedModel | None = None,
-) -> Manifest:
-    """Return the manifest of the run that ``config`` describes."""
-    toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded))
-    has_model, protocol = source.model is not None, run_protocol(settings.protocol)
-    return Manifest(
-        agrotools=version("agrotools"),
-        scoring=SCORING_VERSION,
-        benchmark=benchmark.name,
-        benchmark_path=config.benchmark,
-        data_root=str(config.data_root) if config.data_root else None,
-        benchmark_version=benchmark.version,
-        benchmark_options=config.options,
-        benchmark_hash=benchmark.content_hash,
-        degrade=config.degrade,
-        **(cast("DegradedBenchmark", benchmark).manifest_fields if config.degrade else {}),
-        faults=config.faults,
-        synthetic=benchmark.synthetic,
-        model=source.name,
-        model_hash=source.model_hash,
-        base_url=source.base_url,
-        privileged=source.privileged,
-        sealed=source.sealed,
-        protocol=settings.protocol,
-        images=settings.images,
-        settings=config.settings.model_dump(mode="json", exclude_none=True) if has_model else _agent_settings(source),
-        max_steps=settings.max_steps,
-        seed=config.seed or 0,
-        toolset=toolset,
-        toolset_hash=sha256_of_json(toolset),
-        tool_data=tool_data(_offered(benchmark, config, plan), settings.backends),
-        tools=config.tools,
-        backends=recorded_backends(settings.backends, vision_model),
-        vlm_base_url=vision_model.base_url if vision_model else None,
-        prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
-        python=f"{platform.python_version()} on {sys.platform}",
-        libraries={name: version(name) for name in _LIBRARIES},
-        modes=tuple(mode for mode in settings.modes if mode in source.modes),
-        epochs=config.epochs,
-        looks=config.max_epochs - 1 if config.repeat_until else 1,
-        quick=config.quick,
-        sample_ids=tuple(plan.sample_ids() if config.quick or config.limit is not None else plan.ids),
-        planned=plan.sizes(),
-    )
-
-
-def _agent_settings(source: PolicySource) -> dict[str, JsonValue]:
-    """Return the model that an agent's endpoint serves; none without ``--agent-model``."""
-    endpoint = source.meter.endpoint if source.meter else None
-    return {"agent_model": endpoint.name} if endpoint else {}
-
-
-def _offered(benchmark: Benchmark, config: EvalConfig, plan: Plan) -> Sequence[str]:
-    """Return the tools that the samples of the run offer."""
-    if config.tools == "all":
-        return benchmark.toolset
-    offered = {tool for part in plan.parts for at in part.positions for tool in plan.samples[at].toolset}
-    return [tool for tool in benchmark.toolset if tool in offered]
 
 
 def outside_event_loop(act: Callable[[], T], stop: threading.Event) -> T:

@@ -45,7 +45,7 @@ from agrotools.core import (
     Trajectory,
 )
 from agrotools.models import WireStats
-from agrotools.runner.config import WorkItem
+from agrotools.runner.plan import WorkItem
 from agrotools.runner.policies import PolicySource
 from agrotools.runner.prompts import add_requests, collect_requests
 from agrotools.runner.recorded_tools import RecordedTools

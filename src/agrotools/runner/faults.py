@@ -77,11 +77,6 @@ class Measured:
     labels: Mapping[str, str | bool]
 
 
-def fault_plan(chances: str, seed: int, samples: Iterable[Sample]) -> "FaultPlan | None":
-    """Return the plan for chances as an option gives them; None for no faults."""
-    return FaultPlan(Faults.parse(chances), seed, measured_calls(samples)) if chances else None
-
-
 def measured_calls(samples: Iterable[Sample]) -> dict[str, list[Measured]]:
     """Return what is known of the reference calls of each tool whose truth is known.
 

@@ -17,10 +17,10 @@ from agrotools.core import Mode, Record, Sample, Step, Trajectory, UsageError, i
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
 from agrotools.plugin import BenchmarkPlugin, PredictionFormat, plugin_of, plugins
-from agrotools.runner.config import work_items
-from agrotools.runner.evaluate import default_folder
 from agrotools.runner.manifest import Manifest
+from agrotools.runner.plan import work_items
 from agrotools.runner.records import iter_records
+from agrotools.runner.run_manifest import default_folder
 from agrotools.runner.store import RunStore, read_manifest
 from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 
