@@ -8,11 +8,16 @@ from agrotools.core import (
     Observation,
     ReferenceStep,
     ReferenceTrajectory,
+    Reply,
     SampleFile,
     Step,
     ToolCall,
+    Usage,
 )
+from agrotools.models import Message
 from agrotools.report.html import build_report
+from agrotools.runner.prompts import PromptLog
+from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
     ATTACK,
@@ -318,3 +323,44 @@ async def test_printed_pages_have_tables_and_no_controls(report: Path):
             "[...document.querySelectorAll('.view, nav')].filter((each) => each.offsetHeight).map((each) => each.id)"
         )
         assert await page.evaluate(shown) == ["overview", "compare", "tables", "errors", "setup"]
+
+
+async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Path):
+    first = SampleFile(name="image_1.jpg", path="files/1.jpg", kind="image", width_px=80, height_px=60)
+    files = (first, first.model_copy(update={"name": "image_2.jpg", "path": "files/2.jpg"}))
+    samples = [made_sample(f"s{number}", files=files) for number in range(2)]
+    write_files(tmp_path, samples)
+    usage = Usage(input_tokens=1200, output_tokens=9)
+    reply = Reply(text="Action: calculate\nInput: <b>2*4</b>", seconds=2.0, usage=usage)
+    records = [end_to_end(samples[0], call("2*4", reply=reply), answer="The answer is rows: 8."), right(samples[1])]
+    run = write_run(tmp_path / "run", records, model="some-model")
+    log = PromptLog(run)
+    system = "You are given tools. " * 40
+    log.append(("end-to-end", "s0", 0), [([Message.of("system", system), Message.of("user", samples[0].query)], [])])
+    log.close()
+    split = Split(score=50, gap=50, parts={"arguments": 30.0, "tool:calculate": 20.0})
+    lost = SampleSplit(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows")
+    stored = Attribution(run=split, tasks={}, samples=(lost,))
+    (run / ATTRIBUTION_FILE).write_text(stored.model_dump_json())
+    report = build_report([run], tmp_path / "report.html").path
+    async with browser() as chromium:
+        page = await opened(chromium, report, width=1400)
+        bar = "[...document.querySelectorAll('.bar .part')].map((each) => each.textContent)"
+        assert await page.evaluate(bar) == ["arguments30", "calculate20"]
+        await page.click(".bar .part.tool")
+        await page.until(f"{FOUND}.startsWith('1 of 2')")
+        assert "lost=tool" in await page.evaluate("location.hash")
+        await page.until(f"{DETAIL}.includes('Points lost by arguments 60') || {DETAIL}.includes('arguments 60')")
+        assert (
+            await page.evaluate("document.querySelector('#detail .answer mark').textContent") == "The answer is rows: 8"
+        )
+        assert "model 2.0 s, 1.2k + 9 tokens" in await page.evaluate(DETAIL)
+        await page.evaluate("document.querySelectorAll('#detail details').forEach((each) => { each.open = true; })")
+        await page.until(f"{DETAIL}.includes({system.strip()!r})")
+        assert "Input: <b>2*4</b>" in await page.evaluate(DETAIL)
+        await page.evaluate("[...document.querySelectorAll('#detail .toggle')].at(-1).click()")
+        await page.until("document.querySelector('#detail .stage img.after')?.naturalWidth === 80")
+        slide = "const e = document.querySelector('.slider'); e.value = 80; e.dispatchEvent(new Event('input'));"
+        await page.evaluate(f"(() => {{ {slide} }})()")
+        assert "80%" in await page.evaluate("document.querySelector('#detail .stage img.after').style.clipPath")
+        assert faults(page) == ([], [])

@@ -136,8 +136,11 @@ function answerView(data) {
   const text = data.answer || "(empty)";
   const spans = [];
   for (const slot of data.slots) {
-    const at = slot.matched ? text.indexOf(slot.matched) : -1;
-    if (at >= 0 && !spans.some((span) => at < span.end && at + slot.matched.length > span.at)) spans.push({ at, end: at + slot.matched.length, slot });
+    // Scorers read the answer in lower case and with single spaces.
+    const words = slot.matched.trim().split(/\s+/).map((word) => word.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+    const found = slot.matched.trim() && new RegExp(words.join("\\s+"), "i").exec(text);
+    const [at, end] = found ? [found.index, found.index + found[0].length] : [0, 0];
+    if (end > at && !spans.some((span) => at < span.end && end > span.at)) spans.push({ at, end, slot });
   }
   spans.sort((a, b) => a.at - b.at);
   const parts = [];
