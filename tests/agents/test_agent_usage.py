@@ -16,7 +16,7 @@ from agrotools.core import BudgetReached, UsageError
 from agrotools.models.prices import price_by_name
 from agrotools.report.layout import rendered
 from agrotools.report.parts import counts_table
-from agrotools.runner.policies import read_spend
+from agrotools.runner.ledger import read_spend
 from support.benchmark_folders import number_sample, write_folder
 
 pytestmark = pytest.mark.process

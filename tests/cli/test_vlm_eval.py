@@ -13,7 +13,7 @@ from agrotools.cli.main import app
 from agrotools.core import BudgetReached, UsageError
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.evaluate import evaluate
-from agrotools.runner.policies import read_spend
+from agrotools.runner.ledger import read_spend
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
 from support.openai_server import Body, Endpoint, completion, serving

@@ -28,10 +28,10 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import endpoint_variables, lay_out
+from agrotools.agents.process_agents import code_hash, endpoint_variables, lay_out
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_command, agent_variables
+from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
 
 SUBMIT = ToolDescription(
     "submit_answer",
@@ -66,6 +66,9 @@ class CommandAgents:
     sealed: bool
     variables: Sequence[str] = ()
     paths: Sequence[Path] = ()
+    answers: Sequence[Path] = ()
+    """Folders with answers, besides those that are found below what it may read."""
+    _hidden: list[Path] | None = None
     _sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _url: "asyncio.Future[str] | None" = None
@@ -86,6 +89,11 @@ class CommandAgents:
         self._own = [Path(word).resolve() for word in words[1:] if Path(word).exists()]
         self._program = Path(program)
         self._arguments = [str(Path(word).resolve()) if Path(word).exists() else word for word in words[1:]]
+
+    @property
+    def code_hash(self) -> str:
+        """SHA-256 over the command and the files that it names."""
+        return code_hash(self.command, [*self._own, *(path.resolve() for path in self.paths)])
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
         """Run the program on a task, and return its answer.
@@ -121,7 +129,11 @@ class CommandAgents:
         command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
         variables = {**agent_variables(self.variables), **variables}
         readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
-        command, environment = agent_command(command, variables, sealed=self.sealed, readable=readable, folder=folder)
+        if self._hidden is None:
+            self._hidden = answer_folders(readable, self.answers) if self.sealed else []
+        command, environment = agent_command(
+            command, variables, sealed=self.sealed, readable=readable, folder=folder, hidden=self._hidden
+        )
         process = await asyncio.create_subprocess_exec(
             *command,
             stdin=asyncio.subprocess.PIPE,
@@ -130,7 +142,7 @@ class CommandAgents:
             env=environment,
             start_new_session=True,
         )
-        exchange = asyncio.ensure_future(process.communicate(None if "{prompt}" in self.command else prompt.encode()))
+        exchange = asyncio.ensure_future(_exchange(process, b"" if "{prompt}" in self.command else prompt.encode()))
         try:
             await asyncio.wait({exchange, session.answer}, return_when=asyncio.FIRST_COMPLETED)
             if session.answer.done():
@@ -145,7 +157,7 @@ class CommandAgents:
         if process.returncode:
             last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote nothing"]
             raise InfrastructureError(f"the agent ended with exit code {process.returncode}: {last[0]:.300}")
-        return output[:_LONGEST_OUTPUT].decode(errors="replace").strip()
+        return output.decode(errors="replace").strip()
 
     async def _address(self) -> str:
         """Return the address of the MCP server, which the first sample starts."""
@@ -179,3 +191,26 @@ def _filled(word: str, places: Mapping[str, str]) -> str:
         if place in word:
             return value.join(word.split(place))
     return word
+
+
+async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple[bytes, bytes]:
+    """Write a prompt to a process, and return the ends of its output and its errors when it has ended."""
+    assert process.stdin is not None
+    assert process.stdout is not None
+    assert process.stderr is not None
+    ends = [asyncio.ensure_future(_end_of(stream)) for stream in (process.stdout, process.stderr)]
+    with suppress(ConnectionError):
+        process.stdin.write(prompt)
+        await process.stdin.drain()
+    process.stdin.close()
+    output, errors = await asyncio.gather(*ends)
+    await process.wait()
+    return output, errors
+
+
+async def _end_of(stream: asyncio.StreamReader) -> bytes:
+    end = bytearray()
+    while chunk := await stream.read(2**16):
+        end += chunk
+        del end[:-_LONGEST_OUTPUT]
+    return bytes(end)

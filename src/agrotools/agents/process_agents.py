@@ -8,18 +8,19 @@ import shutil
 import signal
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib.machinery import PathFinder
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from agrotools.agents.external import CallTool
 from agrotools.agents.task import SendUsage
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_command, agent_variables
+from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
 
 if TYPE_CHECKING:
     from agrotools.agents.counting_endpoint import CountingEndpoint
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 64 * 2**20
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 2_000
+_MOST_HASHED = 64 * 2**20
+_NOT_CODE = frozenset({"node_modules", "site-packages", "runs"})
 
 
 @dataclass(frozen=True)
@@ -70,20 +73,50 @@ class PythonAgent:
 
     @property
     def code_hash(self) -> str:
-        """SHA-256 over the agent's Python files."""
-        digest = hashlib.sha256(f"{self.module}:{self.function}".encode())
-        for root in self.code:
-            for path in sorted(root.rglob("*.py")) if root.is_dir() else [root]:
-                digest.update(f"{path.relative_to(root)}\0".encode() + path.read_bytes())
-        return digest.hexdigest()
+        """SHA-256 over the agent's files, see :func:`code_hash`."""
+        return code_hash(f"{self.module}:{self.function}", self.code)
+
+
+def code_hash(name: str, code: Sequence[Path]) -> str:
+    """Return the SHA-256 over a name and files, but for hidden ones, caches and answers; beyond 64 MiB, their sizes."""
+    digest, n_bytes = hashlib.sha256(name.encode()), 0
+    skipped = {path.resolve() for path in answer_folders(code)}
+    for root in code:
+        for path in sorted(_files_below(root, skipped)):
+            n_bytes += path.stat().st_size
+            content = path.read_bytes() if n_bytes <= _MOST_HASHED else f"{path.stat().st_size}".encode()
+            digest.update(f"{path.relative_to(root)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _files_below(root: Path, skipped: AbstractSet[Path]) -> Iterator[Path]:
+    if root.is_file():
+        yield root
+    for place, folders, names in os.walk(root):
+        here = Path(place)
+        folders[:] = [
+            name for name in folders if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
+        ]
+        yield from (here / name for name in names if name[0] != "." and (here / name).is_file())
 
 
 @dataclass(eq=False)
 class _Worker:
     process: asyncio.subprocess.Process
     folder: Path
-    log: Path
     token: str = ""
+    errors: bytearray = field(default_factory=bytearray)
+    """End of what it wrote to standard error."""
+    reading: "asyncio.Task[None] | None" = None
+
+    def __post_init__(self) -> None:
+        self.reading = asyncio.create_task(self._read_errors())
+
+    async def _read_errors(self) -> None:
+        assert self.process.stderr is not None
+        while chunk := await self.process.stderr.read(2**16):
+            self.errors += chunk
+            del self.errors[:-_LOG_BYTES]
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -91,15 +124,36 @@ class _Worker:
         await self.process.stdin.drain()
 
     async def receive(self) -> dict[str, Any]:
+        """Return the next message.
+
+        Raises:
+            InfrastructureError: a line is not of the protocol.
+        """
         assert self.process.stdout is not None
         line = await self.process.stdout.readline()
-        return json.loads(line) if line else {"lost": self.last_words()}
+        if not line:
+            return {"lost": await self.last_words()}
+        try:
+            message = json.loads(line)
+        except (ValueError, RecursionError):
+            message = None
+        is_call = isinstance(message, dict) and "tool" in message
+        if not isinstance(message, dict) or (
+            is_call and not (isinstance(message.get("arguments"), dict) and "id" in message)
+        ):
+            shown = line[:100].decode(errors="replace").strip()
+            raise InfrastructureError(
+                f"the agent wrote a line that is not of the protocol: {shown}",
+                hint="print to standard output is redirected; do not write to its file descriptor",
+            )
+        return cast("dict[str, Any]", message)
 
-    def last_words(self) -> str:
-        with suppress(OSError):
-            text = self.log.read_bytes()[-_LOG_BYTES:].decode(errors="replace").strip()
-            return text.splitlines()[-1] if text else "it wrote nothing"
-        return "it wrote nothing"
+    async def last_words(self) -> str:
+        """Return the last line that the process wrote to standard error."""
+        if self.reading is not None:
+            await asyncio.wait({self.reading}, timeout=1)
+        text = self.errors.decode(errors="replace").strip()
+        return text.splitlines()[-1] if text else "it wrote nothing"
 
     async def end(self) -> None:
         if self.process.returncode is None:
@@ -107,8 +161,9 @@ class _Worker:
                 os.kill(self.process.pid, signal.SIGKILL)  # Process.kill may reap it, unseen by asyncio
         with suppress(Exception):
             await asyncio.wait_for(self.process.wait(), 5)
-        for path in (self.folder, self.log):
-            shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)
+        if self.reading is not None:
+            self.reading.cancel()
+        shutil.rmtree(self.folder, ignore_errors=True)
 
 
 @dataclass(eq=False)
@@ -127,6 +182,9 @@ class PythonAgents:
     sealed: bool
     variables: Sequence[str] = ()
     endpoint: "CountingEndpoint | None" = None
+    answers: Sequence[Path] = ()
+    """Folders with answers, besides those that are found below the agent's code."""
+    _hidden: list[Path] | None = None
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
     _root: Path | None = None
@@ -163,7 +221,7 @@ class PythonAgents:
                     raise InfrastructureError(f"the agent failed: {message['error']}")
                 raise InfrastructureError(f"the agent's process ended: {message['lost']}")
         except (OSError, ValueError) as error:
-            words = worker.last_words() if worker else error
+            words = await worker.last_words() if worker else error
             raise InfrastructureError(f"the agent's process ended: {words}") from error
         finally:
             if self.endpoint is not None:
@@ -185,7 +243,7 @@ class PythonAgents:
     async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
         root = self._root = self._root or Path(tempfile.mkdtemp(prefix="agrotools-agents-"))
         self._started += 1
-        folder, log = root / f"{self._started}", root / f"{self._started}.log"
+        folder = root / f"{self._started}"
         folder.mkdir(parents=True)
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
         command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
@@ -193,24 +251,27 @@ class PythonAgents:
         variables = agent_variables(self.variables)
         if endpoint:
             variables |= endpoint_variables({**endpoint, "key": token})
+        if self._hidden is None:
+            self._hidden = answer_folders(self.agent.code, self.answers) if self.sealed else []
         command, environment = agent_command(
-            command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder
+            command, variables, sealed=self.sealed, readable=self.agent.code, folder=folder, hidden=self._hidden
         )
-        with log.open("wb") as errors:
-            process = await asyncio.create_subprocess_exec(
-                *command,
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=errors,
-                env=environment,
-                limit=_LONGEST_LINE,
-            )
-        worker = _Worker(process, folder, log, token)
+        process = await asyncio.create_subprocess_exec(
+            *command,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            limit=_LONGEST_LINE,
+        )
+        worker = _Worker(process, folder, token)
         self._all.add(worker)
         try:
             first = await asyncio.wait_for(worker.receive(), _START_TIMEOUT_S)
         except TimeoutError:
             first = {"error": f"it was not ready after {_START_TIMEOUT_S:g} s"}
+        except InfrastructureError as error:
+            first = {"error": str(error)}
         if not first.get("ready"):
             self._all.discard(worker)
             reason = first.get("error") or first.get("lost")

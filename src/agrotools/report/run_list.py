@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from agrotools.core import AgrotoolsError
 from agrotools.report.screen import headline
-from agrotools.runner.policies import read_spend
+from agrotools.runner.ledger import read_spend
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
 from agrotools.runner.store import MANIFEST_FILE, read_manifest

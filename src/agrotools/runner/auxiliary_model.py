@@ -13,7 +13,7 @@ from agrotools.models import Model
 from agrotools.models.endpoint import PricedModel
 from agrotools.models.metered import Budget, MeteredModel
 from agrotools.models.response_cache import CachedModel, ResponseCache, response_cache_path
-from agrotools.runner.policies import SpendLedger
+from agrotools.runner.ledger import SpendLedger
 
 T = TypeVar("T")
 

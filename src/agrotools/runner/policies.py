@@ -7,22 +7,21 @@ import hashlib
 from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
-
-from pydantic import Field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.agents import LLMAgent, ModelAgent, Policy
 from agrotools.agents.llm import PROTOCOLS
 from agrotools.benchmarks import Benchmark
-from agrotools.core import MODES, FrozenModel, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
-from agrotools.core.files import LineFile, read_lines
+from agrotools.core import MODES, Mode, Protocol, Sample, SampleView, ToolSpec, UsageError
+from agrotools.core.files import cache_dir
 from agrotools.formats.benchmark import facts_of
 from agrotools.models import DEFAULT_WIRE, Endpoint, Model, ModelSettings, WireSettings, WireStats, make_model
 from agrotools.models.endpoint import PricedModel, price_at
 from agrotools.models.prices import Price
 from agrotools.plugin import RunProtocol, WithPlugins
+from agrotools.runner.ledger import SPEND_FILE, SpendLedger
 from agrotools.runner.prompts import ObservedModel
 from agrotools.runner.records import record_index
 from agrotools.runner.store import read_manifest
@@ -278,14 +277,24 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
         )
     sealed = is_available()
     agent_variables(options.variables)
+    answers = answer_places(agents.benchmark)
     if name.startswith(_MCP):
         from agrotools.agents.command_agents import CommandAgents
 
-        commands = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths)
+        commands = CommandAgents(name.removeprefix(_MCP), sealed, options.variables, options.paths, answers)
         make = partial(_agent_policy, commands.solve, agents, meter)
-        return PolicySource(name, False, _AGENT_MODES, make, sealed=sealed, close=commands.close, meter=meter)
+        return PolicySource(
+            name,
+            False,
+            _AGENT_MODES,
+            make,
+            model_hash=commands.code_hash,
+            sealed=sealed,
+            close=commands.close,
+            meter=meter,
+        )
     agent = PythonAgent.find(name.removeprefix(_PYTHON), options.paths)
-    processes = PythonAgents(agent, sealed, options.variables, meter.endpoint)
+    processes = PythonAgents(agent, sealed, options.variables, meter.endpoint, answers)
     return PolicySource(
         name,
         False,
@@ -296,6 +305,12 @@ def _agent(name: str, agents: AgentOptions, meter: "UsageMeter") -> PolicySource
         close=processes.close,
         meter=meter,
     )
+
+
+def answer_places(benchmark: Benchmark | None) -> list[Path]:
+    """Return the folders of a benchmark and of the cache, which no agent may read."""
+    places = [benchmark.root, *benchmark.external_folders.values()] if benchmark else []
+    return [*places, cache_dir()]
 
 
 def _baseline(name: str, samples: Sequence[Sample], seed: int) -> PolicySource:
@@ -378,78 +393,6 @@ def _replay(name: str, run: Path) -> PolicySource:
 
     single_shot = run_protocol(manifest.protocol).single_shot
     return PolicySource(name, manifest.privileged, manifest.modes, make, single_shot=single_shot)
-
-
-SPEND_FILE = "spend.jsonl"
-
-
-class PaidReply(FrozenModel):
-    """Ledger entry of one paid reply."""
-
-    input_tokens: Annotated[int, Field(ge=0, strict=True)]
-    output_tokens: Annotated[int, Field(ge=0, strict=True)]
-    usd: Annotated[float, Field(ge=0, strict=True, allow_inf_nan=False)]
-
-
-class Spend(NamedTuple):
-    """Totals of a ledger."""
-
-    replies: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    usd: float = 0.0
-
-    def plus(self, reply: PaidReply) -> "Spend":
-        """Return the totals with one more reply."""
-        replies, input_tokens, output_tokens, usd = self
-        return Spend(
-            replies + 1, input_tokens + reply.input_tokens, output_tokens + reply.output_tokens, usd + reply.usd
-        )
-
-
-class SpendLedger:
-    """Journal of paid replies: a line is passed to the operating system before :meth:`add` returns.
-
-    Raises:
-        RunStoreError: the file cannot be read, or a line in it is not a paid reply.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._file = LineFile(path, PaidReply, _LEDGER_HINT)
-        self.spend = reduce(Spend.plus, self._file.records, Spend())
-
-    @property
-    def total_usd(self) -> float:
-        """US dollars spent on this run so far, including earlier processes."""
-        return self.spend.usd
-
-    def add(self, input_tokens: int, output_tokens: int, usd: float) -> None:
-        """Write one paid reply.
-
-        Raises:
-            RunStoreError: it cannot be written; the file is left without a partial line.
-        """
-        reply = PaidReply(input_tokens=input_tokens, output_tokens=output_tokens, usd=usd)
-        self.spend = self.spend.plus(reply)  # counted even if it cannot be written
-        self._file.add(reply)
-
-    def __enter__(self) -> "SpendLedger":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-
-_LEDGER_HINT = "remove that line to continue without counting it"
-
-
-def read_spend(path: Path) -> Spend:
-    """Return the totals of a ledger; zeros if there is no ledger.
-
-    Raises:
-        RunStoreError: it cannot be read.
-    """
-    return reduce(Spend.plus, read_lines(path, PaidReply, _LEDGER_HINT), Spend())
 
 
 class Accounted(NamedTuple):

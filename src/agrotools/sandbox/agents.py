@@ -1,26 +1,38 @@
 """Command that runs a program of somebody else's, such as an agent, with little of the file system and environment.
 
 Unlike the workers for code (:mod:`agrotools.sandbox.runners`), an agent may use the network, threads and processes,
-because it has models to call. It sees the system's programs and libraries, this Python environment without packed
-benchmarks, its own code, a folder for the files of its task, an empty home folder, and the variables that are named.
+because it has models to call. It sees the system's programs and libraries, the programs and libraries of this Python
+environment, its own code, a folder for the files of its task, an empty home folder, and the variables that are named.
+Folders with answers among them are empty there: packed benchmarks of any installed copy of this package, run folders,
+benchmark folders, and the cache.
 """
 
 import os
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
 from agrotools.core import UsageError
 from agrotools.sandbox.probe import probe
 
-_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/opt")
+_PARTS = ("bin", "sbin", "lib", "lib32", "lib64", "libexec", "include", "share", "etc", "ssl")
+"""Folders of the system and of Python that hold programs and libraries; projects may be beside them."""
+_SYSTEM = (
+    *("/bin", "/sbin", "/lib", "/lib32", "/lib64"),
+    *(f"/usr/{part}" for part in _PARTS),
+    *(f"/usr/local/{part}" for part in (*_PARTS, "cuda")),
+)
+_PACKED = "data/benchmarks"
+_MOST_FOLDERS = 50_000
+"""Folders below the paths of an agent that are searched for answers; with more, the paths are refused."""
 _SETTINGS = (
     *("resolv.conf", "hosts", "nsswitch.conf", "host.conf", "gai.conf", "ssl", "pki", "ca-certificates"),
     *("ca-certificates.conf", "localtime", "alternatives", "ld.so.cache", "ld.so.conf", "ld.so.conf.d", "mime.types"),
 )
 _PASSED = ("LANG", "LC_ALL", "TZ", "LD_LIBRARY_PATH", "SSL_CERT_FILE", "SSL_CERT_DIR")
+_ANSWERS = (("manifest.json", "records.jsonl"), ("benchmark.toml", "samples.jsonl"))
 _TEMPORARY_BYTES = 2**30
 HOME = "/tmp/home"
 
@@ -43,7 +55,13 @@ def agent_variables(names: Sequence[str]) -> dict[str, str]:
 
 
 def agent_command(
-    command: Sequence[str], variables: Mapping[str, str], *, sealed: bool, readable: Sequence[Path], folder: Path
+    command: Sequence[str],
+    variables: Mapping[str, str],
+    *,
+    sealed: bool,
+    readable: Sequence[Path],
+    folder: Path,
+    hidden: Sequence[Path] = (),
 ) -> tuple[list[str], dict[str, str]]:
     """Return the command line and the environment of an agent's process.
 
@@ -54,13 +72,14 @@ def agent_command(
         sealed: True to run it in bubblewrap.
         readable: files and folders that it may read, besides the system and this Python environment.
         folder: folder of this process that it sees at the same path, read-only; its content may change meanwhile.
+        hidden: folders that are empty for it, as :func:`answer_folders` finds them.
     """
     if sealed:
-        return [*_bubblewrap(readable, folder), "--", *command], {**variables}
+        return [*_bubblewrap(readable, folder, hidden), "--", *command], {**variables}
     return [*command], {**variables, "HOME": os.environ.get("HOME", "/")}
 
 
-def _bubblewrap(readable: Sequence[Path], folder: Path) -> list[str]:
+def _bubblewrap(readable: Sequence[Path], folder: Path, hidden: Sequence[Path]) -> list[str]:
     bwrap = shutil.which("bwrap") or "bwrap"
     argv = [bwrap, "--unshare-user", "--unshare-all", "--share-net", "--new-session", "--die-with-parent"]
     argv += ["--cap-drop", "ALL", "--hostname", "agent", "--proc", "/proc", "--dev", "/dev"]
@@ -72,24 +91,75 @@ def _bubblewrap(readable: Sequence[Path], folder: Path) -> list[str]:
             argv += ["--ro-bind", path, path]
     for name in _SETTINGS:
         argv += ["--ro-bind-try", os.path.realpath(f"/etc/{name}"), f"/etc/{name}"]
-    for path in _without_nested([*_python_folders(), *readable]):
+    bound = _without_nested([*_python_folders(), *readable])
+    for path in bound:
         argv += ["--ro-bind", str(path), str(path)]
-    for path in hidden_folders():
+    for path in {*_packed_benchmarks(bound), *hidden}:
         argv += ["--tmpfs", str(path)]
     argv += ["--ro-bind", str(folder), str(folder)]
     return [*argv, "--chdir", HOME]
 
 
-def hidden_folders() -> list[Path]:
-    """Return folders of this package that contain answers."""
+def answer_folders(readable: Sequence[Path], known: Sequence[Path] = ()) -> list[Path]:
+    """Return the folders below ``readable`` that hold answers: run folders, benchmark folders, packed benchmarks.
+
+    Args:
+        readable: files and folders that an agent may read.
+        known: folders that hold answers whatever is in them, such as that of the benchmark and the cache.
+
+    Raises:
+        UsageError: a readable path is in such a folder, or there are too many folders to look into.
+    """
+    given = {path.resolve() for path in readable}
+    apart = [path.resolve() for path in known]
+    for path in sorted(given):
+        for place in (path, *path.parents):
+            if place in apart or _holds_answers(place):
+                raise UsageError(f"an agent may not read {path}, which is in {place}", hint="keep answers out of it")
+    found = [path for path in apart if any(root in path.parents for root in given)]
+    n_folders = 0
+    for root in sorted(path for path in given if path.is_dir()):
+        for place, names, _ in os.walk(root):
+            n_folders += 1
+            if n_folders > _MOST_FOLDERS:
+                raise UsageError(
+                    f"{root} has too many folders to look for answers in them", hint="give narrower --agent-path"
+                )
+            here = Path(place)
+            if _holds_answers(here):
+                # Later runs are put beside earlier ones.
+                beside = here.parent if here.parent.name == "runs" and not _inside(given, here.parent) else here
+                found.append(beside)
+                names.clear()
+            elif here.name == "agrotools" and (here / _PACKED).is_dir():
+                found.append(here / _PACKED)
+    return sorted(set(found))
+
+
+def _inside(paths: Iterable[Path], folder: Path) -> bool:
+    return any(folder == path or folder in path.parents for path in paths)
+
+
+def _holds_answers(folder: Path) -> bool:
+    """Return True for a run folder and a benchmark folder."""
+    return any(all((folder / name).exists() for name in names) for names in _ANSWERS)
+
+
+def _packed_benchmarks(bound: Sequence[Path]) -> list[Path]:
+    """Return the packed benchmarks of every copy of this package below the system and Python's folders."""
     spec = find_spec("agrotools")
-    roots = [Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()]
-    return [root / "data" / "benchmarks" for root in roots if (root / "data" / "benchmarks").is_dir()]
+    copies = {Path(place).resolve() for place in (spec.submodule_search_locations if spec else None) or ()}
+    for root in (*map(Path, _SYSTEM), *bound):
+        places = [root] if root.name.endswith("-packages") else [*root.glob("python3*/*-packages")]
+        copies |= {place / "agrotools" for place in places}
+    return [copy / _PACKED for copy in copies if (copy / _PACKED).is_dir()]
 
 
 def _python_folders() -> list[Path]:
     """Return the folders of this Python environment, and of the packages that it links to (editable installations)."""
-    folders = [Path(sys.prefix), Path(sys.base_prefix), Path(sys.executable).resolve().parent]
+    prefixes = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix)}
+    folders = [prefix / part for prefix in prefixes for part in (*_PARTS, "pyvenv.cfg")]
+    folders += [Path(sys.executable).resolve().parent]
     folders += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
     spec = find_spec("agrotools")
     folders += [Path(place) for place in (spec.submodule_search_locations if spec else None) or ()]
@@ -99,5 +169,6 @@ def _python_folders() -> list[Path]:
 def _without_nested(paths: Sequence[Path]) -> list[Path]:
     """Return existing paths, each once and resolved links besides, without those inside others or the system's."""
     given = {Path(os.path.abspath(path)) for path in paths} | {path.resolve() for path in paths}  # noqa: PTH100
-    present = sorted(path for path in given if path.exists() and not str(path).startswith(("/usr/", "/lib", "/opt/")))
+    system = [Path(path) for path in _SYSTEM]
+    present = sorted(path for path in given if path.exists() and not any(path.is_relative_to(each) for each in system))
     return [path for path in present if not any(other in path.parents for other in present)]

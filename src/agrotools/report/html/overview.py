@@ -13,7 +13,8 @@ from agrotools.report.screen import headline
 from agrotools.report.settings import KNOWING, PROCESS, Setting
 from agrotools.report.tables import scoring_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER
-from agrotools.runner.policies import is_baseline, read_spend
+from agrotools.runner.ledger import read_spend
+from agrotools.runner.policies import is_baseline
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
 

@@ -23,8 +23,9 @@ from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_k
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.ladder import CEILING, FLOOR, references_of
+from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.policies import is_agent, is_baseline, read_spend
+from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
 from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
