@@ -341,12 +341,10 @@ def test_drawings_are_shown_unless_they_could_keep_a_browser_busy(tmp_path: Path
 
 
 def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: pytest.MonkeyPatch):
-    page = page_of(shared_runs[0], samples=6)
-    assert (page.head["n_shown"], page.head["n_records"]) == (6, 24)
+    page = page_of(shared_runs[0])
+    assert len(page.records) == page.head["n_records"] == 24
     assert page.head["command"] == f"agrotools report {shared_runs[0]}"
     assert str(shared_runs[0].parent / "benchmark") in page.head["originals"]
-    assert {row["mode"] for row in page.records} == {"end-to-end", "step-by-step"}
-    assert [row["value"] for row in page.records if row["mode"] == "end-to-end"] == [0] * 3
     monkeypatch.setattr("agrotools.report.html.page._BLOCK_BYTES", 1)
     page = page_of(shared_runs[0], detail_bytes=1)
     assert page.head["without_detail"] == 24 - len(page.details) > 0

@@ -17,9 +17,6 @@ def report(
         Path | None,
         typer.Option(help="File to write. Default: report.html in the run folder, or in this folder for several runs."),
     ] = None,
-    samples: Annotated[
-        int, typer.Option(min=0, help="Records of each run on the page; of more, the worst scores.")
-    ] = 20_000,
     image_px: Annotated[
         int, typer.Option(min=64, max=4000, help="Longest side of the images on the page, in pixels.")
     ] = 480,
@@ -43,7 +40,6 @@ def report(
     written = build_report(
         runs,
         target,
-        samples=samples,
         longest_px=image_px,
         data_root=data_root,
         allow_invalid=allow_invalid,

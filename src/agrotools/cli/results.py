@@ -151,24 +151,27 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import Outcomes, incomparable
+    from agrotools.report.html import ScoreRows, incomparable, keep_rows
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
-    outcomes, papers, progress = Outcomes(), Papers(), terminal_progress()
+    papers, progress = Papers(), terminal_progress()
+    rows: ScoreRows = {}
+    n_runs = 0
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
 
     def begin(manifest: "Manifest") -> None:
+        nonlocal n_runs
         papers.begin_run(manifest)
-        outcomes.begin_run()
+        n_runs += 1
 
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
         if evaluated:
-            outcomes.add(record, scores)
+            keep_rows(rows, n_runs - 1, record, scores)
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
@@ -203,7 +206,7 @@ def show_runs(
         try:
             options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
-            page = build_report(runs, out, summaries=summaries, outcomes=outcomes, papers=papers, **options).path
+            page = build_report(runs, out, summaries=summaries, rows=rows, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
             code = code or 1

@@ -214,7 +214,6 @@ function notices() {
   const lines = [
     ...head.differences.map((text) => `These runs are not comparable: ${text}.`),
     ...head.notes,
-    head.n_shown < head.n_records && `${head.n_shown} of ${head.n_records} records are shown, worst scores first, spread over modes and task types. All: ${head.command} --samples ${head.n_records}`,
     head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. With all details: agrotools view ${runs[0].folder}`,
     head.missing_pictures > 0 && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
     ...(head.shared ?? []),

@@ -35,8 +35,8 @@ from agrotools.report.html.result_tables import errors_section, result_tables, t
 from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
-    Outcomes,
     Run,
+    ScoreRows,
     count_pictures,
     floor_and_ceiling,
     opened_runs,
@@ -50,8 +50,6 @@ from agrotools.runner.prompts import StoredPrompts
 from agrotools.scoring import Summary, score_record
 from agrotools.scoring.metrics import SCORING_VERSION
 
-DEFAULT_SAMPLES = 20_000
-"""Default number of records of each run on the page."""
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
@@ -86,10 +84,9 @@ def build_report(
     runs: Sequence[Path],
     out: Path,
     *,
-    samples: int = DEFAULT_SAMPLES,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
-    outcomes: Outcomes | None = None,
+    rows: ScoreRows | None = None,
     papers: Papers | None = None,
     references: Mapping[str, Summary] | None = None,
     allow_invalid: bool = False,
@@ -107,11 +104,9 @@ def build_report(
     Args:
         runs: run folders, side by side in the tables.
         out: path of the file, which is replaced as a whole.
-        samples: number of records of each run on the page (a sample counts once for each mode and epoch). If there are
-            more, wrong ones come first, spread over modes and task types, and the same ones are shown for every run.
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
-        outcomes: scores of all records, run by run; computed if None and needed.
+        rows: score rows of some records, which are then not scored again.
         papers: filled tables of the benchmarks' papers; filled here if None.
         references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
             and the benchmark can be loaded.
@@ -130,12 +125,12 @@ def build_report(
         UsageError: the folder of ``out`` does not exist.
         ScoringVersionError: the runs have scores of different scoring versions.
     """
+    rows = {} if rows is None else rows
     opened = opened_runs(
         [Path(run) for run in runs],
-        samples,
         data_root=data_root,
         summaries=summaries,
-        outcomes=outcomes,
+        rows=rows,
         allow_invalid=allow_invalid,
         comparisons=comparisons,
     )
@@ -147,7 +142,7 @@ def build_report(
     papers = papers_of_runs(present) if papers is None else papers
     references = floor_and_ceiling(opened, data_root, progress) if references is None else references
     pictures = Pictures(count_pictures(opened), picture_bytes, longest_px, picture_cache)
-    page = _Page(opened, pictures, outcomes, detail_bytes, Scrubber() if share else None)
+    page = _Page(opened, pictures, rows, detail_bytes, Scrubber() if share else None)
     try:
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
@@ -181,13 +176,13 @@ class _Page:
         self,
         runs: Sequence[Run],
         pictures: Pictures,
-        outcomes: Outcomes | None,
+        rows: ScoreRows,
         detail_limit: int,
         scrubber: Scrubber | None,
     ) -> None:
         self.scrubber = scrubber
         self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
-        self._scores = outcomes.rows if outcomes else {}
+        self._scores = rows
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
         self._sources = [
@@ -205,13 +200,12 @@ class _Page:
 
     def write_records(self, file: IO[str], progress: Progress) -> None:
         """Write the details and pictures of all shown records, and collect their rows."""
-        n_shown = sum(len(run.places) for run in self._runs)
         for at, run in enumerate(self._runs):
             prompts = StoredPrompts(run.folder)
             room = self._detail_limit * (at + 1) // len(self._runs)
-            for record in run.shown():
+            for record in run.records:
                 self._add(at, record, prompts if self._detail_bytes < room else None, file)
-                progress("report", len(self.rows), n_shown)
+                progress("report", len(self.rows), self.n_records)
         self._write_block(file)
         self._mark_lost()
 
@@ -299,7 +293,6 @@ class _Page:
         without_detail = sum(row["block"] is None for row in self.rows)
         head = head_data(self._runs, references) | {
             "n_records": self.n_records,
-            "n_shown": len(self.rows),
             "without_detail": without_detail,
             "missing_pictures": len(self.missing),
             "shrunk": self._pictures.shrunk,

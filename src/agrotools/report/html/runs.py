@@ -1,17 +1,10 @@
-"""Runs of a page: their data, facts and differences, and the selection of samples that are shown in detail.
+"""Runs of a page: their data, facts and differences, floor and ceiling, and what happened in a record."""
 
-Wrong records come first, spread over modes and task types.
-"""
-
-import hashlib
 import re
-from array import array
-from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
-from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -37,75 +30,14 @@ from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 _MOST_ROWS = 1000
 
 
-@dataclass(slots=True)
-class _Pair:
-    """Sample in a mode: the sums and numbers of its valid scores by run, and its number of epochs."""
-
-    task_type: str
-    number: int
-    epochs: int = 0
-    totals: dict[int, tuple[float, int]] = field(default_factory=dict[int, tuple[float, int]])
-
-    def worst(self, privileged: frozenset[int]) -> float:
-        """Return the mean score in the worst run; 1 without a valid record."""
-        means = {run: total / n for run, (total, n) in self.totals.items()}
-        return min([mean for run, mean in means.items() if run not in privileged] or means.values(), default=1.0)
+ScoreRows = dict[tuple[int, Mode, str, int], list[Score]]
+"""Score rows of the first records, by number of the run and key of the record, so that few are scored twice."""
 
 
-class Outcomes:
-    """Scores of the samples of the runs by mode, and the places of their records.
-
-    A pair of sample and mode is shown for all runs or for none.
-    """
-
-    def __init__(self) -> None:
-        self._pairs: dict[tuple[Mode, str], _Pair] = {}
-        self._runs: list[array[int]] = []
-        """Number of the pair of each record, by run."""
-        self.rows: dict[tuple[int, Mode, str, int], list[Score]] = {}
-        """Score rows of the first records, by number of the run and key of the record, so that few are scored twice."""
-
-    def begin_run(self) -> None:
-        """Begin the next run; its records follow in the order of their keys."""
-        self._runs.append(array("I"))
-
-    def add(self, record: Record, scores: list[Score]) -> None:
-        """Add a record of the run and its scores."""
-        run = len(self._runs) - 1
-        if len(self.rows) < _MOST_ROWS:
-            self.rows[run, record.mode, record.sample.id, record.epoch] = scores
-        new = _Pair(record.sample.task_type, len(self._pairs))
-        pair = self._pairs.setdefault((record.mode, record.sample.id), new)
-        pair.epochs = max(pair.epochs, record.epoch + 1, 1)
-        if (value := value_of(record, scores)) is not None:
-            total, n = pair.totals.get(run, (0.0, 0))
-            pair.totals[run] = (total + value, n + 1)
-        self._runs[-1].append(pair.number)
-
-    def chosen(self, n: int, *, privileged: frozenset[int]) -> list[list[int]]:
-        """Select at most ``n`` records of each run: in each mode and task type in turn the worst pair, ties by hash.
-
-        The value of a pair is that of its worst run (the mean over its valid epochs there), and 1 if no run has a valid
-        record of it. Values of privileged runs (indices in ``privileged``) count only if no other run has a score. The
-        first pair is always shown, even if it has more than ``n`` epochs.
-
-        Returns, for each run, the ascending indices of the records to show.
-        """
-        groups: dict[tuple[str, str], list[tuple[float, str, int, int]]] = defaultdict(list)
-        for (mode, name), pair in self._pairs.items():
-            digest = hashlib.sha256(name.encode()).hexdigest()
-            groups[mode, pair.task_type].append((pair.worst(privileged), digest, pair.number, pair.epochs))
-        chosen: set[int] = set()
-        for turn in zip_longest(*(sorted(groups[name]) for name in sorted(groups))):
-            for _, _, number, epochs in filter(None, turn):
-                if n < epochs and (chosen or not n):
-                    return self._places(chosen)
-                n -= epochs
-                chosen.add(number)
-        return self._places(chosen)
-
-    def _places(self, chosen: set[int]) -> list[list[int]]:
-        return [[at for at, number in enumerate(numbers) if number in chosen] for numbers in self._runs]
+def keep_rows(rows: ScoreRows, run: int, record: Record, scores: list[Score]) -> None:
+    """Add the score rows of a record of run number ``run``, unless there are many already."""
+    if len(rows) < _MOST_ROWS:
+        rows[run, record.mode, record.sample.id, record.epoch] = scores
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
@@ -228,28 +160,21 @@ class Run:
     summary: Summary
     comparisons: TextComparisons
     """Additional comparisons of texts that the run is scored by."""
-    places: Sequence[int]
-    """Indices of the shown records in ``records``."""
-
-    def shown(self) -> Iterator[Record]:
-        """Yield the shown records one at a time."""
-        return self.records.at(self.places)
 
 
 def opened_runs(
     folders: Sequence[Path],
-    samples: int,
     *,
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
-    outcomes: Outcomes | None = None,
+    rows: ScoreRows,
     allow_invalid: bool,
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """Open the runs and select the records to show.
+    """Open the runs.
 
-    Every record is scored once. No record is scored if the summaries are given and either the outcomes are given or all
-    samples are shown. Stored summaries of another scoring version are shown unchanged.
+    Without ``summaries``, every record is scored, and ``rows`` gets the score rows of the first ones. Stored summaries
+    of another scoring version are shown unchanged.
 
     Raises:
         RunStoreError: a folder is not a run or has no records.
@@ -261,34 +186,23 @@ def opened_runs(
     for folder, index in zip(folders, record_indexes, strict=True):
         if not len(index):
             raise RunStoreError(f"the run {folder} holds no finished sample", hint="run agrotools eval again to resume")
+    for manifest in manifests:
+        check_comparisons(manifest, comparisons)
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
         stored = stored_summaries(folders, [name for name, value in needs.items() if value])
-        summaries = side_by_side([stored[folder] for folder in folders], ()) if stored else None
-    for manifest in manifests:
-        check_comparisons(manifest, comparisons)
-    places: Sequence[Sequence[int]]
-    if summaries is not None and max(map(len, record_indexes)) <= samples:
-        resolved = list(summaries)
-        places = [range(len(index)) for index in record_indexes]
-    else:
-        resolved = list(summaries or ())
+        resolved = [stored[folder] for folder in folders] if stored else []
         aggregators: list[RunAggregator] = []
-        if summaries is None or outcomes is None:
-            outcomes = Outcomes()
-            for folder, index, manifest in zip(folders, record_indexes, manifests, strict=True):
-                tally, judges = None if summaries else RunAggregator(protocol=manifest.protocol), judged_rows(folder)
-                _score(index, outcomes, tally, judges, comparisons)
-                if tally is not None:
-                    summary = summary_of(
-                        folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=comparisons.embedder
-                    )
-                    resolved.append(summary)
-                    aggregators.append(tally)
-            if aggregators:
-                resolved = side_by_side(resolved, aggregators)
-        privileged = frozenset(at for at, manifest in enumerate(manifests) if manifest.privileged)
-        places = outcomes.chosen(samples, privileged=privileged)
+        for at, (folder, index, manifest) in enumerate(zip(folders, record_indexes, manifests, strict=True)):
+            if not stored:
+                tally, judges = RunAggregator(protocol=manifest.protocol), judged_rows(folder)
+                _score(at, index, rows, tally, judges, comparisons)
+                embedder = comparisons.embedder
+                resolved.append(
+                    summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
+                )
+                aggregators.append(tally)
+        summaries = side_by_side(resolved, aggregators)
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
         Run(
@@ -299,10 +213,9 @@ def opened_runs(
             benchmark_roots(manifest, folder, data_root),
             summary,
             comparisons,
-            shown_places,
         )
-        for folder, name, manifest, index, summary, shown_places in zip(
-            folders, names, manifests, record_indexes, resolved, places, strict=True
+        for folder, name, manifest, index, summary in zip(
+            folders, names, manifests, record_indexes, summaries, strict=True
         )
     ]
 
@@ -328,29 +241,28 @@ def floor_and_ceiling(
 
 
 def _score(
+    run: int,
     records: RecordIndex,
-    outcomes: Outcomes,
-    tally: RunAggregator | None,
+    rows: ScoreRows,
+    tally: RunAggregator,
     judges: JudgedRows,
     comparisons: TextComparisons,
 ) -> None:
-    """Score the records of a run for ``outcomes``, and for ``tally`` if it is not None."""
-    outcomes.begin_run()
+    """Score the records of run number ``run`` for ``tally``."""
     for record in records:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
-        outcomes.add(record, scores)
-        if tally is not None:
-            tally.add(record, scores)
-    if tally is not None and tally.wants_answers:
+        keep_rows(rows, run, record, scores)
+        tally.add(record, scores)
+    if tally.wants_answers:
         for record in records:
             tally.add_answer(record)
 
 
 def count_pictures(runs: Sequence[Run]) -> int:
-    """Return an upper bound of the number of distinct pictures in the shown records."""
+    """Return an upper bound of the number of distinct pictures in all records."""
     keys: set[object] = set()
     for run in runs:
-        for record in run.shown():
+        for record in run.records:
             keys.update(map(file_key, record.sample.files))
             observations = [step.observation for step in record.trajectory.steps] if record.trajectory else []
             observations += _recorded(record.sample) if record.actions is not None else []
