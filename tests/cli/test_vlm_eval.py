@@ -41,6 +41,7 @@ def _benchmark(folder: Path, count: int) -> Path:
     lines: list[str] = []
     for number in range(count):
         pixels = np.full((80, 120, 3), 90 + number, np.uint8)
+        pixels[10:40, 10:40] = (190, 30, 40)
         Image.fromarray(pixels).save(folder / "files" / f"{number}.png")
         step = {"tool": "count_objects", "arguments": {"image": "tree.png", "target": "apple"},
                 "observation": {"result": {"count": 1}}, "truth": {"count": 1}}  # fmt: skip
@@ -128,7 +129,9 @@ def test_a_model_for_tools_that_is_named_wrongly(tmp_path: Path, more: dict[str,
 def test_one_call_from_the_command_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("EYE_KEY", KEY)
     image = tmp_path / "tree.png"
-    Image.fromarray(np.full((80, 120, 3), 90, np.uint8)).save(image)
+    pixels = np.full((80, 120, 3), 90, np.uint8)
+    pixels[10:40, 10:40] = (190, 30, 40)
+    Image.fromarray(pixels).save(image)
     asked: list[Body] = []
 
     def answer(body: Body) -> object:
