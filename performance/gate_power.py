@@ -1,4 +1,4 @@
-"""How often ``agrotools gate`` fails: false alarms at the allowed drop, and power beyond it, by simulation.
+"""False alarms and power of ``agrotools gate``, by simulation: at the allowed drop, and beyond it.
 
     python performance/gate_power.py [--pairs 1000] [--benchmark embedded]
 

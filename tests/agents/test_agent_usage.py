@@ -1,11 +1,8 @@
 """Tokens and cost of external agents: reports over every route, tables, budget, and agents that report nothing."""
 
 import io
-import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +14,7 @@ from agrotools.models.prices import price_by_name
 from agrotools.report.layout import rendered
 from agrotools.report.parts import counts_table
 from agrotools.runner.ledger import read_spend
+from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
 
 pytestmark = pytest.mark.process
@@ -100,30 +98,17 @@ def code(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return code
 
 
-class _Handler(BaseHTTPRequestHandler):
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        first: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
-        second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
-        call = {"call": {"tool": "calculate", "arguments": {"expression": "1 + 1"}}, "usage": first}
-        reply = {"answer": "mean_yield: 2", "usage": second} if request["steps"] else call
-        body = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+def reported_action(request: dict[str, Any]) -> dict[str, Any]:
+    first: dict[str, Any] = {"input_tokens": 1000, "output_tokens": 100, "model": "openai:gpt-4o-mini"}
+    second = {**first, "input_tokens": 2000, "output_tokens": 200, "cached_input_tokens": 500}
+    call = {"call": {"tool": "calculate", "arguments": {"expression": "1 + 1"}}, "usage": first}
+    return {"answer": "mean_yield: 2", "usage": second} if request["steps"] else call
 
 
 @pytest.fixture
 def agent_server() -> Iterator[str]:
-    server = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/agent"
-    server.shutdown()
-    server.server_close()
+    with agent_serving(reported_action) as address:
+        yield address
 
 
 def evaluated(folder: Path, model: Any, out: Path, progress: io.StringIO | None = None, **options: Any) -> at.Run:

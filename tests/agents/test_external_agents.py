@@ -3,9 +3,7 @@
 import io
 import json
 import sys
-import threading
 from collections.abc import Callable, Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +12,7 @@ import pytest
 import agrotools as at
 from agrotools.core import EndpointUnreachable, UsageError
 from agrotools.sandbox.agents import agent_command, is_available
+from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
 
 PROGRAM = """
@@ -89,40 +88,26 @@ def outcome(run: at.Run) -> list[Any]:
     ]
 
 
-class AgentHandler(BaseHTTPRequestHandler):
-    """Server of the same agent: one action for each request."""
+REQUESTS: list[dict[str, Any]] = []
+"""Requests to the server of the test."""
 
-    requests: list[dict[str, Any]] = []
 
-    def do_POST(self) -> None:
-        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
-        self.requests.append(request)
-        space: dict[str, Any] = {}
-        exec(AGENT, space)
-        task, steps = request["task"], request["steps"]
-        if not steps:
-            reply = {"call": {"tool": "calculate", "arguments": space["first_call"](task["query"])}}
-        else:
-            value = steps[0]["observation"]["result"]["value"]
-            reply = {"answer": f"mean_yield: {value}"}
-        body = json.dumps(reply).encode()
-        self.send_response(200)
-        self.send_header("content-length", str(len(body)))
-        self.end_headers()
-        self.wfile.write(body)
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
+def served_action(request: dict[str, Any]) -> dict[str, Any]:
+    REQUESTS.append(request)
+    space: dict[str, Any] = {}
+    exec(AGENT, space)
+    task, steps = request["task"], request["steps"]
+    if not steps:
+        return {"call": {"tool": "calculate", "arguments": space["first_call"](task["query"])}}
+    return {"answer": f"mean_yield: {steps[0]['observation']['result']['value']}"}
 
 
 @pytest.fixture
 def agent_server() -> Iterator[str]:
-    AgentHandler.requests = []
-    server = ThreadingHTTPServer(("127.0.0.1", 0), AgentHandler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    yield f"http://127.0.0.1:{server.server_port}/agent"
-    server.shutdown()
-    server.server_close()
+    """Address of a server of the same agent."""
+    REQUESTS.clear()
+    with agent_serving(served_action) as address:
+        yield address
 
 
 def test_the_same_agent_over_every_route_has_the_same_scores(
@@ -158,7 +143,7 @@ def test_the_same_agent_over_every_route_has_the_same_scores(
     assert runs["server"].manifest.sealed is None
     assert at.score(first).summary.unsealed
     assert not at.score(runs["server"]).summary.unsealed
-    sent = AgentHandler.requests[0]
+    sent = REQUESTS[0]
     assert "path" not in sent["task"]["files"][0]
     assert str(folder) not in json.dumps(sent)
 

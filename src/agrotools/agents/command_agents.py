@@ -28,7 +28,7 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import code_hash, endpoint_variables, lay_out
+from agrotools.agents.process_agents import code_hash, endpoint_variables, lay_out, read_end
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
@@ -198,19 +198,14 @@ async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple
     assert process.stdin is not None
     assert process.stdout is not None
     assert process.stderr is not None
-    ends = [asyncio.ensure_future(_end_of(stream)) for stream in (process.stdout, process.stderr)]
+    output, errors = bytearray(), bytearray()
+    reading = asyncio.gather(
+        read_end(process.stdout, output, _LONGEST_OUTPUT), read_end(process.stderr, errors, _LONGEST_OUTPUT)
+    )
     with suppress(ConnectionError):
         process.stdin.write(prompt)
         await process.stdin.drain()
     process.stdin.close()
-    output, errors = await asyncio.gather(*ends)
+    await reading
     await process.wait()
-    return output, errors
-
-
-async def _end_of(stream: asyncio.StreamReader) -> bytes:
-    end = bytearray()
-    while chunk := await stream.read(2**16):
-        end += chunk
-        del end[:-_LONGEST_OUTPUT]
-    return bytes(end)
+    return bytes(output), bytes(errors)

@@ -110,13 +110,8 @@ class _Worker:
     reading: "asyncio.Task[None] | None" = None
 
     def __post_init__(self) -> None:
-        self.reading = asyncio.create_task(self._read_errors())
-
-    async def _read_errors(self) -> None:
         assert self.process.stderr is not None
-        while chunk := await self.process.stderr.read(2**16):
-            self.errors += chunk
-            del self.errors[:-_LOG_BYTES]
+        self.reading = asyncio.create_task(read_end(self.process.stderr, self.errors, _LOG_BYTES))
 
     async def send(self, message: Mapping[str, Any]) -> None:
         assert self.process.stdin is not None
@@ -281,6 +276,13 @@ class PythonAgents:
                 hint = "install the missing package; other files of the agent are named with --agent-path"
             raise UsageError(f"the agent {self.agent.module}:{self.agent.function} does not start: {reason}", hint=hint)
         return worker
+
+
+async def read_end(stream: asyncio.StreamReader, end: bytearray, most: int) -> None:
+    """Read a stream to its end, and keep its last ``most`` bytes in ``end``."""
+    while chunk := await stream.read(2**16):
+        end += chunk
+        del end[:-most]
 
 
 def endpoint_variables(endpoint: Mapping[str, str]) -> dict[str, str]:

@@ -68,7 +68,7 @@ from agrotools.text import format_answer
 from agrotools.text.refusal import refusal_of, shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
-"""Asks the model for its answer after these calls and results; None if it gives none."""
+"""Function that asks the model for its answer after these calls and results; it returns None if there is none."""
 RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]

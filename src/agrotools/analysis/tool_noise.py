@@ -1,4 +1,4 @@
-"""What a better tool would win: the score of the reference calls as a function of each tool's error.
+"""Gain by a better tool: the score of the reference calls as a function of each tool's error.
 
 The error of a call is the difference between its recorded result and its truth. Errors for a sample are those of
 samples in other clusters (five parts of clusters by hash; a sample takes its errors from the other four), so that no

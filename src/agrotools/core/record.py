@@ -56,6 +56,10 @@ class ToolCall(FrozenModel):
     arguments: Arguments = {}
     id: str | None = None
 
+    def repeats(self, other: "ToolCall") -> bool:
+        """Return True if both calls are equal but for their ids."""
+        return (self.tool, self.arguments) == (other.tool, other.arguments)
+
 
 class CallTools(FrozenModel):
     """Calls of one or more tools; several calls of one message run in order."""

@@ -127,7 +127,7 @@ class FaultyTools:
         """Return the outcome of a call, or what the fault that hits it makes of it."""
         number = len(self._calls)
         rng = Random(f"{self.plan.seed}/{self.sample.id}/{self.epoch}/{number}")
-        hit = any(same_call(self._calls[fault.call][0], call) for fault in self.faults)
+        hit = any(call.repeats(self._calls[fault.call][0]) for fault in self.faults)
         kind = None if hit or call.tool not in self.sample.toolset else self.plan.chances.drawn(rng)
         if kind is not None and kind in _LOUD:
             outcome = ToolOutcome(_LOUD[kind])
@@ -164,11 +164,6 @@ class FaultyTools:
             return None, f"no measured {'errors' if kind == 'noise' else 'names'} of this tool apply to this result"
         result = cast("dict[str, JsonValue]", _replaced(observation.result, rng.choice(donors)))
         return observation.model_copy(update={"result": result}), ""
-
-
-def same_call(first: ToolCall, second: ToolCall) -> bool:
-    """Return True if two calls are equal but for their ids."""
-    return first.tool == second.tool and first.arguments == second.arguments
 
 
 def _changes(kind: FaultKind, donor: Measured, leaves: Mapping[str, JsonValue]) -> dict[str, JsonValue]:

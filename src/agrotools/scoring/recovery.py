@@ -46,7 +46,7 @@ def is_noticed(record: Record, fault: Fault) -> bool:
     hit, later = calls[fault.call], calls[fault.call + 1 :]
     if hit is None:
         return False
-    again = any(call and (call.tool, call.arguments) == (hit.tool, hit.arguments) for call in later)
+    again = any(call and call.repeats(hit) for call in later)
     answer = trajectory.answer
     return again or (answer is not None and refuses(asked_slots(record.sample.answer), answer))
 
