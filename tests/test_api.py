@@ -84,7 +84,7 @@ def test_public_names_of_the_tools():
     ]
     functions = ("build_index", "get_tool", "run_code", "save_artifact", "tool_names", "tool_specs")
     assert {name: [*inspect.signature(getattr(tools, name)).parameters] for name in functions} == {
-        "build_index": [*("corpus", "out", "memory_mb", "replace", "progress")],
+        "build_index": [*("corpus", "out", "replace", "progress")],
         "get_tool": ["name"],
         "run_code": ["code", "call", "limits", "runner"],
         "save_artifact": ["name", "kind", "content"],
@@ -158,7 +158,7 @@ def test_a_named_model_resumes_its_run(farm: Path):
     assert len(at.read_run(first.path)) == 4
 
 
-def test_a_quick_part_is_a_run_of_its_own_that_is_compared_with_none(farm: Path):
+def test_a_quick_part_is_a_run_of_its_own(farm: Path):
     header = farm / "benchmark.toml"
     before = at.load_benchmark(farm).content_hash
     with pytest.raises(UsageError, match="no quick part"):
@@ -172,7 +172,7 @@ def test_a_quick_part_is_a_run_of_its_own_that_is_compared_with_none(farm: Path)
     whole = at.evaluate(farm, "baseline:echo")
     assert (whole.path != quick.path, len(whole), whole.summary.quick) == (True, 6 * len(quick) // 2, False)
     assert at.evaluate(farm, "baseline:echo", quick=True).path == quick.path
-    assert not at.compare(quick, whole)
+    assert {each.n for each in at.compare(quick, whole)} == {2}  # on common samples, as agrotools compare
     with pytest.raises(AgrotoolsError, match="quick"):
         at.evaluate(farm, "baseline:echo", out=quick.path)
     header.write_text(header.read_text().replace("q4", "q9"))

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 from functools import cached_property, partial
 from html import escape
+from itertools import combinations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TextIO
 
@@ -63,7 +64,7 @@ class MetricDifference(NamedTuple):
     p_adjusted: float | None
     """p-value adjusted by Holm's method over all differences of the comparison; None for fewer than 10 clusters."""
     detectable: float | None
-    """Minimum detectable difference with 80 % power at the 5 % level."""
+    """Detectable difference with 80 % power at the 5 % level."""
     n: int
 
 
@@ -248,8 +249,11 @@ class Run:
         """Return one flat row per record.
 
         Columns: sample, mode, epoch, answer, termination, seconds, tokens..., and the mean score of each metric.
+
+        Raises:
+            RunStoreError: a line of the records is damaged.
         """
-        return (flat_row(record, self.score_record(record)) for record in self._index)
+        return (flat_row(record, self.score_record(record)) for record in self._index.undamaged())
 
     def to_pandas(self) -> Any:
         """Return :meth:`rows` as a ``pandas.DataFrame``.
@@ -427,32 +431,26 @@ def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:
 def compare(*runs: str | Path | Run) -> Comparison:
     """Return the paired differences of all pairs of runs on one benchmark, with joint p-value adjustment (Holm).
 
-    Runs of baselines that see the gold answers and modes without a headline metric are excluded.
+    The same differences as those of ``agrotools compare``: in the headline metric of each mode, on common samples.
 
     Raises:
-        UsageError: fewer than two runs.
-        ScoringVersionError: the runs have different scoring versions.
+        UsageError: fewer than two runs, or runs of different benchmarks.
+        RunStoreError: a run cannot be read.
     """
-    from agrotools.runner.rescore import score_runs
+    from agrotools.runner.rescore import compare_runs
 
-    opened = [each if isinstance(each, Run) else Run(each) for each in runs]
-    if len(opened) < 2:
-        raise UsageError("a comparison needs two runs", hint="give two run folders")
-    scored = score_runs([each.path for each in opened], again=True)
-    return Comparison(
-        MetricDifference(
-            each.metric,
-            each.mode,
-            str(opened[each.first].path),
-            str(opened[each.second].path),
-            each.difference.value,
-            (each.difference.interval.lower, each.difference.interval.upper) if each.difference.interval else None,
-            each.difference.p_adjusted,
-            each.difference.detectable,
-            each.difference.n,
-        )
-        for each in scored[0].summary.between_runs
-    )
+    paths = [each.path if isinstance(each, Run) else Path(each) for each in runs]
+    differences: list[MetricDifference] = []
+    for (first, second), compared in zip(combinations(map(str, paths), 2), compare_runs(paths), strict=True):
+        for mode, metric in compared.headline.items():
+            each = compared.modes[mode][metric].overall
+            interval = (each.interval.lower, each.interval.upper) if each.interval else None
+            differences.append(
+                MetricDifference(
+                    metric, mode, first, second, each.value, interval, each.p_adjusted, each.detectable, each.n
+                )
+            )
+    return Comparison(differences)
 
 
 def _imported(name: str) -> Any:

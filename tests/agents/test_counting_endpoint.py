@@ -77,6 +77,30 @@ def cheat(task):
               {"n": "5", "max_tokens": 1}, {"max_tokens": True}, {"background": True}, {"max_output_tokens": 1}]
     return "mean_yield: " + " ".join(map(one, tricks))
 
+def odd(task):
+    messages = [[{"type": "image_url", "image_url": {"url": {"a": 1}}}], [5], [None]]
+    texts = []
+    for content in messages:
+        try:
+            ask("/chat/completions", messages=[{"role": "user", "content": content}], max_tokens=50)
+        except urllib.error.HTTPError as error:
+            texts.append(f"{error.code} {json.loads(error.read())['error']['message']}")
+    return "mean_yield: " + " ".join(texts)
+
+def leaves(task):
+    import socket, time
+    host, port = task.endpoint.url.split("//")[1].split("/")[0].split(":")
+    body = json.dumps({"messages": [{"role": "user", "content": "How many?"}], "max_tokens": 50}).encode()
+    head = f"POST /v1/chat/completions HTTP/1.1\\r\\nHost: {host}:{port}\\r\\nAuthorization: Bearer {KEY}\\r\\n"
+    with socket.create_connection((host, int(port))) as connection:
+        connection.sendall(head.encode() + f"Content-Length: {len(body)}\\r\\n\\r\\n".encode() + body)
+        time.sleep(0.3)
+    return "mean_yield: 2"
+
+def both(task):
+    messages = [{"role": "user", "content": "How many?"}]
+    return "mean_yield: " + "".join(ask("/chat/completions", messages=messages, stream=each) for each in (False, True))
+
 def here(task):
     return json.loads(ask("/chat/completions", task.endpoint.key, task.endpoint.url,
                           messages=[{"role": "user", "content": "How many?"}]))["choices"][0]["message"]["content"]
@@ -191,6 +215,46 @@ def test_a_reply_that_costs_more_than_reserved_ends_the_run(folder: Path, tmp_pa
     assert len(upstream.requests) == 1
 
 
+def test_a_request_that_is_not_in_the_form_is_refused_before_it_is_sent(folder: Path, tmp_path: Path):
+    with serving(answer) as upstream:
+        run = evaluated(folder, "python:my_agent:odd", tmp_path / "run", upstream.base_url, limit=1)
+    trajectory = run.samples()[0].trajectory
+    assert trajectory is not None
+    assert "400 the request cannot be read: the address of an image must be a text" in trajectory.steps[-1].text
+    assert trajectory.steps[-1].text.count("400 the request cannot be read") == 3
+    assert "Error" not in trajectory.steps[-1].text
+    assert not upstream.requests
+
+
+@pytest.mark.parametrize(("patience_s", "spending"), [(10.0, (1000, 500)), (0.1, (2196, 50))])
+def test_a_request_counts_although_the_agent_does_not_wait_for_its_reply(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, patience_s: float, spending: tuple[int, int]
+):
+    monkeypatch.setattr("agrotools.agents.counting_endpoint._LAST_REPLIES_S", patience_s)
+    options = {"limit": 1, "price": "1/1", "budget": 1}
+    with serving(answer, latency_s=2.0) as upstream:
+        run = evaluated(folder, "python:my_agent:leaves", tmp_path / "run", upstream.base_url, **options)
+    (record,) = run.samples()
+    assert record.spending[:2] == pytest.approx(spending, rel=0.05)
+    assert read_spend(run.path / "spend.jsonl").usd == pytest.approx(sum(spending) / 1e6, rel=0.05)
+
+
+def test_a_key_that_the_server_repeats_reaches_neither_agent_nor_run(folder: Path, tmp_path: Path):
+    def repeat(body: Body) -> web.Response:
+        text = f"bad key Bearer {KEY}"
+        if not body.get("stream"):
+            return web.json_response({"error": {"message": text}})
+        parts = [{"choices": [{"delta": {"content": part}}]} for part in (text, KEY[:9], KEY[9:])]
+        return sse(*parts, {"choices": [], "usage": USAGE}, "[DONE]")
+
+    with serving(repeat) as upstream:
+        run = evaluated(folder, "python:my_agent:both", tmp_path / "run", upstream.base_url, limit=1)
+    (record,) = run.samples()
+    assert record.trajectory is not None
+    assert record.trajectory.steps[-1].text.count("bad key Bearer [key]") == 2
+    assert not [path for path in run.path.rglob("*") if path.is_file() and KEY.encode() in path.read_bytes()]
+
+
 def test_functions_of_this_session_get_the_endpoint_in_the_task(folder: Path, tmp_path: Path):
     space: dict[str, Any] = {}
     exec(AGENT, space)
@@ -248,6 +312,9 @@ def test_requests_without_a_running_sample_or_of_another_host_are_refused(monkey
         assert (await status(key, [1]))[0] == 400
         assert (await status(key, {"messages": [{"role": "user", "content": "fail"}]}))[0] == 503
         assert len(first.replies) == 1
+        absurd = {"messages": [{"role": "user", "content": "no usage"}], "max_tokens": 2**62, "n": 2**62}
+        assert (await status(key, absurd))[0] == 200
+        assert first.replies[1].usage.output_tokens == 10**12
         first.end()
         ended = await status(key)
         assert (ended[0], json.loads(ended[1])["error"]["code"]) == (429, "sample_ended")

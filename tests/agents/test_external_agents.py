@@ -2,6 +2,8 @@
 
 import io
 import json
+import os
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,7 +12,9 @@ from typing import Any, cast
 import pytest
 
 import agrotools as at
+from agrotools.agents.process_agents import TemporaryFolders
 from agrotools.core import EndpointUnreachable, UsageError
+from agrotools.report.html import build_report
 from agrotools.sandbox.agents import agent_command, is_available
 from support.agent_server import agent_serving
 from support.benchmark_folders import number_sample, write_folder
@@ -175,6 +179,20 @@ def ignores_errors(task):
     print("printed by the agent")
     return {"mean yield": kind}
 
+def sends_too_large_a_number(task):
+    values = (10**30, 10**400, "1 + \\ud800", nested())
+    replies = [task.tools.calculate.reply(expression=value).text for value in values]
+    return f"mean yield: \\ud800 {['invalid_argument' in reply for reply in replies]}"
+
+def reports_too_much(task):
+    task.report_usage(input_tokens=10**30)
+
+def nested():
+    value = []
+    for _ in range(100):
+        value = [value]
+    return value
+
 async def calls_at_once(task):
     results = await asyncio.gather(*(task.tools.calculate(expression=f"{n} + 1") for n in range(5)))
     return str([each["value"] for each in results])
@@ -241,6 +259,115 @@ def test_a_sealed_agent_finds_no_gold_in_twenty_ways(
     assert run.manifest.sealed is True
 
 
+LEFT_BEHIND = """
+import os, sys, time
+if os.fork() == 0:
+    os.setsid()
+    time.sleep(600)
+    os._exit(0)
+print("mean_yield: 2", flush=True)
+os._exit(0)
+"""
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_a_program_answers_when_it_ends_whatever_it_leaves_behind(
+    tmp_path: Path, folder: Path, agent_module: Callable[..., str], monkeypatch: pytest.MonkeyPatch, sealed: bool
+):
+    agent_module(LEFT_BEHIND, "program")
+    if not sealed:
+        monkeypatch.setattr("agrotools.sandbox.agents.is_available", lambda: False)
+    run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, timeout_s=60)
+    trajectory = run.samples()[0].trajectory
+    assert trajectory is not None
+    assert trajectory.answer == "mean_yield: 2"
+    commands = subprocess.run(["ps", "axo", "args"], capture_output=True, text=True, check=True).stdout
+    assert str(tmp_path / "code" / "program.py") not in commands
+
+
+@pytest.mark.skipif(not is_available(), reason="needs bubblewrap")
+def test_python_may_be_a_script_and_a_program_that_lacks_files_says_what_is_hidden(
+    tmp_path: Path, folder: Path, agent_module: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+):
+    agent_module("print('mean_yield: 2')", "program")
+    shims, hidden = tmp_path / "shims", tmp_path / "hidden"
+    for place, name in ((shims, "python3"), (shims, "other"), (hidden, "real")):
+        place.mkdir(exist_ok=True)
+        target = sys.executable if name == "real" else hidden / "real"
+        (place / name).write_text(f'#!/bin/sh\nexec {target} "$@"\n')
+        (place / name).chmod(0o755)
+    monkeypatch.setenv("PATH", f"{shims}:{os.environ['PATH']}")
+    trajectory = evaluated(folder, "mcp:python3 program.py", tmp_path / "run", limit=1).samples()[0].trajectory
+    assert trajectory is not None
+    assert trajectory.answer == "mean_yield: 2"
+    with pytest.raises(at.InvalidRunError, match="name other files and folders that it needs with --agent-path"):
+        evaluated(folder, "mcp:other program.py", tmp_path / "other", limit=1)
+
+
+BURST = """
+import json, os, threading, urllib.request
+
+def post(method, params, number, session=None):
+    head = {"Authorization": "Bearer " + os.environ["AGROTOOLS_MCP_TOKEN"], "Content-Type": "application/json",
+            "Accept": "application/json, text/event-stream"} | ({"mcp-session-id": session} if session else {})
+    body = json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode()
+    reply = urllib.request.urlopen(urllib.request.Request(os.environ["AGROTOOLS_MCP_URL"], body, head), timeout=30)
+    reply.read()
+    return reply.headers.get("mcp-session-id")
+
+hello = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "x", "version": "1"}}
+session = post("initialize", hello, 1)
+for number in range(2, 60):
+    call = {"name": "calculate", "arguments": {"expression": f"{number} + 1"}}
+    threading.Thread(target=post, args=("tools/call", call, number, session)).start()
+"""
+
+
+def test_calls_that_are_open_when_a_sample_ends_print_nothing(
+    tmp_path: Path, folder: Path, agent_module: Callable[..., str], capfd: pytest.CaptureFixture[str]
+):
+    agent_module(BURST, "program")
+    run = evaluated(folder, f"mcp:{sys.executable} program.py", tmp_path / "run", limit=1, max_steps=3)
+    trajectory = run.samples()[0].trajectory
+    assert trajectory is not None
+    assert trajectory.termination == "max_steps"
+    assert capfd.readouterr().err == ""
+
+
+def test_files_of_agents_that_were_killed_are_removed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    code = (
+        "import os, tempfile, sys; tempfile.tempdir = sys.argv[1]\n"
+        "from agrotools.agents.process_agents import TemporaryFolders\n"
+        "print(TemporaryFolders().add(), flush=True); os._exit(9)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, check=False)
+    left = Path(ended.stdout.strip())
+    assert left.is_dir()
+    running, other = TemporaryFolders(), TemporaryFolders()
+    kept = running.add()
+    assert not left.exists()
+    other.add()
+    assert kept.is_dir()
+    running.remove()
+    other.remove()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_exception_in_a_function_of_this_session_is_named_as_its_fault(tmp_path: Path, folder: Path):
+    def interrupted(_task: at.Task) -> str:
+        raise KeyboardInterrupt
+
+    def missing(task: at.Task) -> str:
+        return str(task.tools.calculate(expression="1 +"))
+
+    for function, reason in ((interrupted, "KeyboardInterrupt"), (missing, "ToolError: ")):
+        with pytest.raises(at.InvalidRunError) as caught:
+            evaluated(folder, function, tmp_path / function.__name__, limit=1)
+        assert f"the agent failed: {reason}" in str(caught.value)
+        assert "test_external_agents.py, line" in str(caught.value)
+
+
 def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]):
     name = agent_module(FAULTY)
 
@@ -261,6 +388,11 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
     assert endless.trajectory.termination == "max_steps"
     assert len(endless.trajectory.steps) == 3
     assert record_of("ignores_errors").trajectory.steps[-1].text == "mean yield: ToolError invalid_argument True"
+    large = record_of("sends_too_large_a_number")
+    assert large.trajectory.steps[-1].text == "mean yield: \ufffd [True, True, True, True]"
+    assert "less than or equal to 1000000000000" in record_of("reports_too_much").invalid
+    for run in ("sends_too_large_a_number", "reports_too_much"):
+        build_report([tmp_path / run], tmp_path / f"{run}.html")
     assert record_of("calls_at_once").trajectory.steps[-1].text == "[1, 2, 3, 4, 5]"
 
 
@@ -317,6 +449,35 @@ def test_an_agent_that_cannot_start_is_a_usage_error(
     assert run.samples()[0].invalid is None
     with pytest.raises(UsageError, match="NO_SUCH_VARIABLE"):
         evaluated(folder, f"python:{name}:solve", tmp_path / "never", agent_env=["NO_SUCH_VARIABLE"])
+
+
+@pytest.mark.parametrize(
+    ("reply", "status", "reason"),
+    [
+        ({}, 307, "HTTP 307 to http://127.0.0.1:9/other: redirects are not followed"),
+        ({"answer": "mean_yield: 2", "usage": {"input_tokens": 10**25}}, 200, "report of its usage is invalid"),
+    ],
+)
+def test_a_fault_of_a_server_is_invalid_and_not_incorrect(
+    tmp_path: Path, folder: Path, reply: dict[str, Any], status: int, reason: str
+):
+    headers = {"Location": "http://127.0.0.1:9/other"} if status == 307 else {}
+    with agent_serving(lambda _: reply, status, headers) as server, pytest.raises(at.InvalidRunError) as caught:
+        evaluated(folder, server, tmp_path / "run", limit=1)
+    assert reason in str(caught.value)
+
+
+def test_a_server_may_send_numbers_and_letters_that_no_record_holds(tmp_path: Path, folder: Path):
+    def reply(request: dict[str, Any]) -> dict[str, Any]:
+        call = {"tool": "calculate", "arguments": {"expression": 10**30}}
+        return {"answer": "mean_yield: \ud800 2"} if request["steps"] else {"call": call}
+
+    with agent_serving(reply) as server:
+        (record,) = evaluated(folder, server, tmp_path / "run", limit=1).samples()
+    assert record.trajectory is not None
+    assert record.trajectory.steps[0].call is not None
+    assert record.trajectory.steps[0].call.arguments == {"expression": 1e30}
+    assert record.trajectory.answer == "mean_yield: \ufffd 2"
 
 
 def test_a_server_that_does_not_answer_ends_the_run(tmp_path: Path, folder: Path):

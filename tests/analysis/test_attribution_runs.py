@@ -2,6 +2,7 @@
 
 import json
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -32,8 +33,9 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     done = run_command("attribute", run)
     assert done.returncode == 0, done.stderr
-    attribution = read_attribution(run)
+    attribution, outdated = read_attribution(run)
     assert attribution is not None
+    assert outdated == ""
     scores = json.loads((run / "scores.json").read_text())
     score = scores["summary"]["modes"]["end-to-end"]["metrics"]["agrotools.fas"]["overall"]["value"]
     assert attribution.run.score == pytest.approx(100 * score, abs=1e-5)
@@ -48,6 +50,27 @@ def test_the_parts_of_a_run_sum_to_the_gap_of_its_score(run: Path):
     assert json.loads(run_command("attribute", run, "--json").stdout) == json.loads(
         (run / "attribution.json").read_text()
     )
+
+
+def test_a_split_of_other_records_is_out_of_date(run: Path, tmp_path: Path):
+    copy = tmp_path / "run"
+    shutil.copytree(run, copy)
+    run_command("attribute", copy, "--data-root", run.parent)
+    command = f"run again: agrotools attribute {copy}"
+
+    def stored() -> dict[str, object]:
+        run_command("score", copy)
+        return json.loads((copy / "scores.json").read_text())["attribution"]
+
+    assert "run" in stored(), "scoring again keeps a current split"
+    lines = (copy / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (copy / "records.jsonl").write_bytes(b"".join(lines[:-1]))
+    assert read_attribution(copy)[0] is None
+    assert command in str(stored()["out_of_date"])
+    assert command in run_command("compare", copy, run).stderr
+    assert command in run_command("explain", copy, json.loads(lines[0])["sample"]["id"]).stderr
+    run_command("attribute", copy, "--data-root", run.parent)
+    assert "run" in stored()
 
 
 def test_the_policy_is_asked_again_if_it_is_wanted(run: Path):

@@ -196,6 +196,10 @@ def test_a_table_without_pictures_says_what_it_looked_for(photos):
     (photos.parent / "t.csv").write_text("photo,apples\nx.jpg,3\n")
     with pytest.raises(BenchmarkError, match="no row of t\\.csv belongs to a picture"):
         match_rows(photos, photos.parent / "t.csv")
+    (photos.parent / "t.csv").write_text("a.jpg,12\nb.jpg,13\n")
+    with pytest.raises(BenchmarkError, match="the name of a picture") as raised:
+        match_rows(photos, photos.parent / "t.csv")
+    assert "names the columns" in (raised.value.hint or "")
 
 
 @pytest.mark.parametrize("language", ["en", "zh"])

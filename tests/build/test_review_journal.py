@@ -20,12 +20,12 @@ def decision(
 
 
 def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path):
-    journal = ReviewJournal(tmp_path / "review.jsonl")
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     assert journal.append(decision(1))
     assert journal.append(decision(2, verdict="reject"))
     assert journal.append(decision(3, "Bo"))
     assert journal.append(decision(4, sample="s2"))
-    found = {(each.reviewer, each.sample): each.verdict for each in ReviewJournal(journal.path).decisions()}
+    found = {(each.reviewer, each.sample): each.verdict for each in ReviewJournal(journal.path, Decision).decisions()}
     assert found == {("Ada", "s1"): "reject", ("Bo", "s1"): "accept", ("Ada", "s2"): "accept"}
     assert len(journal.path.read_text().splitlines()) == 4
     journal.append(decision(5, verdict="withdraw"))
@@ -33,43 +33,43 @@ def test_the_last_decision_of_each_reviewer_on_each_sample_counts(tmp_path: Path
 
 
 def test_a_save_that_is_tried_again_is_stored_once(tmp_path: Path):
-    journal = ReviewJournal(tmp_path / "review.jsonl")
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     assert journal.append(decision(1))
-    assert not ReviewJournal(journal.path).append(decision(1))
+    assert not ReviewJournal(journal.path, Decision).append(decision(1))
     assert len(journal.path.read_bytes().splitlines()) == 1
 
 
 @pytest.mark.parametrize("cut", [1, 30, -1])
 def test_a_last_line_that_was_torn_off_is_mended_and_costs_no_other(tmp_path: Path, cut: int):
-    journal = ReviewJournal(tmp_path / "review.jsonl")
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     for number in (1, 2):
         journal.append(decision(number, sample=f"s{number}"))
     first, second = journal.path.read_bytes().splitlines(keepends=True)
     journal.path.write_bytes(first + second[:cut])
 
-    again = ReviewJournal(journal.path)
+    again = ReviewJournal(journal.path, Decision)
     assert [each.sample for each in again.decisions()] == ["s1"]
     again.append(decision(3, sample="s3"))
     # A line that lacked nothing but its break is whole again; the rest of any other is gone.
     whole = ["s1", "s2", "s3"] if cut == -1 else ["s1", "s3"]
-    assert [each.sample for each in ReviewJournal(journal.path).decisions()] == whole
-    assert ReviewJournal(journal.path).notes == []
+    assert [each.sample for each in ReviewJournal(journal.path, Decision).decisions()] == whole
+    assert ReviewJournal(journal.path, Decision).notes == []
 
 
 def test_lines_that_hold_no_decision_are_told_and_hide_no_other(tmp_path: Path):
-    journal = ReviewJournal(tmp_path / "review.jsonl")
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     journal.append(decision(1))
     with journal.path.open("a") as file:
         file.write('{"id": "x"}\nnot JSON\n')
     journal.append(decision(2, sample="s2"))
-    again = ReviewJournal(journal.path)
+    again = ReviewJournal(journal.path, Decision)
     assert len(again.decisions()) == 2
     assert "2 lines without a decision" in again.notes[0]
     assert "line 2" in again.notes[0]
 
 
 def test_two_that_share_a_journal_see_what_the_other_stored(tmp_path: Path):
-    one, other = ReviewJournal(tmp_path / "review.jsonl"), ReviewJournal(tmp_path / "review.jsonl")
+    one, other = ReviewJournal(tmp_path / "review.jsonl", Decision), ReviewJournal(tmp_path / "review.jsonl", Decision)
     one.append(decision(1))
     other.append(decision(2, "Bo"))
     one.refresh()
@@ -83,7 +83,7 @@ def test_two_that_share_a_journal_see_what_the_other_stored(tmp_path: Path):
 
 
 def test_a_full_disk_leaves_no_half_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    journal = ReviewJournal(tmp_path / "review.jsonl")
+    journal = ReviewJournal(tmp_path / "review.jsonl", Decision)
     journal.append(decision(1))
     before = journal.path.read_bytes()
     write = os.write
@@ -121,4 +121,4 @@ def test_a_decision_that_says_too_little_is_refused(change: dict[str, object], m
 def test_a_journal_that_cannot_be_written_is_told_before_anybody_decides(tmp_path: Path):
     (tmp_path / "review.jsonl").mkdir()
     with pytest.raises(BenchmarkError, match=r"cannot be (read|written)"):
-        ReviewJournal(tmp_path / "review.jsonl").open_for_writing()
+        ReviewJournal(tmp_path / "review.jsonl", Decision).open_for_writing()

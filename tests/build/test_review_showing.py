@@ -20,7 +20,8 @@ from agrotools.build.review.material import (
 from agrotools.build.review.pictures import count_things, drawn_shapes, shapes_of
 from agrotools.build.review.presenting import compared_fields, present
 from agrotools.core import Sample
-from support.review_server import review_sample
+from agrotools.core.slot import SLOT_TYPES
+from support.review_server import review_benchmark, review_sample
 from support.sums_benchmark import write_sums
 
 
@@ -187,6 +188,36 @@ def test_an_answer_that_the_slot_cannot_have_is_refused(tmp_path: Path, kind: st
     sample = sample_of(tmp_path, answer=[{"name": "green", "label": "green", **ANSWERS[kind]}])
     with pytest.raises(ValueError, match=why):
         effective_edits(sample, Edits.model_validate({"slots": {"green": {"value": text}}}))
+
+
+FACTS = [{"phrases": ["late blight"], "not": ["early blight"]}]
+SLOTS: dict[str, dict[str, Any]] = {
+    "exact": {"value": "rust", "choices": ["rust", "smut"]},
+    "boolean": {"value": False},
+    "choice_set": {"value": ["a"], "choices": ["a", "b"]},
+    "file": {"value": "image_1.png", "choices": ["image_1.png"]},
+    "tolerance": {"value": 2.0, "unit": "mm", "abs_tol": 0.5},
+    "open_text": {"facts": FACTS},
+    "plot": {"value": {"type": "bar", "series": []}},
+    "keywords": {"whitelist": [["rust"]]},
+    "reference_texts": {"values": ["rust"]},
+    "abstain": {
+        "reason": "no_scale",
+        "asks": [{"type": "boolean", "name": "wet", "label": "is it wet", "value": True}],
+    },
+    "unanswered": {},
+}
+
+
+@pytest.mark.parametrize("kind", [each.model_fields["type"].default for each in SLOT_TYPES])
+def test_a_sample_with_any_type_of_answer_is_shown(tmp_path: Path, kind: str):
+    slot = {"type": kind, "name": "first", "label": "what <i>it</i> is", **SLOTS[kind]}
+    folder = review_benchmark(tmp_path, 1, rows_0001={"answer": [slot], "answer_type": "exact"})
+    material = open_material(str(folder))
+    page = render("sample.html.j2", shown=present(material, material.sample("rows-0001"), {}, {}))  # pyright: ignore[reportArgumentType]
+    assert "what &lt;i&gt;it&lt;/i&gt; is" in page
+    assert ("Right answer" in page) == (kind in ("exact", "boolean", "tolerance"))
+    assert ("Right answer, mm" in page) == (kind == "tolerance")
 
 
 def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path):

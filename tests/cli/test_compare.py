@@ -57,16 +57,16 @@ def test_json_has_flips_with_reasons_and_causes(runs):
     (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
     flips = found["flips"]["end-to-end"]
     assert (len(flips["up"]), flips["down"], flips["n_equal"]) == (20, [], 20)
-    assert flips["up"][0]["cause"] == "tools"  # each made call returns 1
+    assert flips["up"][0]["cause"] == "tool:calculate"  # each made call returns 1
     assert "off by 2" in flips["up"][0]["reason"]
-    assert found["by_cause"]["end-to-end"]["tools"]["value"] == 0.5
+    assert found["by_cause"]["end-to-end"]["tool:calculate"]["value"] == 0.5
 
 
 @pytest.mark.parametrize("form", ["md", "latex"])
 def test_tables_have_a_row_for_each_difference(runs, form):
     text = run_command("compare", *map(str, runs), "--format", form).stdout
     assert "+50.0" in text
-    assert "cause tools" in text
+    assert "cause tool:calculate" in text
 
 
 def test_csv_has_fractions(runs):
@@ -80,6 +80,19 @@ def test_equal_runs_show_no_difference(tmp_path):
     first = written(tmp_path / "a", answers(rights))
     second = written(tmp_path / "b", answers([not right for right in rights[:4]] + rights[4:]))
     assert "no difference shown" in run_command("compare", str(first), str(second)).stdout
+
+
+def test_runs_without_a_common_sample_are_refused(tmp_path):
+    halves = [answers([True] * 20)[:10], answers([True] * 20)[10:]]
+    first, second = (written(tmp_path / name, half) for name, half in zip("ab", halves, strict=True))
+    done = run_command("compare", str(first), str(second))
+    assert (done.returncode, "no scored sample in common" in done.stderr) == (2, True)
+
+
+def test_a_gate_on_runs_that_are_alike_says_that_its_power_is_unknown(tmp_path):
+    first, second = (written(tmp_path / name, answers([True] * 20)) for name in "ab")
+    done = run_command("gate", str(first), "--against", str(second))
+    assert (done.returncode, "no sample changed, so" in done.stdout) == (0, True)
 
 
 def test_invalid_and_missing_samples_are_counted(tmp_path):
@@ -199,4 +212,5 @@ def test_stored_attributions_are_the_causes(runs):
     assert by_cause["tool:calculate"]["value"] == by_cause["reading"]["value"] == pytest.approx(0.25)
     assert sum(each["value"] for each in by_cause.values()) == pytest.approx(0.5)
     assert found["flips"]["end-to-end"]["up"][0]["cause"] in ("tool:calculate", "reading")
+    assert "out of date" not in run_command("compare", *map(str, runs)).stderr
     assert "tool:calculate" in run_command("compare", *map(str, runs)).stdout

@@ -1,5 +1,6 @@
 import csv
 import json
+import zipfile
 
 import pytest
 from typer.testing import CliRunner
@@ -72,6 +73,71 @@ def test_rows_without_a_sample_and_samples_without_a_row_are_counted(tmp_path, b
     assert "warning: 1 rows without a sample: row 3 (sample x)" in result.output
 
 
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("p.jsonl", '{"id": "q0", "prediction": 0}\n{"id": "q1"}\n{"id": "q2", "prediction": null}\n'),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": 0}\n{"id": "q1", "prediction": "NaN"}\n{"id": "q2", "prediction": "null"}',
+        ),
+        ("p.csv", "id,prediction\nq0,0\nq1\nq2,\n"),
+        ("p.csv", "id,prediction\nq0,0\nq1,nan\nq2,#REF!\n"),
+        ("p.tsv", "id\tprediction\nq0\t0\nq1\nq2\t \n"),
+    ],
+)
+def test_a_row_without_a_prediction_is_invalid_not_wrong(tmp_path, benchmark, name, content):
+    (tmp_path / name).write_text(content)
+    run, counts = imported(tmp_path / name, benchmark)
+    assert counts.empty == ("row 2 (id q1)", "row 3 (id q2)")
+    assert (counts.matched, run.valid) == (3, 1)
+    assert run.scores["agrotools.fas"].value == 1
+
+
+def test_cells_of_excel_without_a_value_are_invalid_and_escaped_ones_are_read(tmp_path, benchmark):
+    openpyxl = pytest.importorskip("openpyxl", reason="extra build")
+    book = openpyxl.Workbook()
+    for row in [
+        ["id", "prediction"],
+        ["q0", "note_x000D_\nvalue: 0"],
+        ["q1", '="value: 1"'],
+        ["q2", "#REF!"],
+        ["q3", "3"],
+    ]:
+        book.active.append(row)
+    book.active.append(["q4", None])
+    book.active.merge_cells("B5:B6")
+    book.save(tmp_path / "p.xlsx")
+    run, counts = imported(tmp_path / "p.xlsx", benchmark)
+    assert counts.empty == ("row 2 (id q1)", "row 3 (id q2)", "row 5 (id q4)")
+    assert (run.valid, run.scores["agrotools.fas"].value) == (2, 1)
+
+
+def test_a_workbook_that_unpacks_to_gigabytes_is_refused(tmp_path, benchmark):
+    with zipfile.ZipFile(tmp_path / "p.xlsx", "w", zipfile.ZIP_DEFLATED) as parts:
+        parts.writestr("xl/worksheets/sheet1.xml", b"0" * 301_000_000)
+    with pytest.raises(BenchmarkError, match="has 301 MB unpacked"):
+        imported(tmp_path / "p.xlsx", benchmark)
+
+
+def test_an_empty_text_in_json_is_a_wrong_answer(tmp_path, benchmark):
+    file = write_lines(tmp_path / "p.jsonl", [{"id": "q0", "prediction": "0"}, {"id": "q1", "prediction": ""}])
+    run, counts = imported(file, benchmark)
+    assert (counts.empty, run.valid) == ((), 2)
+    assert run.scores["agrotools.fas"].value == 0.5
+
+
+@pytest.mark.parametrize(
+    ("encoding", "delimiter"), [("utf-8-sig", ";"), ("utf-16", "\t"), ("gb18030", ","), ("latin-1", ";")]
+)
+def test_tables_of_any_spreadsheet_are_read(tmp_path, benchmark, encoding, delimiter):
+    note = "水稻纹枯病，叶片病斑面积" if encoding == "gb18030" else "größe"
+    rows = [["id", "prediction", "note"], *([f"q{n}", str(n), note] for n in range(20))]
+    (tmp_path / "p.csv").write_bytes("\r\n".join(delimiter.join(row) for row in rows).encode(encoding))
+    run, _ = imported(tmp_path / "p.csv", benchmark)
+    assert run.scores["agrotools.fas"].value == 1
+
+
 @pytest.mark.parametrize("suffix", [".tsv", ".xlsx", ".csv"])
 def test_tables_of_vlmevalkit_are_matched_by_their_question(tmp_path, benchmark, suffix):
     names = ["index", "image", "question", "A", "answer", "prediction"]
@@ -117,14 +183,25 @@ def test_the_same_file_resumes_and_another_is_refused(tmp_path, benchmark):
     [
         ("p.jsonl", '{"id": "q0", "text": "3"}', UsageError, "no column of predictions; it has id, text"),
         ("p.jsonl", "[1]", UsageError, "holds no rows with named fields"),
-        ("p.csv", "", UsageError, "holds no rows"),
-        ("p.json", "{", BenchmarkError, "is not JSON"),
+        ("p.csv", "", BenchmarkError, "p.csv is empty"),
+        ("p.csv", "id,prediction\n", UsageError, "holds no rows"),
+        ("p.json", "{", BenchmarkError, "is not JSON: line 1"),
+        ("p.jsonl", '{"id": "q0", "prediction": "3"}\n{"id": "q1", "pred', BenchmarkError, "is not JSON: line 2"),
+        (
+            "p.jsonl",
+            '{"id": "q0", "prediction": "3"}\n{"id": "é"}'.encode("latin-1"),
+            BenchmarkError,
+            "not in UTF-8 .line 2",
+        ),
+        ("p.jsonl", '{"id": "q0", "prediction": "3"}'.encode("utf-16"), BenchmarkError, "perhaps in utf-16"),
+        ("p.csv", 'id,prediction\nq0,"3\nq1,"4"\n', BenchmarkError, "row 2 is not a row of a table"),
+        ("p.csv", "id,prediction\nq0,3\nq1,4,5\n", BenchmarkError, "row 3 has 3 cells, but there are 2 columns"),
         ("p.xlsx", "no zip", BenchmarkError, "cannot be read"),
         ("p.docx", "", UsageError, "not a table of predictions"),
     ],
 )
 def test_wrong_files_are_refused_with_a_hint(tmp_path, benchmark, name, content, error, message):
-    (tmp_path / name).write_text(content)
+    (tmp_path / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     with pytest.raises(error, match=message) as raised:
         imported(tmp_path / name, benchmark)
     assert raised.value.hint
@@ -143,3 +220,13 @@ def test_a_benchmark_whose_samples_all_need_tools_is_refused(tmp_path):
 def test_options_that_do_not_fit_together_are_refused(arguments):
     result = CliRunner().invoke(app, ["score", *arguments])
     assert isinstance(result.exception, UsageError)
+
+
+def test_rows_of_samples_that_need_tools_are_refused_as_such(tmp_path):
+    folder = write_text_benchmark(tmp_path / "questions", 4)
+    lines = [json.loads(line) for line in (folder / "samples.jsonl").read_text().splitlines()]
+    lines[0]["no_tool_eligible"] = False
+    (folder / "samples.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    file = write_lines(tmp_path / "p.jsonl", [{"id": lines[0]["id"], "prediction": "0"}])
+    with pytest.raises(UsageError, match="asked without tools; of others: 1"):
+        import_predictions(file, load_benchmark(folder), "questions", out=tmp_path / "run")

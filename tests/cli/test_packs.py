@@ -5,6 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.packs import app
+from agrotools.cli.tools import app as tools_app
 from agrotools.core import BenchmarkError
 from agrotools.tools.crop_weed.heads import HeadInfo, save_head
 from agrotools.tools.crop_weed.measure_crop_weed_area import heads_folder
@@ -85,6 +86,31 @@ def test_a_pack_of_own_pictures_is_trained_and_listed(tmp_path: Path) -> None:
     found = json.loads(RUN.invoke(app, ["list", "--json"]).output)
     assert found["packs"] == []
     assert "mine" in found["faults"][0]
+
+
+def test_pictures_held_out_are_not_learnt_and_back_ends_are_compared_on_them(tmp_path: Path) -> None:
+    pictures = write_folders(tmp_path / "pictures", each=8)
+    held = tmp_path / "held.csv"
+    made = RUN.invoke(app, ["train", "--images", str(pictures), "--out", "mine", "--held", str(held)])
+    assert made.exit_code == 0, made.output
+    assert "6 pictures held out" in made.output
+    assert "looked at 18 of 18 pictures" in made.output
+    rows = held.read_text().splitlines()
+    assert rows[0] == "image,label"
+    assert sorted(row.split(",")[1] for row in rows[1:]) == 2 * ["brown leaf"] + 2 * ["green leaf"] + 2 * [
+        "yellow leaf"
+    ]
+    call = ["compare", "--backends", "offline,pack:mine", "--data", str(pictures), "--labels", str(held), "--json"]
+    result = RUN.invoke(tools_app, call)
+    assert result.exit_code == 0, result.output
+    offline, pack = json.loads(result.stdout)
+    assert (offline["backend"], offline["difference"]) == ("offline", None)
+    assert pack["likeliest"] == 1.0
+    assert pack["better"] - pack["worse"] == pytest.approx(6 * pack["difference"]["value"])
+    alone = RUN.invoke(tools_app, ["compare", "--backends", "offline", "--data", str(pictures)])
+    assert "nothing to compare" in str(alone.exception)
+    named = RUN.invoke(tools_app, [*call[:-1], "--tool", "count_objects", "--backends", "offline,rules"])
+    assert "not a count" in str(named.exception)
 
 
 def test_a_pack_goes_where_a_path_says(tmp_path: Path) -> None:

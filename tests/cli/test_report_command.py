@@ -6,8 +6,9 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+import agrotools as at
 from agrotools.cli.main import app
-from agrotools.core import UsageError
+from agrotools.core import RunStoreError, UsageError
 from support.made_runs import made_sample, right, write_files, write_run
 
 
@@ -44,6 +45,8 @@ def test_json_says_what_was_written(run: Path, tmp_path: Path):
         "pictures": 3,
         "missing_pictures": 0,
         "removed": "",
+        "notes": [],
+        "damaged": False,
     }
 
 
@@ -75,3 +78,23 @@ def test_scores_are_printed_as_a_table(run: Path):
 
 def test_a_shared_report_says_what_was_removed(run: Path):
     assert "For sharing, removed: " in report(run, "--share").stdout
+
+
+def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Path):
+    records = run / "records.jsonl"
+    records.write_bytes(records.read_bytes() + b"{\n")
+    done = report(run)
+    assert done.exit_code == 3
+    assert "1 line cannot be read and is left out (line 4" in done.stderr
+    assert "3 records with 3 images" in done.stdout
+    with pytest.raises(RunStoreError, match="line 4"):
+        list(at.read_run(run).rows())
+    with pytest.raises(RunStoreError, match="line 4"):
+        report(run, "--format", "md")
+
+
+def test_an_invalid_record_with_steps_is_shown(run: Path):
+    records = run / "records.jsonl"
+    lines = [json.loads(line) | {"invalid": "it was withdrawn"} for line in records.read_text().splitlines()]
+    records.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert report(run, "--allow-invalid").exit_code == 0

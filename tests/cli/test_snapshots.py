@@ -140,7 +140,6 @@ kb list --kind animal
 kb add nowhere.toml
 kb index nowhere --out index
 kb index . --out index
-kb index notes.txt --out index --memory-mb 1
 """.strip().splitlines()
 
 

@@ -10,15 +10,20 @@ from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
 from typer.testing import CliRunner
 
 from agrotools.cli.main import app
+from agrotools.core import Record
+from agrotools.report.html.detail import record_data
+from agrotools.report.html.server import Viewer
 from agrotools.runner.rescore import rescore
-from support.browser import NO_BROWSER, Page, browser, find_browser
+from support.browser import NO_BROWSER, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
+from support.report_page import read_report
 
 SAMPLES = [made_sample(f"s{number}") for number in range(4)]
 
@@ -34,6 +39,18 @@ def folder(tmp_path: Path) -> Path:
     (tmp_path / "runs" / "broken").mkdir()
     (tmp_path / "runs" / "broken" / "manifest.json").write_text("{")
     return tmp_path / "runs"
+
+
+def test_runs_names_models_as_they_are_and_shows_no_score_of_fewer_records(tmp_path: Path):
+    for name in ("run[red]", "run[/b]"):
+        run = write_run(tmp_path / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]")
+        rescore(run)
+    (tmp_path / "run[red]" / "records.jsonl").touch()
+    words = " ".join(
+        CliRunner(env={"COLUMNS": "140"}).invoke(app, ["runs", str(tmp_path)], catch_exceptions=False).stdout.split()
+    )
+    assert all(each in words for each in ("run[red]", "run[/b]", "vendor/model[/v2]"))
+    assert (words.count("not scored"), words.count("100.0")) == (1, 1)
 
 
 def test_runs_lists_score_and_progress(folder: Path):
@@ -96,14 +113,38 @@ def test_only_this_machine_with_the_printed_address_is_answered(address: str, fo
     assert not (folder / "done" / "report.html").exists()
 
 
-async def shows(page: Page, expression: str, value: object) -> None:
-    """Wait for the value of an expression on a page that may be loaded again meanwhile."""
-    shown = None
-    async with asyncio.timeout(60):
-        while shown != value:
-            await asyncio.sleep(0.2)
-            with suppress(AssertionError):
-                shown = await page.evaluate(expression)
+def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    run, processed = folder / "more" / "half", list[str]()
+
+    def counted(record: Record, *rest: Any) -> Any:
+        processed.append(record.sample.id)
+        return record_data(record, *rest)
+
+    monkeypatch.setattr("agrotools.report.html.page.record_data", counted)
+    monkeypatch.setattr("agrotools.report.html.server._REST", 0)
+    viewer, names = Viewer(folder), ["more/half"]
+    lost = Record(sample=SAMPLES[1], mode="end-to-end", invalid="no reply")
+    (run / "records.jsonl").unlink()
+    write_run(run, [right(SAMPLES[0]), lost], planned={"end-to-end": 4})
+    (first,) = read_report(viewer.page(names)).head["runs"]
+    assert (first["score"][0], first["records"], first["invalid"], first["missing"]) == (1, 2, 1, 2)
+    for record in (end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8"), right(SAMPLES[2]), right(SAMPLES[3])):
+        with (run / "records.jsonl").open("a") as file:
+            file.write(f"{record.model_dump_json()}\n")
+        before = viewer.state(names)
+        shown = read_report(viewer.page(names))
+        assert viewer.page(names) is viewer.page(names)
+        assert viewer.state(names) == before == shown.head["live"]["stamp"]
+    assert processed == ["s0", "s1", "s1", "s2", "s3"], "s1 was run again"
+    assert [(row["sample"], row["value"]) for row in shown.records] == [("s0", 1), ("s1", 0), ("s2", 1), ("s3", 1)]
+    assert shown.head["runs"][0]["score"][0] == 0.75
+    assert (shown.head["runs"][0]["invalid"], shown.head["runs"][0]["missing"]) == (0, 0)
+    assert all(viewer.part(names, f"b{row['block']}") for row in shown.records)
+    rescore(run)
+    viewer.page(names)
+    assert len(processed) == 5
+    fresh = read_report(Viewer(folder).page(names))
+    assert [row["value"] for row in fresh.records] == [1, 0, 1, 1]
 
 
 @pytest.mark.slow
@@ -116,14 +157,33 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
         await page.click("a[href*='half']")
         assert await page.until(figure) == "100"
         assert "3 missing" in await page.evaluate("document.querySelector('.run:not(.heads) .spent').textContent")
+        await page.evaluate("window.untouched = true")
         other = write_run(folder.parent / "other", [end_to_end(SAMPLES[1], call("2*4"), answer="rows: 8")])
         with (run / "records.jsonl").open("ab") as file:
             file.write((other / "records.jsonl").read_bytes())
-        await shows(page, figure, "50")
+        await page.until(f"{figure} === '50'")
+        assert await page.evaluate("window.untouched"), "the page was not loaded again"
+        await page.evaluate("location.hash = 'samples'")
+        await page.until("document.querySelector('#detail h2')?.textContent.includes('s1')")
+        await page.evaluate("document.getElementById('list').scrollTop = 0")
+        open_sample = await page.evaluate("document.querySelector('#detail h2').textContent")
+        third = write_run(folder.parent / "third", [right(SAMPLES[2])])
+        with (run / "records.jsonl").open("ab") as file:
+            file.write((third / "records.jsonl").read_bytes())
+        await page.until("document.getElementById('found').textContent.startsWith('3 of 3')")
+        assert await page.evaluate("document.querySelectorAll('#list .row').length") == 3
+        assert await page.evaluate("document.querySelector('#detail h2').textContent") == open_sample
+        assert await page.evaluate("window.untouched")
         assert page.errors == []
         await page.goto(address)
         await page.click("input[value=done]")
         await page.click("input[value='more/half']")
         await page.click("form button")
-        await shows(page, "document.querySelectorAll('.runs .run .name button').length", 2)
+        n_runs = "document.querySelectorAll('.runs .run .name button').length"
+        async with asyncio.timeout(60):
+            while True:  # the next page is loaded meanwhile
+                with suppress(AssertionError):
+                    if await page.evaluate(n_runs) == 2:
+                        break
+                await asyncio.sleep(0.1)
         assert page.errors == []

@@ -26,12 +26,16 @@ NOT_RUN = {
     r"(-m|--model|--judge|--vlm-model) (M|MODEL|NAME|[\w.-]+:(gpt|gemini|qwen)\S*|qwen\S+|my-model)\b": "asks a model",
     r"eval$": "runs the whole benchmark",
     r"(=|train crop-weed --data |--all-sources )DIR|answers\.csv|map\.toml|--labels|pack:mine": "needs data sets",
+    r"held\.csv|pack:pests": "needs data sets: tests/cli/test_packs.py",
+    r"agrotools chart": "needs several runs, or a file of models: tests/report/test_charts.py",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
+    r"tools cross-domain": "needs data sets: tests/build/accuracy/test_cross_domain.py",
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
+    r"agrotools grade": "serves until it is stopped, or needs grades: tests/build/test_grading_browser.py",
     r"agrotools view": "serves until it is stopped: tests/cli/test_view_command.py",
     r"serve mcp|runs/claude|my-questions": "serves until it is stopped, or needs what it recorded: tests/serve",
     r"--image menu\.jpg": "needs a reader of text (extra ocr)",
@@ -114,7 +118,8 @@ def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("RUN", "OTHER_RUN"):
         # Without their scores, which are of an older scoring version, so that the commands score them again.
         without_scores = shutil.ignore_patterns("scores.json")
-        shutil.copytree(GOLDEN / "runs_0_1" / "gta-lagent", place / name, ignore=without_scores)
+        for run in (place / name, place / "runs" / name):
+            shutil.copytree(GOLDEN / "runs_0_1" / "gta-lagent", run, ignore=without_scores)
         shutil.copytree(GOLDEN / "runs_0_1" / "agrieval", place / f"{name}_of_agrieval", ignore=without_scores)
     for files in made_files(place / "predictions", 3).values():
         for kind, path in files.items():

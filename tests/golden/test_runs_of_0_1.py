@@ -16,8 +16,9 @@ FORMER = (
     ".summary.not_as_new: is gone, was []",
     ".summary.no_tool_part.n_schematic: is gone, was 0",
     ".summary.scoring: ",
+    ".summary.modes.no-tool.option_places.constant: is new",
 )
-"""Empty entries of ``scores.json`` that are no longer written, and the scoring version, which has risen since."""
+"""Empty entries of ``scores.json`` that are no longer written, an added one, and the scoring version, which rose."""
 
 REWORDED = (
     "told of runs step by step alone",

@@ -1,8 +1,8 @@
 """Token counts of a reply, in the shapes that endpoints send them."""
 
+import json
 from typing import Any
 
-import orjson
 import pytest
 
 from agrotools.models import Completion
@@ -21,12 +21,13 @@ from agrotools.models.chat_format import read_reply
         ({"prompt_tokens": 20, "completion_tokens": 151, "total_tokens": None}, (20, 151)),
         ({"total_tokens": 81}, (0, 0)),
         ({"prompt_tokens": "20", "completion_tokens": -3, "total_tokens": 1e9}, (0, 0)),
+        ({"prompt_tokens": 10**30, "completion_tokens": 7, "total_tokens": "x"}, (0, 7)),
         ([], (0, 0)),
         (None, (0, 0)),
     ],
 )
 def test_output_is_all_that_is_billed_as_output(usage: Any, counts: tuple[int, int]) -> None:
     body = {"choices": [{"message": {"content": "x"}, "finish_reason": "stop"}], "usage": usage}
-    completion = read_reply(orjson.dumps(body))
+    completion = read_reply(json.dumps(body).encode())
     assert isinstance(completion, Completion)
     assert (completion.usage.input_tokens, completion.usage.output_tokens) == counts

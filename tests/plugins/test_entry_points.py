@@ -17,7 +17,7 @@ from agrotools.plugin import BenchmarkPlugin
 
 
 def test_an_entry_point_of_a_loader_function_is_refused_with_what_to_do() -> None:
-    targets = {"old": "agrotools.benchmarks.embedded.load:load_embedded"}
+    targets = {"old": "agrotools.benchmarks.embedded.load:load_drawn"}
     registry: Registry[object] = Registry("benchmark", "none", targets, kind="agrotools.plugin:BenchmarkPlugin")
     with pytest.raises(UsageError, match=r"'old'.*function.*BenchmarkPlugin") as refused:
         registry.get("old")

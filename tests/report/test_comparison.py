@@ -8,7 +8,7 @@ from agrotools.report.html.result_tables import result_tables
 from agrotools.report.layout import PLAIN_WIDTH, rendered
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Comparison, Estimate, Interval, Metric, RunAggregator, compare, score_record
-from agrotools.scoring.causes import cause_of
+from agrotools.scoring.attribution import first_part
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.summary import Flips, with_comparisons_adjusted
 from support.made_runs import call, end_to_end, made_sample
@@ -67,7 +67,7 @@ def test_differences_stand_with_interval_size_and_smallest_detectable_difference
     assert "+12.5" in text
     assert "+3.1 to +22.0" in text
     assert "40 (20)" in text
-    assert "smallest visible difference 12 points" in text
+    assert "detectable difference 12 points" in text
     assert "62.5 minus 50.0 = +12.5 (+3.1 to +22.0)" in text
     assert "apple size" in text
     assert "-25.0" in text
@@ -152,16 +152,16 @@ def test_differences_by_cause_add_up_to_the_difference():
     [
         (("2*3",), "rows: 9", 6.0, "planning"),
         (("2*3", "5 + 5"), "rows: 9", 7.0, "arguments"),
-        (("2*3", "6 + 1"), "rows: 9", 9.0, "tools"),
+        (("2*3", "6 + 1"), "rows: 9", 9.0, "tool:calculate"),
         (("2*3", "6 + 1"), "rows: 9", 7.0, "reading"),
         (("2*3", "6 + 1"), "there are many", 7.0, "form"),
-        (("2*3", "6 + 1"), None, 7.0, "no answer"),
+        (("2*3", "6 + 1"), None, 7.0, "planning"),
     ],
 )
 def test_causes_are_the_first_part_that_is_wrong(steps, answer, observed, cause):
     calls = [call(each, observation=Observation(result={"value": observed})) for each in steps]
     record = end_to_end(made_sample(), *calls, answer=answer)
-    assert cause_of(record, score_record(record)) == cause
+    assert first_part(record, score_record(record)) == cause
     assert lost_reason(record, score_record(record), cause)
 
 

@@ -327,3 +327,16 @@ def test_explanations_fit_the_width_and_stay_plain_in_a_pipe():
     written = io.StringIO()
     print_explanation(record, scores, file=written)
     assert "\x1b" not in written.getvalue()
+
+
+def test_arguments_that_are_written_alike_are_not_marked_for_what_another_changes():
+    """Without the heights, ``tree`` is looked for in the photograph, which is not what the tool was told wrong."""
+    files = (
+        SampleFile(name="image_1.jpg", path="x", kind="image", width_px=64, height_px=64),
+        SampleFile(name="heights_1.tif", path="y", kind="raster", width_px=64, height_px=64, bands=("height",)),
+    )
+    arguments = {"image": "image_1.jpg", "target": "tree", "chm": "heights_1.tif", "region": [1, 2, 30, 40]}
+    step = ReferenceStep(tool="count_objects", arguments=arguments, observation=Observation(result={"count": 3}))
+    mine = ToolCall(tool="count_objects", arguments={"image": "image_1.jpg", "target": "tree"})
+    marks = {each.name: each.mark for each in agreements(mine, step, sample().model_copy(update={"files": files}))}
+    assert marks == {"image": "✓", "target": "✓", "region": "✗", "chm": "✗", "mode": "✓"}

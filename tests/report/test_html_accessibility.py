@@ -1,40 +1,21 @@
 """The page by the rules of axe-core, which npm provides: no serious fault in any view, light or dark."""
 
-import json
-import shutil
-import subprocess
-import tarfile
 from pathlib import Path
 
 import pytest
 
 from agrotools.report.html import build_report
+from support.axe import serious_faults
 from support.browser import NO_BROWSER, browser, find_browser
 from support.made_runs import call, end_to_end, made_sample, right, write_files, write_run
 
-AXE = "axe-core@4.10.3"
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER),
-    pytest.mark.skipif(shutil.which("npm") is None, reason="no npm here"),
 ]
 
 
-@pytest.fixture(scope="module")
-def axe(tmp_path_factory: pytest.TempPathFactory) -> str:
-    """The script of axe-core."""
-    folder = tmp_path_factory.mktemp("axe")
-    command = ["npm", "pack", "--silent", AXE]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=120, check=False)
-    if done.returncode:
-        pytest.skip("axe-core cannot be fetched")
-    with tarfile.open(folder / done.stdout.split()[-1]) as archive:
-        script = archive.extractfile("package/axe.min.js")
-        assert script is not None
-        return script.read().decode()
-
-
-async def test_no_view_has_a_serious_fault(axe: str, tmp_path: Path):
+async def test_no_view_has_a_serious_fault(tmp_path: Path):
     samples = [made_sample(f"s{number}", task_type=f"task_{number % 2}") for number in range(12)]
     write_files(tmp_path, samples)
     wrong = [end_to_end(sample, call("2*4"), answer="rows: 8") for sample in samples[:6]]
@@ -53,11 +34,6 @@ async def test_no_view_has_a_serious_fault(axe: str, tmp_path: Path):
                 await page.goto(f"{report.as_uri()}#{view}")
                 await page.until("document.body.dataset.ready")
                 await page.until("document.body.dataset.view !== 'samples' || document.querySelector('#detail > *')")
-                await page.evaluate(axe)
-                found = await page.evaluate("axe.run(document, {resultTypes: ['violations']}).then(JSON.stringify)")
-                assert len(json.loads(found)["passes"]) > 10
-                for fault in json.loads(found)["violations"]:
-                    if fault["impact"] in ("serious", "critical"):
-                        nodes = [node["html"][:160] for node in fault["nodes"][:3]]
-                        faults[f"{scheme} {view} {fault['id']}"] = nodes
+                if found := await serious_faults(page):
+                    faults[f"{scheme} {view}"] = found
     assert faults == {}

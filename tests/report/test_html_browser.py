@@ -17,7 +17,7 @@ from agrotools.core import (
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.runner.prompts import PromptLog
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split
+from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
 from support.browser import NO_BROWSER, Chromium, Page, browser, find_browser
 from support.made_runs import (
     ATTACK,
@@ -340,7 +340,7 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     log.close()
     split = Split(score=50, gap=50, parts={"arguments": 30.0, "tool:calculate": 20.0})
     lost = SampleSplit(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows")
-    stored = Attribution(run=split, tasks={}, samples=(lost,))
+    stored = Attribution(records=records_hash(run), run=split, tasks={}, samples=(lost,))
     (run / ATTRIBUTION_FILE).write_text(stored.model_dump_json())
     report = build_report([run], tmp_path / "report.html").path
     async with browser() as chromium:

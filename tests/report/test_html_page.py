@@ -11,14 +11,15 @@ import pytest
 from PIL import Image
 
 from agrotools.core import Observation, Record, Reply, RunStoreError, SampleFile, Usage, UsageError
+from agrotools.core.files import RECORDS_FILE
 from agrotools.models import Message
 from agrotools.report.html import build_report
 from agrotools.report.html.pictures import Absent, Pictures, Places, benchmark_roots
 from agrotools.report.tables import tables_text
 from agrotools.runner.prompts import PromptLog
-from agrotools.runner.rescore import rescore
+from agrotools.runner.rescore import compare_runs, rescore
 from agrotools.runner.store import read_manifest
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split
+from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, SampleSplit, Split, records_hash
 from support.made_runs import (
     ATTACK,
     ATTACKS,
@@ -80,7 +81,7 @@ def test_the_tables_hold_the_numbers_of_the_terminal(page_of_both, shared_runs):
     assert len(numbers) > 8
     assert {number for number in numbers if number not in shown} == set()
     assert "privileged" in shown
-    assert "Minimum detectable difference" in shown
+    assert "Detectable difference" in shown
 
 
 def test_the_overview_has_score_interval_and_ceiling(page_of_both):
@@ -111,15 +112,23 @@ def test_a_mode_with_too_many_invalid_records_gets_no_headline(tmp_path: Path):
 def test_lost_points_are_those_of_the_stored_attribution(tmp_path: Path):
     run = write_run(tmp_path / "run", [end_to_end(made_sample(), call("2*4"), answer="rows: 8")])
     assert page_of(run).head["runs"][0]["attribution"] is None
-    split = Split(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0})
+    assert page_of(run).records[0]["part"] == "arguments"
+    split = Split(score=0, gap=100, parts={"arguments": 40.0, "tool:calculate": 60.0})
     sample = SampleSplit(**split.model_dump(), id="s1", task="organ_counting")
-    attribution = Attribution(run=split, tasks={}, samples=(sample,))
+    attribution = Attribution(records=records_hash(run), run=split, tasks={}, samples=(sample,))
     (run / ATTRIBUTION_FILE).write_text(attribution.model_dump_json())
     stored = page_of(run).head["runs"][0]["attribution"]
     assert stored["run"]["parts"] == split.parts
     assert stored["samples"] == {"s1/0": split.parts}
+    assert page_of(run).records[0]["part"] == "tool:calculate"
+    (run / RECORDS_FILE).write_bytes((run / RECORDS_FILE).read_bytes() * 2)
+    old = page_of(run).head["runs"][0]
+    assert old["attribution"] is None
+    assert f"the records have changed since; run again: agrotools attribute {run}" in old["outdated"]
     (run / ATTRIBUTION_FILE).write_text("{")
-    assert page_of(run).head["runs"][0]["attribution"] is None
+    broken = page_of(run).head["runs"][0]
+    assert broken["attribution"] is None
+    assert "cannot be read" in broken["outdated"]
 
 
 def test_the_policy_allows_the_two_blocks_of_the_page_and_nothing_else(page_of_both):
@@ -164,7 +173,7 @@ def test_what_went_wrong_is_found_again_as_facets(page_of_both):
     rows = {(each["run"], each["mode"], each["sample"]): each for each in page_of_both.records}
     first = rows[0, "end-to-end", "s00"]
     assert first["facets"] == ["wrong argument", "tool limit"]
-    assert (first["value"], first["reason"]) == (0, "8, expected 7 ± 0")
+    assert (first["value"], first["reason"]) == (0, "calculate: expression 2*4, reference 2*3")
     assert rows[0, "end-to-end", "s03"]["facets"] == ["wrong argument"]
     assert rows[0, "end-to-end", "s01"]["facets"] == []
     assert rows[1, "end-to-end", "s00"]["facets"] == ["calls right", "tool limit"]
@@ -244,7 +253,7 @@ def test_pictures_are_held_once_whichever_samples_show_them(page_of_both):
     assert len(held) == 13  # twelve photos and one overlay
     assert set(used) == set(held)
     assert len(used) > 3 * len(held) - 3
-    assert all(re.fullmatch(r"data:image/(webp|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values())
+    assert all(re.fullmatch(r"data:image/(jpeg|png);base64,[A-Za-z0-9+/=]+", raw) for raw in held.values())
 
 
 def test_a_page_without_the_benchmark_is_whole_and_says_so(two_runs, tmp_path: Path):
@@ -316,13 +325,13 @@ def test_pictures_keep_to_their_budget(tmp_path: Path):
     for number in range(8):
         noise = Image.effect_noise((900, 700), 90 + number).convert("RGB")
         noise.save(tmp_path / f"{number}.jpg", quality=95)
-    pictures = Pictures(8, budget_bytes=200_000)
+    pictures = Pictures(16, budget_bytes=120_000)
     shown = [
         pictures.of_file(SampleFile(name=f"{n}.jpg", path=f"{n}.jpg", kind="image"), tmp_path / f"{n}.jpg")
         for n in range(8)
     ]
     assert not [each for each in shown if isinstance(each, Absent)]
-    assert pictures.bytes <= 200_000
+    assert pictures.bytes <= 120_000
     assert pictures.shrunk == 8
     assert {max(each.width_px, each.height_px) for each in shown} <= {320, 200, 120}
     roomy = Pictures(1, longest_px=480)
@@ -352,8 +361,31 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
 
 
 def test_given_summaries_are_what_the_tables_show(shared_runs, page_of_both):
-    summaries = [rescore(run).summary for run in shared_runs]
-    assert page_of_both.text == page_of(*shared_runs, summaries=summaries).text
+    rescored = [rescore(run) for run in shared_runs]
+    given = {"summaries": [each.summary for each in rescored], "tallies": [each.tally for each in rescored]}
+    assert page_of_both.text == page_of(*shared_runs, **given).text
+
+
+def test_differences_of_quick_parts_and_of_runs_that_saw_the_reference_are_shown(tmp_path: Path):
+    samples = [made_sample(f"s{at:02}") for at in range(12)]
+    good = write_run(tmp_path / "good", map(right, samples), quick=True, model="baseline:oracle", privileged=True)
+    poor = [
+        end_to_end(each, call("2*4"), answer="rows: 8") if at % 2 else right(each) for at, each in enumerate(samples)
+    ]
+    (pair,) = page_of(good, write_run(tmp_path / "poor", poor, quick=True)).head["pairs"]
+    (compared,) = compare_runs([good, tmp_path / "poor"])
+    expected = compared.modes["end-to-end"]["agrotools.fas"].overall
+    assert pair["difference"][:3] == [expected.value, expected.interval.lower, expected.interval.upper]
+    assert (pair["p"], pair["difference"][0]) == (expected.p_adjusted, 0.5)
+
+
+def test_a_record_without_a_right_answer_is_neither_right_nor_wrong(tmp_path: Path):
+    sample = made_sample(
+        answer=({"type": "unanswered", "name": "answer", "label": "the answer"},), answer_type="open_text"
+    )
+    (row,) = page_of(write_run(tmp_path / "run", [end_to_end(sample, call("2*4"), answer="rows: 8")])).records
+    assert row["value"] is None
+    assert "invalid" not in row["facets"]
 
 
 def test_runs_that_cannot_be_compared_are_said_to_differ(tmp_path: Path):

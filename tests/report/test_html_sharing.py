@@ -10,21 +10,22 @@ from agrotools.report.html.sharing import Scrubber
 from support.made_runs import call, end_to_end, keep, made_sample, write_files, write_run
 from support.report_page import read_report
 
-SECRETS = ("Miller_farm_north.JPG", "52.51632", "13.37771", "/home/miller", "nas.miller.example", "48°51")
+SECRETS = ("Miller_farm_north", "miller-run", "52.51632", "13.37771", "/home/miller", "nas.miller.example", "48°51")
+
+
+NAME = "Miller_farm_north.JPG"
 
 
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
-    file = SampleFile(name=SECRETS[0], path="files/s1.jpg", kind="image", note="taken at 52.51632, 13.37771")
-    sample = made_sample(
-        query=f"What grows in {SECRETS[0]} near 48°51′N? See /home/miller/fields/map.txt", files=(file,)
-    )
+    file = SampleFile(name=NAME, path="files/s1.jpg", kind="image", note="taken at 52.51632, 13.37771")
+    sample = made_sample(query=f"What grows in {NAME} near 48°51′N? See /home/miller/fields/map.txt", files=(file,))
     write_files(tmp_path, [sample])
-    run = tmp_path / "run"
+    run = tmp_path / "miller-run"
     table = keep(run, b"plant,lat,lon\nmaize,52.51632,13.37771\n", "plants.csv", "table")
-    seen = {"value": 6, "lat": 52.51632, "where": {"gps": [52.51632, 13.37771]}, "source": SECRETS[0]}
+    seen = {"value": 6, "lat": 52.51632, "where": {"gps": [52.51632, 13.37771]}, "source": NAME}
     step = call("2*3", observation=Observation(result=seen, artifacts=(table,)))
-    answer = f"rows: 7, from {SECRETS[0]}, http://nas.miller.example/fields"
+    answer = f"rows: 7, from {NAME}, http://nas.miller.example/fields"
     return write_run(run, [end_to_end(sample, step, answer=answer)], base_url="http://nas.miller.example:8000/v1")
 
 
@@ -58,7 +59,49 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
         "a: 3/4 b",
         "</td></tr>",
         "km/h",
+        "12345+67 and 22+33",
+        "overlay.png and count_objects-2.png",
+        "3.25 N and 12.50 W",
+        "5 E 3",
+        "1.234, 5.678",
     ],
 )
 def test_what_tells_no_place_stays(text: str):
     assert Scrubber().text(text, Scrubber.new_names(["image_1.jpg"])) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "seen in /home/alice/Secret place/photo.jpg and C:\\Users\\bob\\Secret\\x.jpg",
+        "POINT(8.567 47.123)",
+        "lat=47.123 lon=8.567",
+        "latitude: 47.12345\nlongitude: 8.56789",
+        "UTM 32N 465123 5218456",
+        "32T 465123 5218456",
+        "32TMT 65123 18456",
+        "8FVC9G8F+6X",
+        "N47.1234 E8.5678",
+        "47.12 N, 8.56 E",
+        "47,12345; 8,56789",
+        "47° 07.407' N",
+        "192.168.3.7:8000",
+        "secret-host.local:9000",
+        "alice@secretmail.example",
+        "s3://secretbucket/a",
+        "\\\\SECRETNAS\\share\\f.tif",
+        "sftp://bob@host/a/b",
+        "HTTP://HOST/x",
+        "file:/home/bob/x",
+        "./home/bob/x",
+        "~/farm",
+        "Secretfarm_47.1234N_8.5678E_0.jpg",
+    ],
+)
+def test_what_tells_a_place_goes(text: str):
+    words = [word for word in ("and", "seen in", "latitude", "longitude") if word in text]
+    shown = Scrubber().text(text)
+    assert "removed]" in shown
+    for word in (*words, "[address removed]", "[coordinate removed]", "[path removed]", "[file name removed]"):
+        shown = shown.replace(word, "")
+    assert not any(letter.isalnum() for letter in shown), shown

@@ -104,7 +104,7 @@ def test_each_setting_has_a_table_with_values_intervals_and_sizes():
     assert "EAR ↓" in process
     assert "strict 50.0" in process
     assert "truth 50.0" in process
-    assert "Minimum detectable difference" in text
+    assert "Detectable difference" in text
     interval = full().modes["no-tool"].metrics["agrotools.fas"].overall.interval
     assert interval is not None
     assert f"{100 * interval.lower:.1f}–{100 * interval.upper:.1f}" in no_tool

@@ -50,3 +50,14 @@ def test_without_tools_there_is_no_ceiling(folder: Path):
     found = references_of(run.path, at.load_benchmark(folder))
     assert {*found.scored} == {FLOOR}
     assert fas(found.scored[FLOOR].summary, "no-tool")[1] == fas(run.summary, "no-tool")[1]
+
+
+@pytest.mark.process
+def test_the_floor_is_the_score_of_a_run_of_guess(folder: Path):
+    """Its charts are drawn: no result is recorded for a chart of the usual values."""
+    options = {"mode": "end-to-end", "progress": io.StringIO()}
+    run = at.evaluate(folder, "baseline:echo", **options)
+    floor = references_of(run.path, at.load_benchmark(folder)).scored[FLOOR].summary
+    guess = at.evaluate(folder, FLOOR, **options).summary
+    assert floor.modes["end-to-end"].metrics["agrotools.plot"] == guess.modes["end-to-end"].metrics["agrotools.plot"]
+    assert fas(floor) == fas(guess)

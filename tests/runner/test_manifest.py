@@ -43,3 +43,10 @@ def test_a_script_that_was_edited_makes_another_run(small_benchmark: Path, tmp_p
     script.write_text('["Final Answer: 2"]')
     after = manifest(small_benchmark, f"scripted:{script}")
     assert [line.partition(":")[0] for line in differences(before, after)] == ["model_hash"]
+
+
+def test_the_folder_of_a_run_of_a_program_is_named_by_the_program(small_benchmark: Path):
+    model = "mcp:/opt/env/bin/python /home/me/my_agent.py {config}"
+    named = default_folder(manifest(small_benchmark).model_copy(update={"model": model})).name
+    assert "-mcp-python-my_agent.py-" in named
+    assert "{" not in named

@@ -17,8 +17,8 @@ from support.runs import answered, invalid, manifest, record
 TESTS = str(Path(__file__).parents[1])
 
 
-def written(run: Path, *records) -> Path:
-    with RunStore(run, manifest()) as store:
+def written(run: Path, *records, sample_ids: tuple[str, ...] = ()) -> Path:
+    with RunStore(run, manifest(sample_ids=sample_ids)) as store:
         for each in records:
             store.append(each)
     return run / "records.jsonl"
@@ -219,3 +219,17 @@ def test_many_records_are_read_in_little_memory(tmp_path: Path):
     count, grown_mb = done.stdout.split()
     assert int(count) == 30_000
     assert float(grown_mb) < 20  # the file has 90 MB
+
+
+def test_records_of_other_samples_are_left_out_and_repeated_ones_are_named(tmp_path: Path):
+    records = [record("s1"), record("other"), answered("s1", "again"), record("s2"), invalid("s3"), record("s3")]
+    written(tmp_path, *records, sample_ids=("s1", "s2", "s3"))
+    index = record_index(tmp_path)
+    assert [each.sample.id for each in index] == ["s1", "s2", "s3"]
+    first = index.get(("no-tool", "s1", 0))
+    assert first
+    assert first.trajectory
+    assert first.trajectory.answer == "again"
+    foreign, repeated = index.notes
+    assert "left out 1 record of other samples (first: other)" in foreign
+    assert "several finished records of 1 sample, of which the last counts" in repeated

@@ -47,7 +47,8 @@ def test_epochs_are_added_until_the_interval_is_narrow(sums, tmp_path):
 
 
 def test_a_run_ends_after_max_epochs(sums, tmp_path):
-    made, _ = run(sums, tmp_path / "run", "baseline:planted:0.7", repeat_until=1, max_epochs=3)
+    made, text = run(sums, tmp_path / "run", "baseline:planted:0.7", repeat_until=1, max_epochs=3)
+    assert "1 were not reached with --max-epochs 3" in text
     assert read_manifest(made).epochs == 3
     with pytest.raises(UsageError, match="--epochs is larger"):
         run(sums, tmp_path / "other", "baseline:oracle", repeat_until=1, epochs=5, max_epochs=3)

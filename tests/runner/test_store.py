@@ -46,7 +46,7 @@ def test_a_run_without_any_record_may_be_given_another_configuration(tmp_path: P
 
 
 def test_modes_epochs_and_samples_may_grow(tmp_path: Path):
-    RunStore(tmp_path, manifest()).close()
+    RunStore(tmp_path, manifest(sample_ids=("s1",))).close()
     RunStore(tmp_path, manifest(modes=("end-to-end",), epochs=3, sample_ids=("s2",))).close()
     grown = read_manifest(tmp_path)
     assert (grown.modes, grown.epochs, grown.sample_ids) == (("no-tool", "end-to-end"), 3, ("s1", "s2"))

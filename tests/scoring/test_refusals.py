@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 from pathlib import Path
 
 import pytest
@@ -33,6 +34,14 @@ READY = BooleanSlot(name="ready", label="ready for harvest", value=True)
 PLACE = ExactSlot(name="place", label="larger half", value="left half", choices=("left half", "right half"))
 ABSTAIN = AbstainSlot(name="refusal", label="no answer", reason="no_scale", asks=(SIZE,))
 REFUSAL = "cannot be determined: there is no depth"
+
+
+@pytest.mark.parametrize("unit", ["y", "_", " ", "cannot ", "无法", "it cannot be determined "])
+def test_a_long_reply_of_one_thing_is_read_in_linear_time(unit: str):
+    """With a pattern of the whole clause, 200,000 letters took hours."""
+    before = time.process_time()
+    refuses([SIZE], unit * (200_000 // len(unit)))
+    assert time.process_time() - before < 20
 
 
 def sample(name: str, *, answerable: bool, twin: str | None, slot: Slot = SIZE, **fields):

@@ -5,8 +5,10 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import AsyncGenerator, Coroutine, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -38,7 +40,7 @@ from agrotools.runner.records import RecordIndex
 from agrotools.serve import folder_tools
 from agrotools.serve import mcp as serving
 from agrotools.serve.folder_tools import FolderTools, encoded_schema, open_workspace
-from agrotools.serve.mcp import ServerOptions, access_token
+from agrotools.serve.mcp import TOKEN_VARIABLE, ServerOptions, access_token
 from agrotools.tools import AGROTOOLS, get_tool
 from agrotools.tools.execution import ToolExecutor
 
@@ -142,6 +144,7 @@ def test_over_standard_input(workspace: Path, mode: str):
 
 def test_malformed_input_does_not_end_the_server(workspace: Path):
     call = {"name": "calculate", "arguments": {"expression": "6 * 7"}}
+    half = {"name": "calculate", "arguments": {"expression": "1 + \ud800"}}
     hello = {"protocolVersion": "2025-03-26", "capabilities": {}, "clientInfo": {"name": "t", "version": "1"}}
     lines = [
         "{not json",
@@ -151,6 +154,7 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
         json.dumps({"jsonrpc": "2.0", "id": 2, "method": "no/such/method"}),
         json.dumps({"jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": {"name": 5}}),
         '"\\ud800"',
+        json.dumps({"jsonrpc": "2.0", "id": 5, "method": "tools/call", "params": half}),
         json.dumps({"jsonrpc": "2.0", "id": 4, "method": "tools/call", "params": call}),
     ]
     command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--tools", "calculate"]
@@ -160,13 +164,14 @@ def test_malformed_input_does_not_end_the_server(workspace: Path):
         assert server.stdout is not None
         server.stdin.write("".join(f"{line}\n" for line in lines))
         server.stdin.flush()
-        while 4 not in replies:
+        while not {4, 5} <= replies.keys():
             reply = json.loads(server.stdout.readline())
             replies[reply.get("id")] = reply
         server.stdin.close()
         assert server.wait(30) == 0
     assert replies[1]["result"]["protocolVersion"] == "2025-03-26"
     assert replies[4]["result"]["structuredContent"]["value"] == 42
+    assert replies[5]["result"]["isError"]
     assert "error" in replies[2]
     assert "error" in replies[3]
 
@@ -192,6 +197,28 @@ def test_a_signal_ends_the_server_and_keeps_the_record(workspace: Path, tmp_path
         server.send_signal(number)
         assert server.wait(30) == 0
     assert len(RecordIndex(run).finished) == 1
+
+
+def test_a_signal_ends_an_http_server_with_open_requests_in_silence(workspace: Path):
+    command = [sys.executable, "-m", "agrotools", "serve", "mcp", "--workspace", str(workspace), "--http"]
+    variables = {**os.environ, TOKEN_VARIABLE: TOKEN}
+    pipes: dict[str, Any] = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env=variables, **pipes) as server:
+        assert server.stdout is not None
+        server.stdout.readline()
+        port = int(server.stdout.readline().rpartition(":")[2].partition("/")[0])
+        head = f"POST /mcp HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nAuthorization: Bearer {TOKEN}\r\n"
+        open_requests = [socket.create_connection(("127.0.0.1", port)) for _ in range(5)]
+        for connection in open_requests:
+            connection.sendall(f"{head}Content-Type: application/json\r\nContent-Length: 1000\r\n\r\n{{".encode())
+        time.sleep(1)
+        server.send_signal(signal.SIGTERM)
+        _, errors = server.communicate(timeout=30)
+        for connection in open_requests:
+            connection.close()
+    assert server.returncode == 130
+    assert "Traceback" not in errors
+    assert len(errors.splitlines()) <= 1
 
 
 def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
@@ -423,8 +450,12 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
             assert error_of(await client.call_tool("end_task", {"answer": "?"}))["kind"] == "invalid_argument"
             async with client_of(options(workspace, record=folder)) as other:  # the folder is in use
                 await other.call_tool("calculate", {"expression": "1 + 1"})
+            await client.call_tool("begin_task", {"question": "No call, no record, but a number."})
         async with client_of(options(workspace, record=folder)) as client:
+            await client.call_tool("begin_task", {"question": "No call again."})
             await client.call_tool("calculate", {"expression": "2 + 1"})
+        async with client_of(options(workspace, record=folder)) as client:
+            await client.call_tool("calculate", {"expression": "3 + 1"})
 
     run(work())
     records = {record.sample.id: record for record in RecordIndex(folder)}
@@ -432,6 +463,7 @@ def test_recorded_sessions_open_as_runs_and_become_samples(workspace: Path, tmp_
     assert [record.sample.query for record in records.values()] == [
         "(not stated)",
         "How much of the field is green?",
+        "No call again.",
         "(not stated)",
     ]
     stated = records["session-0002"]

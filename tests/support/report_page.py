@@ -68,10 +68,10 @@ class ReportPage:
         """Rows of the list."""
         index = json.loads(unpacked(self.stored["index"]))
         rows: list[dict[str, Any]] = []
-        names = "run mode sample epoch value facets reason block line seconds tokens calls".split()
+        names = "run mode sample epoch value facets part reason block line seconds tokens calls".split()
         for values in index["records"]:
             row: dict[str, Any] = dict(zip(names, values, strict=True))
-            row["mode"] = index["modes"][row["mode"]]
+            row["mode"], row["part"] = index["modes"][row["mode"]], index["parts"][row["part"]]
             row["sample"], row["task"], row["type"], row["query"], *_ = index["samples"][row["sample"]]
             row["facets"] = [name for at, name in enumerate(index["facets"]) if row["facets"] & 1 << at]
             rows.append(row)
@@ -95,8 +95,8 @@ def unpacked(content: str) -> str:
     return gzip.decompress(base64.b64decode(content)).decode()
 
 
-def read_report(path: Path) -> ReportPage:
-    text = path.read_text(encoding="utf-8")
-    page = Elements(text)
-    stored = {str(attributes["id"]): raw for _, attributes, raw in page.raw if "id" in attributes}
-    return ReportPage(text, page, stored)
+def read_report(page: Path | bytes) -> ReportPage:
+    text = (page if isinstance(page, bytes) else page.read_bytes()).decode()
+    elements = Elements(text)
+    stored = {str(attributes["id"]): raw for _, attributes, raw in elements.raw if "id" in attributes}
+    return ReportPage(text, elements, stored)

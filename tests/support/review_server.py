@@ -101,7 +101,7 @@ class ReviewServer:
     def __init__(self, process: subprocess.Popen[str], address: str, said: str) -> None:
         self.process, self.address, self.said = process, address, said
         self.base, _, self.token = address.partition("/?token=")
-        self.port = int(self.base.rpartition(":")[2])
+        self.port = int(re.findall(r":(\d+)", self.base)[0])
         self.cookie = ""
 
     def ask(self, path: str, *, method: str = "GET", body: Any = None, **headers: str | None) -> Reply:
@@ -147,10 +147,10 @@ class ReviewServer:
         self.process.communicate()
 
 
-def start_review(*arguments: str | Path) -> ReviewServer:
-    """Start the command and wait for its address."""
+def start_review(*arguments: str | Path, command: str = "review") -> ReviewServer:
+    """Start the command (``review`` or ``grade``) and wait for its address."""
     process = subprocess.Popen(
-        [*AGROTOOLS, "review", *map(str, arguments)],
+        [*AGROTOOLS, command, *map(str, arguments)],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -167,9 +167,9 @@ def start_review(*arguments: str | Path) -> ReviewServer:
 
 
 @contextmanager
-def reviewing(*arguments: str | Path) -> Iterator[ReviewServer]:
+def reviewing(*arguments: str | Path, command: str = "review") -> Iterator[ReviewServer]:
     """A running review that is ended as by Ctrl-C."""
-    server = start_review(*arguments)
+    server = start_review(*arguments, command=command)
     try:
         yield server
     finally:

@@ -24,7 +24,7 @@ def manifest(**changes: Any) -> Manifest:
         "prompt_hash": "p",
         "modes": ("no-tool",),
         "epochs": 1,
-        "sample_ids": ("s1",),
+        "sample_ids": (),
     }
     return Manifest.model_validate(values | changes)
 

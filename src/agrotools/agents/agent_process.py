@@ -23,7 +23,7 @@ def main() -> None:
     os.dup2(nothing, 0)
     os.dup2(2, 1)
     sys.path[:0] = folders
-    from agrotools.agents.external import solve_with
+    from agrotools.agents.external import described, solve_with
 
     try:
         target: Any = importlib.import_module(module)
@@ -32,7 +32,7 @@ def main() -> None:
         if not callable(target):
             raise TypeError(f"{function} is not a function")
     except BaseException as error:
-        _send(writing, {"error": _described(error)})
+        _send(writing, {"error": described(error)})
         raise SystemExit(1) from error
     _send(writing, {"ready": True})
     asyncio.run(_serve(solve_with(target), reading, writing))
@@ -69,7 +69,7 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
             answer = {"answer": await solve(task, call, lambda usage: _send(writing, {"usage": usage}))}
         except BaseException as error:
             traceback.print_exc()
-            answer = {"error": _described(error)}
+            answer = {"error": str(error)}
         waiting.clear()
         _send(writing, answer)
 
@@ -77,12 +77,6 @@ async def _serve(solve: Any, reading: BinaryIO, writing: BinaryIO) -> None:
 def _send(writing: BinaryIO, message: dict[str, Any]) -> None:
     writing.write(json.dumps(message, default=str).encode() + b"\n")
     writing.flush()
-
-
-def _described(error: BaseException) -> str:
-    frames = [each for each in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in each.filename]
-    place = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
-    return f"{type(error).__name__}: {error}{place}"
 
 
 if __name__ == "__main__":

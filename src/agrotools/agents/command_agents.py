@@ -7,11 +7,11 @@ is its answer, unless it calls ``submit_answer``. The program reports its usage 
 
 import asyncio
 import json
+import logging
 import os
 import shlex
 import shutil
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -19,7 +19,7 @@ from pathlib import Path
 from secrets import token_urlsafe
 from typing import Any, NamedTuple
 
-from agrotools.agents.external import CallTool
+from agrotools.agents.external import AgentStopped, CallTool
 from agrotools.agents.mcp_server import (
     Headers,
     ReportProgress,
@@ -28,10 +28,10 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import code_hash, endpoint_variables, lay_out, read_end
+from agrotools.agents.process_agents import TemporaryFolders, code_hash, endpoint_variables, lay_out, read_end
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
-from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders
+from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders, interpreter_of
 
 SUBMIT = ToolDescription(
     "submit_answer",
@@ -41,7 +41,16 @@ SUBMIT = ToolDescription(
 REPORT_USAGE = "report_usage"
 """Tool for the program, not for its model, which does not know its usage: ``tools/list`` does not name it."""
 _LONGEST_OUTPUT = 2**20
+_LAST_OUTPUT_S = 1.0
+"""Seconds for the rest of the output of a program that has ended, which a process that it left behind may hold open."""
+_HIDDEN = (
+    "; isolated programs see those of the system and of this Python environment, and no home folder: name other files "
+    "and folders that it needs with --agent-path"
+)
 _URL, _TOKEN = "AGROTOOLS_MCP_URL", "AGROTOOLS_MCP_TOKEN"
+
+
+_ENDED = ToolReply({"error": {"kind": "sample_ended", "message": "the sample has ended"}})
 
 
 class _Session(NamedTuple):
@@ -72,6 +81,7 @@ class CommandAgents:
     _sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _url: "asyncio.Future[str] | None" = None
+    _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
     def __post_init__(self) -> None:
         """Check the command.
@@ -87,7 +97,8 @@ class CommandAgents:
         if program is None:
             raise UsageError(f"mcp:{self.command}: there is no program {words[0] if words else ''}", hint="install it")
         self._own = [Path(word).resolve() for word in words[1:] if Path(word).exists()]
-        self._program = Path(program)
+        # A command such as python3 may be a script in the home folder (pyenv), which is hidden from the program.
+        self._program, self._libraries = interpreter_of(Path(program)) if self.sealed else (Path(program), [])
         self._arguments = [str(Path(word).resolve()) if Path(word).exists() else word for word in words[1:]]
 
     @property
@@ -104,7 +115,7 @@ class CommandAgents:
         url, token = await self._address(), token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), SUBMIT]
         session = self._sessions[token] = _Session(tools, call, report, asyncio.get_running_loop().create_future())
-        folder = Path(tempfile.mkdtemp(prefix="agrotools-agent-"))
+        folder = self._folders.add()
         try:
             files = lay_out(task["files"], folder)
             server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -123,12 +134,13 @@ class CommandAgents:
     async def close(self) -> None:
         """End the MCP server."""
         await self._stack.aclose()
+        self._folders.remove()
 
     async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> str:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}
         command = [str(self._program), *(_filled(word, places) for word in self._arguments)]
         variables = {**agent_variables(self.variables), **variables}
-        readable = [self._program, self._program.resolve().parent, *self._own, *self.paths]
+        readable = [self._program, self._program.resolve().parent, *self._own, *self.paths, *self._libraries]
         if self._hidden is None:
             self._hidden = answer_folders(readable, self.answers) if self.sealed else []
         command, environment = agent_command(
@@ -149,20 +161,27 @@ class CommandAgents:
                 return session.answer.result()
             output, errors = exchange.result()
         finally:
-            if process.returncode is None:
-                with suppress(ProcessLookupError):
-                    os.killpg(process.pid, signal.SIGKILL)
-                with suppress(Exception):
-                    await asyncio.wait_for(exchange, 5)
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)  # also what it left behind
+            if not self.sealed:
+                _kill_descendants(variables[_TOKEN])
+            with suppress(Exception):
+                await asyncio.wait_for(exchange, 5)
+            process._transport.close()  # pyright: ignore # pipes that another process holds would outlive the loop
         if process.returncode:
             last = errors.decode(errors="replace").strip().splitlines()[-1:] or ["it wrote nothing"]
-            raise InfrastructureError(f"the agent ended with exit code {process.returncode}: {last[0]:.300}")
+            is_missing = process.returncode in (126, 127) or "No such file or directory" in last[0]
+            raise InfrastructureError(
+                f"the agent ended with exit code {process.returncode}: {last[0]:.300}"
+                + _HIDDEN * (self.sealed and is_missing)
+            )
         return output.decode(errors="replace").strip()
 
     async def _address(self) -> str:
         """Return the address of the MCP server, which the first sample starts."""
         if self._url is None:
             self._url = asyncio.get_running_loop().create_future()
+            logging.getLogger("mcp").setLevel(logging.CRITICAL)  # calls that are open when a sample ends are no fault
             server = tool_server(ToolService(self._tools, self._call))
             try:
                 serving = http_server(server, self._sessions.__contains__)
@@ -175,12 +194,17 @@ class CommandAgents:
         return self._sessions[bearer_token(headers)].tools
 
     async def _call(self, tool: str, arguments: dict[str, Any], headers: Headers, _report: ReportProgress) -> ToolReply:
-        session = self._sessions[bearer_token(headers)]
+        session = self._sessions.get(bearer_token(headers))
+        if session is None:
+            return _ENDED
         if tool == REPORT_USAGE:
             session.report(arguments)
             return ToolReply({"result": {"reported": True}})
         if tool != SUBMIT.name:
-            return to_reply(await session.call(tool, arguments))
+            try:
+                return to_reply(await session.call(tool, arguments))
+            except AgentStopped:
+                return _ENDED
         if not session.answer.done():
             session.answer.set_result(str(arguments.get("answer", "")))
         return ToolReply({"result": {"submitted": True}})
@@ -199,13 +223,30 @@ async def _exchange(process: asyncio.subprocess.Process, prompt: bytes) -> tuple
     assert process.stdout is not None
     assert process.stderr is not None
     output, errors = bytearray(), bytearray()
-    reading = asyncio.gather(
-        read_end(process.stdout, output, _LONGEST_OUTPUT), read_end(process.stderr, errors, _LONGEST_OUTPUT)
+    transfer = asyncio.gather(
+        read_end(process.stdout, output, _LONGEST_OUTPUT),
+        read_end(process.stderr, errors, _LONGEST_OUTPUT),
+        _write(process.stdin, prompt),
     )
-    with suppress(ConnectionError):
-        process.stdin.write(prompt)
-        await process.stdin.drain()
-    process.stdin.close()
-    await reading
-    await process.wait()
+    try:
+        while process.returncode is None:  # noqa: ASYNC110 - wait() also waits until nobody holds the pipes
+            await asyncio.sleep(0.02)
+        await asyncio.wait({transfer}, timeout=_LAST_OUTPUT_S)
+    finally:
+        transfer.cancel()
     return bytes(output), bytes(errors)
+
+
+async def _write(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
+    with suppress(ConnectionError):
+        stdin.write(prompt)
+        await stdin.drain()
+    stdin.close()
+
+
+def _kill_descendants(token: str) -> None:
+    """End the processes with the token of a sample in their environment: those that its program started."""
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with suppress(OSError):
+            if token.encode() in path.read_bytes():
+                os.kill(int(path.parent.name), signal.SIGKILL)

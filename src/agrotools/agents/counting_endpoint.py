@@ -10,9 +10,10 @@ import re
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass
 from http import HTTPStatus
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import aiohttp
 import orjson
@@ -22,7 +23,7 @@ from agrotools.agents.task import ToolDescription, UsageReport
 from agrotools.core import AgrotoolsError, BudgetReached, EndpointRefusal, ToolSpec, Usage, UsageError
 from agrotools.models import Completion, Endpoint, ImagePart, Message, RequestedCall, TextPart
 from agrotools.models.base import ContentPart, Role, image_urls, json_bytes
-from agrotools.models.chat_format import MalformedReply, read_reply
+from agrotools.models.chat_format import MOST_TOKENS, MalformedReply, read_reply
 from agrotools.models.endpoint import address_of, check_model_name, price_at, split_provider
 from agrotools.models.metered import BUDGET_HINT, DEFAULT_OUTPUT_TOKENS, charged
 from agrotools.models.responses_format import SUFFIX, as_chat
@@ -39,13 +40,16 @@ _LIMITS: Mapping[str, Sequence[str]] = {_CHAT: ("max_completion_tokens", "max_to
 _NOT_SENT = frozenset((*_LIMITS[_CHAT], *_LIMITS[SUFFIX], "models", "service_tier"))
 """Keys that are not sent unless they limit the reply: other limits, and those that change model or price."""
 _LARGEST_REQUEST = 64 * 2**20
+_LAST_REPLIES_S = 10.0
+"""Seconds that replies which are under way may take after the end of their sample."""
 _TEMPLATE_TOKENS = 2048
 """Input tokens beyond the bytes of a request: templates of messages and tools."""
 _EVENT_END = re.compile(rb"(?<=\n\n)|(?<=\r\n\r\n)")
 _ROLES: Mapping[str, Role] = {"assistant": "assistant", "system": "system", "developer": "system", "tool": "tool"}
 
 
-class _Request(NamedTuple):
+@dataclass
+class _Request:
     sample: "SampleUsage"
     path: str
     content: bytes
@@ -54,6 +58,7 @@ class _Request(NamedTuple):
     """True if the agent did not ask for the usage in the stream, which we did."""
     bound: Usage
     began: float
+    is_charged: bool = False
 
 
 class CountingEndpoint:
@@ -84,6 +89,8 @@ class CountingEndpoint:
         self.samples: dict[str, SampleUsage] = {}
         """Running samples by token. A process that serves several samples one after another may add a token."""
         self._ended: set[str] = set()
+        self._open: dict[asyncio.Task[Any], tuple[SampleUsage, bool]] = {}
+        """Requests without a whole reply, with their samples, and True for those that were sent on."""
         self._runner: web.AppRunner | None = None
         self._starting = asyncio.Lock()
         self._hosts: list[str] = []
@@ -102,6 +109,22 @@ class CountingEndpoint:
         for token in [token for token, each in self.samples.items() if each is sample]:
             del self.samples[token]
             self._ended.add(token)
+
+    async def settle(self, sample: "SampleUsage") -> None:
+        """Wait for the last replies to a sample that has ended; later ones are charged at the most that they can cost.
+
+        An agent may answer, or be stopped, while its requests are processed and paid.
+        """
+        is_sent = {task: sent for task, (each, sent) in self._open.items() if each is sample}
+        for task in [task for task, sent in is_sent.items() if not sent]:
+            task.cancel()
+        running = asyncio.current_task()
+        is_stopped = running is not None and running.cancelling() > 0
+        for patience_s in (0.0 if is_stopped else _LAST_REPLIES_S, 1.0):
+            if is_sent:
+                await asyncio.wait(is_sent, timeout=patience_s)
+            for task in is_sent:
+                task.cancel()
 
     async def close(self) -> None:
         """End the server and its connections."""
@@ -142,14 +165,21 @@ class CountingEndpoint:
             messages, tools = sample.messages_of(body)
             sent = self._request(sample, request.path.removeprefix("/v1"), body, messages)
         except (ValueError, TypeError, AttributeError, KeyError) as error:
-            return _error(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {type(error).__name__}: {error}")
+            reason = f"{error} is missing" if isinstance(error, KeyError) else str(error)
+            if isinstance(error, TypeError | AttributeError):
+                reason = "a part of it is of another type than in OpenAI's API"
+            return _error(HTTPStatus.BAD_REQUEST, f"the request cannot be read: {reason}")
+        task = asyncio.current_task()
+        assert task is not None
         budget, price = sample.meter.budget, self.price
         reserved_usd = 0.0
+        self._open[task] = (sample, False)
         try:
             if budget is not None and price is not None:
                 tokens = (sent.bound.input_tokens, sent.bound.output_tokens)
                 reserved_usd = await budget.reserve(lambda: price.usd(*tokens), sample.meter.stats)
             try:
+                self._open[task] = (sample, True)
                 sample.requests.append((messages, cast("Sequence[ToolSpec]", tools)))
                 return await self._pass_on(sent, request)
             finally:
@@ -161,6 +191,8 @@ class CountingEndpoint:
             return _error(HTTPStatus.TOO_MANY_REQUESTS, f"the run ends: {error}", code)
         except (aiohttp.ClientError, OSError, TimeoutError) as error:
             return _error(HTTPStatus.BAD_GATEWAY, f"the model's endpoint does not answer: {type(error).__name__}")
+        finally:
+            del self._open[task]
 
     def _request(self, sample: "SampleUsage", path: str, body: dict[str, Any], messages: Sequence[Message]) -> _Request:
         """Return the request to send on, with the most that it can use.
@@ -182,16 +214,25 @@ class CountingEndpoint:
         most_of_image = self.price.image_tokens[1] if self.price else 0
         bound = Usage(
             input_tokens=len(content) - sum(map(len, images)) + len(images) * most_of_image + _TEMPLATE_TOKENS,
-            output_tokens=max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1),
+            output_tokens=min(max(filter(None, lengths), default=DEFAULT_OUTPUT_TOKENS) * (replies or 1), MOST_TOKENS),
         )
         return _Request(sample, path, content, streams, hides_usage, bound, time.monotonic())
 
     async def _pass_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
+        try:
+            return await self._passed_on(sent, request)
+        except (aiohttp.ClientConnectorError, aiohttp.ConnectionTimeoutError):
+            raise  # nothing was sent
+        except (asyncio.CancelledError, aiohttp.ClientError, OSError, TimeoutError):
+            self._charge(sent, b"")
+            raise
+
+    async def _passed_on(self, sent: _Request, request: "web.Request") -> "web.StreamResponse":
         from aiohttp import web
 
         async with self._upstream[sent.path].request(sent.content) as reply:
             if not (sent.streams and reply.status < HTTPStatus.BAD_REQUEST):
-                body = await reply.read()
+                body = self._without_key(await reply.read())
                 if reply.status < HTTPStatus.BAD_REQUEST:
                     self._charge(sent, body)
                 elif reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
@@ -199,34 +240,36 @@ class CountingEndpoint:
                     raise EndpointRefusal(
                         f"{self._address.base_url} refuses the key of --agent-model", problem="key", hint=hint
                     )
-                elif secret := self._address.secret:
-                    body = body.replace(secret.encode(), b"[key]")
                 headers = {name: reply.headers[name] for name in ("Retry-After",) if name in reply.headers}
                 return web.Response(status=reply.status, body=body, content_type="application/json", headers=headers)
             response = web.StreamResponse(headers={"Content-Type": "text/event-stream", "Cache-Control": "no-cache"})
             await response.prepare(request)
             stream = _Stream()
             try:
-                async for event in _events(reply.content):
+                async for received in _events(reply.content):
+                    event = self._without_key(received)
                     is_shown = stream.add(event) or not sent.hides_usage
                     if stream.has_ended:
-                        self._charge_once(sent, stream)  # before the agent sees the end, and answers
+                        self._charge(sent, stream.body())  # before the agent sees the end, and answers
                     if is_shown:
                         with suppress(ConnectionError):  # the agent has gone, but the reply is paid for
                             await response.write(event)
             finally:
-                self._charge_once(sent, stream)
+                self._charge(sent, stream.body())
             with suppress(ConnectionError):
                 await response.write_eof()
             return response
 
-    def _charge_once(self, sent: _Request, stream: "_Stream") -> None:
-        if not stream.is_charged:
-            stream.is_charged = True
-            self._charge(sent, stream.body())
+    def _without_key(self, body: bytes) -> bytes:
+        """Return a reply without the key of the model, which some servers repeat."""
+        secret = self._address.secret.encode()
+        return body.replace(secret, b"[key]") if secret else body
 
     def _charge(self, sent: _Request, body: bytes) -> None:
-        """Charge and record a reply; one without a count of its tokens at the most that it can have used."""
+        """Charge and record a reply, once; one without a count of its tokens at the most that it can have used."""
+        if sent.is_charged:
+            return
+        sent.is_charged, body = True, self._without_key(body)  # in a stream, the key may come in parts
         seconds = time.monotonic() - sent.began
         try:
             completion = read_reply(as_chat(body), seconds=seconds)
@@ -239,7 +282,9 @@ class CountingEndpoint:
         usage = used.model_copy(update={"cost_usd": cost})
         sent.sample.replies = (*sent.sample.replies, raw_reply(completion).model_copy(update={"usage": usage}))
         meter = sent.sample.meter
-        meter.pay(UsageReport(**usage.model_dump(include={"input_tokens", "output_tokens"}), cost_usd=cost))
+        # Not checked: the highest cost of an absurd limit is more than an agent may report.
+        tokens = usage.model_dump(include={"input_tokens", "output_tokens"})
+        meter.pay(UsageReport.model_construct(**tokens, cost_usd=cost))
         budget = meter.budget
         if budget is not None and budget.usd is not None and budget.ledger.total_usd > budget.usd:
             message = (
@@ -278,7 +323,7 @@ class _Stream:
     """Reply that is put together from the events of a stream."""
 
     def __init__(self) -> None:
-        self.has_ended = self.is_charged = False
+        self.has_ended = False
         self._whole: bytes | None = None
         self._message: dict[str, str] = {}
         self._calls: dict[int, dict[str, Any]] = {}
@@ -301,6 +346,11 @@ class _Stream:
             return True
         self._usage = chunk.get("usage") or self._usage
         choices = chunk.get("choices") or []
+        with suppress(AttributeError, TypeError, KeyError):  # not of this API: the agent gets it as it is
+            self._add_choices(choices)
+        return bool(choices) or not chunk.get("usage")
+
+    def _add_choices(self, choices: Any) -> None:
         for choice in choices[:1]:
             self._reason = choice.get("finish_reason") or self._reason
             delta = choice.get("delta") or {}
@@ -314,7 +364,6 @@ class _Stream:
                 whole["id"] = call.get("id") or whole["id"]
                 for name, text in (call.get("function") or {}).items():
                     whole["function"][name] = whole["function"].get(name, "") + (text or "")
-        return bool(choices) or not chunk.get("usage")
 
     def body(self) -> bytes:
         """Return the reply as if it had not been streamed."""
@@ -338,17 +387,12 @@ def message_of(item: Mapping[str, Any]) -> Message:
     """Return a message of chat completions, or an item of the Responses API, as it is stored with the sample."""
     kind = item.get("type") or "message"
     if kind == "function_call":
-        call = RequestedCall(name=item["name"], arguments=item["arguments"], id=item["call_id"])
-        return Message("assistant", tool_calls=(call,))
+        return Message("assistant", tool_calls=(_call(item, item["call_id"]),))
     if kind == "function_call_output":
         return Message("tool", _parts(item["output"]), tool_call_id=item["call_id"])
     if kind != "message" or "role" not in item:
         return Message.of("assistant", json_bytes(item).decode())
-    calls = tuple(
-        RequestedCall(name=call["function"]["name"], arguments=call["function"]["arguments"], id=call["id"])
-        for call in item.get("tool_calls") or ()
-        if "function" in call
-    )
+    calls = tuple(_call(call["function"], call["id"]) for call in item.get("tool_calls") or () if "function" in call)
     role = _ROLES.get(item["role"], "user")
     return Message(role, _parts(item.get("content")), calls, item.get("tool_call_id"))
 
@@ -361,6 +405,12 @@ def tool_of(tool: Mapping[str, Any]) -> ToolDescription:
     return ToolDescription(name, str(function.get("description") or ""), function.get("parameters") or {})
 
 
+def _call(function: Mapping[str, Any], call_id: Any) -> RequestedCall:
+    arguments = function["arguments"]
+    text = arguments if isinstance(arguments, str) else json_bytes(arguments).decode()
+    return RequestedCall(name=str(function["name"]), arguments=text, id=str(call_id))
+
+
 def _parts(content: Any) -> tuple[ContentPart, ...]:
     if content is None or isinstance(content, str):
         return (TextPart(content),) if content else ()
@@ -370,6 +420,9 @@ def _parts(content: Any) -> tuple[ContentPart, ...]:
 def _part(part: Mapping[str, Any]) -> ContentPart:
     if part.get("type") in ("image_url", "input_image") and part.get("image_url"):
         place = part["image_url"]
-        return ImagePart(place["url"] if isinstance(place, dict) else place)
+        url = place["url"] if isinstance(place, dict) else place
+        if not isinstance(url, str):
+            raise ValueError(f"the address of an image must be a text, not {url!r:.40}")
+        return ImagePart(url)
     text = part.get("text")
     return TextPart(text if isinstance(text, str) else json_bytes(part).decode())

@@ -11,6 +11,7 @@ import inspect
 import json
 import os
 import threading
+import traceback
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
 from http import HTTPStatus
@@ -23,7 +24,7 @@ from pydantic import BaseModel, ValidationError
 
 from agrotools.agents.images import describe, result_pictures
 from agrotools.agents.llm import observation_data, render
-from agrotools.agents.task import SendUsage, Task, UsageReport, answer_text, task_from_json
+from agrotools.agents.task import SendUsage, Task, answer_text, task_from_json
 from agrotools.agents.usage import SampleUsage, UsageMeter
 from agrotools.core import (
     Action,
@@ -42,7 +43,7 @@ from agrotools.core import (
 from agrotools.models.base import DEFAULT_WIRE, WireSettings
 from agrotools.models.timeouts import backoff_s
 from agrotools.models.transport import NoResponse, TimedOut, Transport, UntrustedServer
-from agrotools.text.loose_json import dumps
+from agrotools.text.loose_json import NotJson, dumps, loads_strictly
 
 CallTool = Callable[[str, dict[str, Any]], Coroutine[Any, Any, dict[str, Any]]]
 """Executes a tool for an agent and returns its observation: ``result`` or ``error``, ``artifacts``, ``pictures``."""
@@ -122,6 +123,7 @@ class AgentPolicy:
             self._run.cancel()
             with suppress(asyncio.CancelledError, Exception):
                 await self._run
+        await self._usage.settle()
 
     async def _with_pictures(self, step: Step) -> dict[str, Any]:
         """Return the observation of a call, with the pictures that it wrote (media type and base64 content)."""
@@ -180,7 +182,12 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
     if inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__):
 
         async def solve_async(data: dict[str, Any], call: CallTool, report: SendUsage) -> str:
-            return answer_text(await function(task_from_json(data, call, _from_any_thread(report))))
+            try:
+                return answer_text(await function(task_from_json(data, call, _from_any_thread(report))))
+            except asyncio.CancelledError:
+                raise
+            except BaseException as error:
+                raise _failed(error) from error
 
         return solve_async
 
@@ -202,7 +209,8 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
             try:
                 answer = answer_text(function(task_from_json(data, call_tool, send_usage)))
             except BaseException as error:
-                fault = error if isinstance(error, Exception) else RuntimeError(f"{type(error).__name__}: {error}")
+                fault = _failed(error)
+                fault.__cause__ = error
                 settle(lambda: done.set_exception(fault))
             else:
                 settle(lambda: done.set_result(answer))
@@ -211,6 +219,18 @@ def solve_with(function: Callable[[Task], Any]) -> Solve:
         return await done
 
     return solve
+
+
+def described(error: BaseException) -> str:
+    """Return type, message and place of an exception in the code of an agent."""
+    frames = [each for each in traceback.extract_tb(error.__traceback__) if "agrotools/agents" not in each.filename]
+    place = f" ({frames[-1].filename.rpartition('/')[2]}, line {frames[-1].lineno})" if frames else ""
+    text = f": {error}" if str(error) else ""
+    return f"{type(error).__name__}{text}{place}"
+
+
+def _failed(error: BaseException) -> InfrastructureError:
+    return InfrastructureError(f"the agent failed: {described(error)}")
 
 
 def _from_any_thread(report: SendUsage) -> SendUsage:
@@ -236,7 +256,8 @@ class _Turn(BaseModel):
     """Reply of an agent's server: a call or an answer, and what the turn used."""
 
     call: _RequestedCall | None = None
-    usage: UsageReport | None = None
+    usage: dict[str, Any] | None = None
+    """A :class:`~agrotools.agents.task.UsageReport`, whose faults are not those of the turn."""
     answer: str | dict[str, Any] | None = None
 
 
@@ -265,6 +286,7 @@ class HttpAgentPolicy:
     async def end_sample(self) -> None:
         """Refuse further requests to the endpoint."""
         self._usage.end()
+        await self._usage.settle()
 
     async def act(self, view: SampleView, history: Sequence[Step]) -> Action:
         self._usage.check()
@@ -283,11 +305,14 @@ class HttpAgentPolicy:
         if self._usage.fault is not None:
             raise self._usage.fault
         try:
-            turn = _Turn.model_validate_json(text)
-        except ValidationError as error:
-            return Unparseable(text=text, reason=f"the reply is not a call or an answer: {first_error(error)}")
+            turn = _Turn.model_validate(loads_strictly(text))
+        except (NotJson, ValidationError) as error:
+            reason = first_error(error) if isinstance(error, ValidationError) else f"no JSON, {error}"
+            return Unparseable(text=text, reason=f"the reply is not a call or an answer: {reason}")
         if turn.usage is not None:
-            self._usage.report(turn.usage.model_dump())
+            self._usage.report(turn.usage)
+            if self._usage.fault is not None:
+                raise self._usage.fault
         if turn.call is not None:
             return CallTools(calls=(ToolCall(tool=turn.call.tool, arguments=turn.call.arguments),))
         if turn.answer is None:
@@ -327,9 +352,12 @@ class AgentServer:
                 continue
             self._has_answered = True
             text = response.body.decode(errors="replace")
-            if response.status < HTTPStatus.BAD_REQUEST:
+            if response.status < HTTPStatus.MULTIPLE_CHOICES:
                 return text
             problem = f"HTTP {response.status}: {text[:200]}"
+            if response.status < HTTPStatus.BAD_REQUEST:
+                target = response.headers.get("Location", "no address")
+                problem = f"HTTP {response.status} to {target:.200}: redirects are not followed, give its own address"
             if response.status < HTTPStatus.INTERNAL_SERVER_ERROR and response.status != HTTPStatus.TOO_MANY_REQUESTS:
                 break
         raise InfrastructureError(f"the agent at {self._url} failed: {problem}")

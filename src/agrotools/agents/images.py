@@ -141,12 +141,13 @@ def _of_mask(path: Path, name: str, longest_px: int) -> Picture:
     except ToolError:
         return _of_photo(path, name, longest_px, exact=True)
     size = (classes.shape[1], classes.shape[0])
-    present, index = np.unique(classes, return_inverse=True)
+    is_small = classes.size and classes.min() >= 0 and classes.max() < 1 << 16
+    present = np.flatnonzero(np.bincount(classes.ravel())) if is_small else np.unique(classes)
     if present.size > len(_MASK_COLOURS):
         picture = Image.fromarray(stretched_picture({"R": classes.astype(np.float32)}))
         return _scaled(picture, longest_px, size, 1, "stretched from dark to bright")
     palette = np.array([colour for _, colour in _MASK_COLOURS], dtype=np.uint8)
-    picture = Image.fromarray(palette[index.reshape(classes.shape)])
+    picture = Image.fromarray(palette[np.searchsorted(present, classes)])
     colours = {str(value): colour for value, (colour, _) in zip(present.tolist(), _MASK_COLOURS, strict=False)}
     return _scaled(picture, longest_px, size, 1, exact=True, colours=colours)
 

@@ -6,9 +6,10 @@ rebinding) and limits the size of requests.
 
 import asyncio
 import hmac
+import logging
 import socket
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -157,13 +158,16 @@ async def http_server(server: "Server[Any]", accepts: Callable[[str], bool], por
             app, log_level="error", lifespan="on", timeout_keep_alive=_KEEP_ALIVE_S, timeout_graceful_shutdown=1
         )
     )
-    running.install_signal_handlers = lambda: None  # pyright: ignore[reportAttributeAccessIssue]
+    # Signals are those of the command.
+    running.capture_signals = nullcontext  # pyright: ignore[reportAttributeAccessIssue]
     task = asyncio.create_task(running.serve(sockets=[listener]))
     try:
         while not running.started and not task.done():  # noqa: ASYNC110 - uvicorn has no event for it
             await asyncio.sleep(0.01)
         yield f"http://127.0.0.1:{listener.getsockname()[1]}{PATH}"
     finally:
+        # Requests that never came to an end are cancelled, each with a traceback.
+        logging.getLogger("uvicorn.error").setLevel(logging.CRITICAL)
         running.should_exit = True
         await task
         listener.close()

@@ -1,7 +1,9 @@
-"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and reply size limits.
+"""Policies, the loops of the modes (end-to-end, step-by-step with forced history, no-tool), and limits of replies.
 
-A reply is parsed as a whole. Of a reply longer than :data:`MOST_KEPT`, beginning and end are stored, with a line
-between them that gives the number of omitted characters, because a model that repeats itself must not fill the disk.
+Whatever chose an action, texts and arguments are stored without what no record can hold: lone surrogates and integers
+beyond 64 bits. A reply is parsed as a whole. Of a reply longer than :data:`MOST_KEPT`, beginning and end are stored,
+with a line between them that gives the number of omitted characters, because a model that repeats itself must not fill
+the disk.
 """
 
 import asyncio
@@ -10,7 +12,7 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Protocol, TypeVar, cast, runtime_checkable
 
 from pydantic import JsonValue
 
@@ -38,7 +40,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.models import Completion, Message, Model, ModelSettings
-from agrotools.text.loose_json import dumps
+from agrotools.text.loose_json import NotJson, dumps, storable, without_surrogates
 
 if TYPE_CHECKING:
     from agrotools.agents.usage import SampleUsage
@@ -198,8 +200,10 @@ def _unparseable_step(turn: int, action: Unparseable) -> Step:
 
 async def _call_steps(turn: int, action: CallTools, call_tool: CallTool) -> list[Step]:
     steps: list[Step] = []
-    for index, call in enumerate(action.calls):
-        outcome = await call_tool(call) if action.refused is None else ToolOutcome(Observation(error=action.refused))
+    for index, requested in enumerate(action.calls):
+        call, fault = storable_call(requested)
+        error = action.refused or fault
+        outcome = await call_tool(call) if error is None else ToolOutcome(Observation(error=error))
         steps.append(
             Step(
                 turn=turn,
@@ -355,6 +359,8 @@ MOST_KEPT = 1_000_000
 LONG_TEXT = 100_000
 """Length in characters above which a text is parsed in a thread, so that other samples do not wait."""
 _SHORTEST_CUT = 1_000
+_LONGEST_NAME = 1_000
+"""Maximum bytes of the name of a tool in a call."""
 
 
 async def parse_in_thread(read: Callable[[], T], length: int) -> T:
@@ -394,10 +400,14 @@ def output_length(completion: Completion) -> int:
 
 
 def kept_text(text: str, most: int = MOST_KEPT) -> str:
-    """Return ``text``, or its beginning and end of ``most`` bytes together with a note on the omitted part."""
+    """Return ``text``, or its beginning and end of ``most`` bytes together with a note on the omitted part.
+
+    Lone surrogates become U+FFFD.
+    """
+    text = without_surrogates(text)
     if 4 * len(text) <= most:
         return text
-    data = text.encode("utf-8", "replace")
+    data = text.encode()
     if len(data) <= most:
         return text
     begin, end = (part.decode("utf-8", "ignore") for part in (data[: most // 2], data[-(most // 2) :]))
@@ -410,7 +420,8 @@ def kept_action(action: Action) -> Action:
         case Answer():
             changed = {"text": kept_text(action.text), "thought": kept_text(action.thought)}
         case CallTools():
-            changed = {"calls": tuple(map(kept_call, action.calls)), "thought": kept_text(action.thought)}
+            calls = tuple(kept_call(storable_call(call)[0]) for call in action.calls)
+            changed = {"calls": calls, "thought": kept_text(action.thought)}
         case Unparseable():
             changed = {"text": kept_text(action.text)}
         case Halt():
@@ -419,6 +430,18 @@ def kept_action(action: Action) -> Action:
             raise TypeError(_not_an_action(action))
     same = all(getattr(action, name) == value for name, value in changed.items())
     return action if same else action.model_copy(update=changed)
+
+
+def storable_call(call: ToolCall) -> tuple[ToolCall, ErrorInfo | None]:
+    """Return ``call`` with a name and arguments that a record can store, and the error if it has no such arguments."""
+    tool = kept_text(call.tool, _LONGEST_NAME)
+    try:
+        arguments, error = cast("Arguments", storable(call.arguments)), None
+    except NotJson as fault:
+        arguments, error = {}, ErrorInfo(kind="invalid_argument", message=f"the arguments are no usable JSON: {fault}")
+    if (tool, arguments) == (call.tool, call.arguments) and error is None:
+        return call, None
+    return call.model_copy(update={"tool": tool, "arguments": arguments}), error
 
 
 def kept_call(call: ToolCall) -> ToolCall:

@@ -25,7 +25,7 @@ ToolCaller = Callable[[str, dict[str, Any]], Any]
 async agents."""
 SendUsage = Callable[[dict[str, Any]], None]
 """Passes a usage report, as JSON, to the run."""
-_Count = Annotated[int, Field(ge=0)]
+_Count = Annotated[int, Field(ge=0, le=10**12)]
 
 
 class UsageReport(FrozenModel):
@@ -35,7 +35,7 @@ class UsageReport(FrozenModel):
     """Tokens of the prompts, including those that came from the provider's cache."""
     output_tokens: _Count = 0
     cached_input_tokens: _Count = 0
-    cost_usd: Annotated[float | None, Field(ge=0, allow_inf_nan=False)] = None
+    cost_usd: Annotated[float | None, Field(ge=0, le=10**6, allow_inf_nan=False)] = None
     """Cost in US dollars; None to have it computed from the tokens and the price of ``model``."""
     model: str = ""
     """``PROVIDER:NAME``, or a name that only one provider of the price table has."""
@@ -198,7 +198,7 @@ class Task:
             model: ``PROVIDER:NAME``, or a name that only one provider of the price table has.
 
         Raises:
-            ValueError: a number is negative or not finite.
+            ValueError: a number is negative, not finite, or more than 10^12 tokens or 10^6 USD.
         """
         report = UsageReport(
             input_tokens=input_tokens,

@@ -116,6 +116,11 @@ class SampleUsage:
         if self.meter.endpoint is not None:
             self.meter.endpoint.end(self)
 
+    async def settle(self) -> None:
+        """Wait for the last replies to requests of the sample, so that they are counted with it."""
+        if self.meter.endpoint is not None:
+            await self.meter.endpoint.settle(self)
+
     def fail(self, error: AgrotoolsError) -> None:
         """Set the fault, unless there is one."""
         self.fault = self.fault or error

@@ -36,11 +36,11 @@ from agrotools.runner.evaluate import prepare_run
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import PolicySource, accounted, is_agent, is_baseline, replayed_run
 from agrotools.runner.records import iter_records
-from agrotools.runner.rescore import SCORES_FILE, stored_version
+from agrotools.runner.rescore import SCORES_FILE, stored_split, stored_version
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import RECORDED
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of
+from agrotools.scoring.attribution import ATTRIBUTION_FILE, Attribution, Shares, attribution_of, records_hash
 from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, SCORING_VERSION, is_invalid
 from agrotools.tools import get_tool, tool_specs, tool_versions
 from agrotools.tools.cache import ResultCache
@@ -109,7 +109,7 @@ def attribute_run(
         RunStoreError: not a run folder, or one that cannot be written;
         UsageError: no record can be attributed, or the model cannot be asked again.
     """
-    opened = open_run(run, data_root, progress)
+    opened, hashed = open_run(run, data_root, progress), records_hash(run)
     records, left_out = _records(run)
     if not records:
         reasons = "; ".join(f"{count} {reason}" for reason, count in left_out.items()) or "it has no records"
@@ -117,7 +117,9 @@ def attribute_run(
             f"nothing in {run} can be attributed: {reasons}", hint="run a benchmark with tools in mode end-to-end"
         )
     results = asyncio.run(_attribute(records, opened, workers, progress, rerun))
-    attribution = attribution_of(results, rerun=rerun is not None, left_out=left_out, notes=opened.notes)
+    attribution = attribution_of(
+        results, records=hashed, rerun=rerun is not None, left_out=left_out, notes=opened.notes
+    )
     if noise:
         samples = {record.sample.id: record.sample for record, _, _ in records}
         others = opened.benchmark.samples if opened.benchmark else None
@@ -161,7 +163,7 @@ def write_attribution(run: Path, attribution: Attribution) -> None:
     write_whole(run / ATTRIBUTION_FILE, orjson.dumps(attribution.model_dump(mode="json"), option=orjson.OPT_INDENT_2))
     if stored_version(run) == SCORING_VERSION:
         scores = orjson.loads((run / SCORES_FILE).read_bytes())
-        scores["attribution"] = attribution.model_dump(mode="json", exclude={"samples"})
+        scores["attribution"] = stored_split(run)
         write_whole(run / SCORES_FILE, orjson.dumps(scores, option=orjson.OPT_INDENT_2))
 
 

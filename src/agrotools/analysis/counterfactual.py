@@ -22,7 +22,6 @@ question follows from the results like a slot: it is a refusal if they show that
 last one drawn. Answers without ``from`` (advice, keywords) are right if all results are true, else as they were given.
 """
 
-import math
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -52,6 +51,7 @@ from agrotools.core.record import (
 )
 from agrotools.scoring.attribution import (
     ARGUMENTS,
+    AT_LIMIT,
     FORM,
     PLANNING,
     READING,
@@ -60,7 +60,16 @@ from agrotools.scoring.attribution import (
     ordered_parts,
     shapley_values,
 )
-from agrotools.scoring.matching import EXPRESSION, OwnCall, Values, missing_calls, own_calls, step_index
+from agrotools.scoring.matching import (
+    EXPRESSION,
+    OwnCall,
+    Values,
+    gives_truth,
+    missing_calls,
+    own_calls,
+    same_values,
+    step_index,
+)
 from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
@@ -73,8 +82,6 @@ RunCall = Callable[[ToolCall], Awaitable[Observation | None]]
 """Runs a call in the workspace of a sample; None if its result cannot be known without the run's own services."""
 Parts = frozenset[str]
 
-AT_LIMIT = ("max_steps", "context", "timeout")
-"""Endings of a sample that went on calling; the other endings without an answer are of the form."""
 NOT_ASKED = "what the model would do after other results is not known; --rerun asks it for its answer"
 NOT_CALLED = "what the model would call after other results is not known"
 NO_TRUTH = "the truth between these tools is not known"
@@ -250,13 +257,13 @@ class SampleGame:
         else:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
-        return Outcome(result, right and _gives(observation, truth), None, observation, call)
+        return Outcome(result, right and gives_truth(observation, truth), None, observation, call)
 
     def _call(self, at: int, own: OwnCall | None, corrected: bool, values: Sequence[Values | None]) -> ToolCall | None:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
         seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
-        if own is not None and (not own.wrong or not corrected) and _same(seen, now):
+        if own is not None and (not own.wrong or not corrected) and same_values(seen, now):
             return own.step.call
         arguments = live_arguments(step, values)
         if own is not None and own.step.call is not None:
@@ -297,7 +304,7 @@ class SampleGame:
             return False
         try:
             now = resolve_ref(ref, [each.values for each in before])
-            return _same(now, resolve_ref(ref, [None] * at + [truth.result]))
+            return same_values(now, resolve_ref(ref, [None] * at + [truth.result]))
         except UnresolvedRef:
             return False
 
@@ -319,10 +326,8 @@ class SampleGame:
         if isinstance(slot, AbstainSlot):
             return "misread" if shows_no_answer(slot, self._own_values) else "right"
         if slot.from_ is None:
-            gave = [
-                _gives(own.step.observation, truth) for own, truth in zip(self.own, self._truths, strict=True) if own
-            ]
-            return "misread" if all(gave) else "right"
+            pairs = [(own.step.observation, truth) for own, truth in zip(self.own, self._truths, strict=True) if own]
+            return "misread" if all(gives_truth(*pair) for pair in pairs) else "right"
         implied = implied_slot(slot, self._own_values).slot
         if implied is None:
             return "right"
@@ -342,7 +347,7 @@ class SampleGame:
         if isinstance(slot, PlotSlot):
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
-        changed = ended or reading == "form" or any(not _same(values[i], self._own_values[i]) for i in needed)
+        changed = ended or reading == "form" or any(not same_values(values[i], self._own_values[i]) for i in needed)
         if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
             return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):
@@ -454,28 +459,6 @@ def _resolved_refs(step: ReferenceStep, values: Sequence[Values | None]) -> list
         except UnresolvedRef:
             resolved.append(None)
     return resolved
-
-
-def _gives(observation: Observation | None, truth: Observation | None) -> bool:
-    """True if an observation holds the truth."""
-    if observation is None or truth is None or truth.result is None or observation.result is None:
-        return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
-    return all(
-        name in observation.result and _same(observation.result[name], value) for name, value in truth.result.items()
-    )
-
-
-def _same(first: JsonValue, second: JsonValue) -> bool:
-    """True if two JSON values are equal, numbers up to rounding of floats."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, int | float) and isinstance(second, int | float):
-        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(_same, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(_same(first[key], second[key]) for key in first)
-    return first == second
 
 
 def _contains(slot: Slot, answer: str) -> bool:

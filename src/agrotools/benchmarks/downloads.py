@@ -391,12 +391,12 @@ def git_sha1_of(path: Path) -> str:
         return hashlib.file_digest(file, lambda: digest).hexdigest()
 
 
-def failure_lines(failures: Sequence[Failure], shown: int = 3) -> Iterator[str]:
-    """Yield lines of text about the failures, grouped by reason."""
+def failure_lines(failures: Sequence[Failure]) -> Iterator[str]:
+    """Yield lines of text about the failures, grouped by reason: at most three of each."""
     for reason, words in REASONS.items():
         some = [each for each in failures if each.reason == reason]
         if some:
             yield f"{len(some)} {words}:"
-            yield from (f"  {each.path} ({each.detail})" for each in some[:shown])
-            if len(some) > shown:
-                yield f"  ... and {len(some) - shown} more"
+            yield from (f"  {each.path} ({each.detail})" for each in some[:3])
+            if len(some) > 3:
+                yield f"  ... and {len(some) - 3} more"

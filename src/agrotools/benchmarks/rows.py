@@ -1,46 +1,44 @@
 """Rows of a data file: parquet, JSON (a list, or an object of entries), JSON Lines, CSV, TSV and Excel."""
 
-import csv
+import codecs
 import re
-import sys
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
 import orjson
 
-from agrotools.core import BenchmarkError, UsageError
-from agrotools.core.base import arrow_and_parquet, install_command
+from agrotools.core import BenchmarkError
+from agrotools.core.base import arrow_and_parquet
+from agrotools.formats.tables import found_encoding, open_table
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
+_TABLES = {".csv": None, ".tsv": "\t", ".xlsx": None}
+"""Delimiter of a table; None: it is detected."""
 
 
 def read_rows(path: Path) -> Iterator[Any]:
     """Yield the rows of a file; the entries of a JSON object get their key as ``id``.
 
-    Many published files named ``.json`` are JSON Lines, so these are read, too.
+    Many published files named ``.json`` are JSON Lines, so these are read, too. A row of a table lacks the columns
+    for which it has no cell.
 
     Raises:
         UsageError: the file is parquet or Excel, and the package that reads it is not installed.
-        BenchmarkError: the file cannot be read; the message names the place.
+        BenchmarkError: the file cannot be read; the message names the row or line.
     """
     try:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
-        elif path.suffix == ".xlsx":
-            yield from _sheet_rows(path)
-        elif path.suffix in (".csv", ".tsv"):
-            limit = csv.field_size_limit(sys.maxsize)  # tables of VLMEvalKit hold pictures as base64
-            try:
-                with path.open(encoding="utf-8-sig", newline="") as file:
-                    yield from csv.DictReader(file, delimiter="\t" if path.suffix == ".tsv" else ",")
-            finally:
-                csv.field_size_limit(limit)  # it is that of the whole process
+        elif path.suffix in _TABLES:
+            table = open_table(path, delimiter=_TABLES[path.suffix])
+            yield from (dict(zip(table.columns, cells, strict=False)) for _, cells in table.rows())
         else:
             yield from _json_rows(path)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}") from error
+    except OSError as error:
+        raise BenchmarkError(
+            f"{path} cannot be read: {error.strerror or error}", hint="check that you may read it"
+        ) from error
 
 
 def _parquet_rows(path: Path) -> Iterator[Any]:
@@ -53,36 +51,13 @@ def _parquet_rows(path: Path) -> Iterator[Any]:
         raise BenchmarkError(f"{path} cannot be read: {error}") from error
 
 
-def _sheet_rows(path: Path) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the first sheet, with the cells of its first row as keys."""
-    try:
-        from openpyxl import load_workbook
-    except ImportError as error:
-        raise UsageError(f"{path.name} needs openpyxl", hint=install_command("build")) from error
-    try:
-        book = load_workbook(path, read_only=True, data_only=True)
-        try:
-            rows = iter(book.worksheets[0].iter_rows(values_only=True))
-            names = [str(name) for name in next(rows, ())]
-            yield from (dict(zip(names, row, strict=False)) for row in rows if any(cell is not None for cell in row))
-        finally:
-            book.close()
-    except (OSError, UsageError):
-        raise
-    except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint="save it as .csv") from error
-
-
 def _json_rows(path: Path) -> Iterator[Any]:
-    content = path.read_bytes()
+    content = path.read_bytes().removeprefix(codecs.BOM_UTF8)
     try:
-        whole = _parse(content, path.suffix)
-    except orjson.JSONDecodeError as error:
-        try:  # a published set has single backslashes, "\Expert", which can only mean themselves
-            whole = _parse(_ESCAPE.sub(lambda match: match[1] or rb"\\", content), path.suffix)
-        except orjson.JSONDecodeError:
-            hint = "some sets are published with such faults: correct the file at this place"
-            raise BenchmarkError(f"{path} is not JSON: {error}", hint=hint) from error
+        whole = _parse(path, content)
+    except BenchmarkError:
+        # A published set has single backslashes, "\Expert", which can only mean themselves.
+        whole = _parse(path, _ESCAPE.sub(lambda match: match[1] or rb"\\", content))
     if isinstance(whole, dict) and all(isinstance(entry, dict) for entry in whole.values()):
         whole = [{"id": key, **entry} for key, entry in cast("Mapping[str, dict[str, Any]]", whole).items()]
     lists = [whole] if isinstance(whole, list) else [each for each in whole.values() if isinstance(each, list)]
@@ -92,14 +67,25 @@ def _json_rows(path: Path) -> Iterator[Any]:
 _ESCAPE = re.compile(rb"""(\\["\\/bfnrtu])|\\""")
 
 
-def _parse(content: bytes, suffix: str) -> Any:
+def _parse(path: Path, content: bytes) -> Any:
     try:
-        return orjson.loads(content) if suffix == ".json" else _lines(content)
-    except orjson.JSONDecodeError:
-        with suppress(orjson.JSONDecodeError):
-            return _lines(content)
-        raise
-
-
-def _lines(content: bytes) -> list[Any]:
-    return [orjson.loads(line) for line in content.splitlines() if line.strip()]
+        content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        why = f"{path} is not in UTF-8 (line {line}), but perhaps in {found_encoding(path)}"
+        raise BenchmarkError(why, hint="save it as UTF-8") from error
+    fault = None
+    if path.suffix == ".json":
+        try:
+            return orjson.loads(content)
+        except orjson.JSONDecodeError as error:
+            fault = error
+    entries: list[Any] = []
+    for number, line in enumerate(content.splitlines(), 1):
+        try:
+            entries += [orjson.loads(line)] if line.strip() else []
+        except orjson.JSONDecodeError as error:
+            shown, number = (fault, fault.lineno) if fault else (error, number)
+            why = f"{path} is not JSON: line {number}, column {shown.colno}: {shown.msg}"
+            raise BenchmarkError(why, hint="correct the file at this place") from error
+    return entries

@@ -53,7 +53,7 @@ def attribute(
         print_json(attribution.model_dump(mode="json"))
         return
     print_parts(attribution_tables(attribution))
-    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}")
+    typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: agrotools report {run}")
 
 
 def _confirm(expected: "Estimate", *, yes: bool) -> None:

@@ -34,12 +34,16 @@ def compare(
     from agrotools.report.layout import print_parts
     from agrotools.runner.rescore import compare_runs
     from agrotools.runner.store import read_manifest
+    from agrotools.scoring.attribution import read_attribution
 
     if format_ not in (None, "md", "csv", "latex"):
         raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
     compared = compare_runs(runs)
     for difference in incomparable([read_manifest(run) for run in runs]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
+    for run in runs:
+        if outdated := read_attribution(run)[1]:
+            typer.echo(f"warning: {outdated}", err=True)
     if format_:
         typer.echo(_table_text(compared, format_), nl=False)
         return

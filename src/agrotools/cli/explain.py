@@ -77,7 +77,7 @@ def explain(
             ]
         )
         return
-    attribution = read_attribution(run)
+    attribution, outdated = read_attribution(run)
     splits = {(each.id, each.epoch): each for each in attribution.samples} if attribution else {}
     for record, scores in scored:
         split = splits.get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
@@ -85,6 +85,8 @@ def explain(
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
             typer.echo(f"twin {record.sample.twin}: {_twin_state(twin)}; agrotools explain {run} {record.sample.twin}")
+    if outdated:
+        typer.echo(outdated, err=True)
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):
         typer.echo(f"scored by version {SCORING_VERSION}; the scores stored with the run are of version {stored}")
 

@@ -112,9 +112,11 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
     drops = [
         f"{100 * (result.max_drop + beyond):g} points: {100 * power:.0f} %"
         for beyond, power in zip(BEYOND, result.power, strict=True)
-        if power is not None
+        if power is not None and result.max_drop + beyond <= 1
     ]
-    unknown = "the power is not known, because all samples changed alike"
+    unknown = "no sample changed" if not bound.drop else "all samples changed alike"
+    unknown += ", so the spread of changes, and with it the probability of finding a drop, is not known"
+    unknown = unknown if not any(result.power) else "a larger drop than the allowed one is not possible"
     lines.append(f"probability of failing at a true drop of {', of '.join(drops)}" if drops else unknown)
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:

@@ -200,7 +200,6 @@ def index_corpus(
         Path, typer.Argument(help="A file or folder: .txt, .md, .jsonl, .xml, .xml.bz2.", show_default=False)
     ],
     out: Annotated[Path, typer.Option(help="Folder of the index, outside the corpus.")],
-    memory_mb: Annotated[int, typer.Option(help="Memory limit of the process, MB.")] = 300,
     replace: Annotated[bool, typer.Option("--replace", help="Replace an index of another corpus.")] = False,
     as_json: AsJson = False,
 ) -> None:
@@ -214,7 +213,7 @@ def index_corpus(
 
     started = time.monotonic()
     progress = terminal_progress()
-    built = build_index(corpus, out, memory_mb=memory_mb, replace=replace, progress=progress)
+    built = build_index(corpus, out, replace=replace, progress=progress)
     manifest = built.manifest
     if as_json:
         print_json(manifest.model_dump(mode="json"))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from agrotools.cli.output import NOT_DONE
+from agrotools.cli.output import NOT_DONE, count_text
 
 if TYPE_CHECKING:
     from agrotools.build.own_photos import DetectedTable, OpenQuestion, Plan
@@ -51,6 +51,9 @@ def build_from_table(
         typer.echo(f"used: {column}, {count} photos")
     for line in built.skipped.lines():
         typer.echo(f"dropped: {line}")
+    if built.n_cleaned:
+        photos = count_text(built.n_cleaned, "photo")
+        typer.echo(f"removed: place, names, dates and descriptions in the metadata of {photos} (in the copies)")
     for line in built.warnings:
         typer.echo(f"warning: {line}")
     return built.header

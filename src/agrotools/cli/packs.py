@@ -29,6 +29,12 @@ def train_pack(
         typer.Option(help="CSV image,label[,group]; without it each folder in DIR is a class.", metavar="FILE"),
     ] = None,
     out: Annotated[str | None, typer.Option(help="Name of the pack, or a path (with a slash).", metavar="PACK")] = None,
+    hold_out: Annotated[
+        float, typer.Option(min=0, max=0.9, help="Share of each class to hold out of training, for --held.")
+    ] = 0.3,
+    held: Annotated[
+        Path | None, typer.Option(help="Hold pictures out and write their labels to this CSV.", metavar="FILE")
+    ] = None,
     licence: Annotated[str, typer.Option(help="Licence of the pictures, stored in the pack.")] = "",
     skip_unreadable: Annotated[bool, typer.Option(help="Skip images that cannot be read.")] = False,
     as_json: AsJson = False,
@@ -41,7 +47,8 @@ def train_pack(
     if context.invoked_subcommand is not None:
         return
     from agrotools.core import UsageError
-    from agrotools.tools.recognition.pack_training import read_labelled
+    from agrotools.tools.recognition.pack_training import check_classes, read_labelled, write_labels
+    from agrotools.tools.recognition.pack_training import hold_out as hold_out_of
     from agrotools.tools.recognition.pack_training import train_pack as trained
     from agrotools.tools.recognition.packs import pack_path
 
@@ -49,6 +56,11 @@ def train_pack(
         raise UsageError("packs train needs --images DIR and --out PACK", hint="agrotools packs train --help")
     folder = pack_path(out)
     pictures = read_labelled(images, labels)
+    if held is not None:
+        pictures, left_out = hold_out_of(pictures, hold_out)
+        check_classes(pictures)
+        write_labels(held, images, left_out)
+        typer.echo(f"{len(left_out)} pictures held out: {held}", err=True)
     info = trained(
         pictures,
         folder,

@@ -108,7 +108,7 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         add = [] if has_mode else ["--mode", "end-to-end"]
         whole = f"the whole benchmark, {count_text(len(benchmark.samples), 'question')}; --dry-run shows its cost"
         file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
-        return [f"{_changed('--out', flags=['--quick'], add=add)}  ({whole}{file})"]
+        return [f"{_changed('--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"]
     return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
 
 

@@ -206,6 +206,7 @@ def show_runs(
         try:
             options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
+            options["tallies"] = [each.tally for each in rescored if each.tally is not None]
             page = build_report(runs, out, summaries=summaries, rows=rows, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)

@@ -46,7 +46,7 @@ def review(
     import sys
 
     from agrotools.build.review import require_extra
-    from agrotools.build.review.agreement import LONGEST_NAME, summary_of
+    from agrotools.build.review.agreement import LONGEST_NAME, Decision, summary_of
     from agrotools.build.review.apply import apply_review
     from agrotools.build.review.journal import ReviewJournal
     from agrotools.build.review.material import open_material
@@ -63,7 +63,7 @@ def review(
     if not (apply or summary):
         require_extra()
     material = open_material(what, log=log, data_root=data_root, progress=terminal_progress())
-    journal = ReviewJournal(material.journal)
+    journal = ReviewJournal(material.journal, Decision)
     decisions = journal.decisions()
     if summary:
         state = summary_of(list(material.facts), material.contents, decisions, [*material.notes, *journal.notes])
@@ -87,10 +87,10 @@ def review(
 
             webbrowser.open(address)
 
-    from agrotools.build.review.server import bound_socket, serve_review
+    from agrotools.build.review.app import Review
+    from agrotools.build.review.server import serve_review
 
-    journal.open_for_writing()
-    serve_review(material, journal, bound_socket(journal.path, port), reviewer=reviewer.strip(), started=started)
+    serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
 
 
 def _print_summary(title: str, state: "ReviewSummary") -> None:

@@ -147,6 +147,7 @@ def make_run(
     kinds = {
         "rows without a sample": counts.without_sample,
         "repeated rows (the first of a sample counts)": counts.repeated,
+        "rows without a prediction (invalid, not wrong)": counts.empty,
         "rows of samples that no-tool leaves out": counts.not_planned,
         "samples without a row (invalid, left out of the scores)": counts.without_row,
     }

@@ -5,6 +5,8 @@ from typing import Annotated, Literal
 
 import typer
 
+from agrotools.cli.output import STOPPED
+
 app = typer.Typer(help="Offer the tools to other programs.", no_args_is_help=True, rich_markup_mode=None)
 
 
@@ -84,3 +86,4 @@ def mcp(
         typer.echo("Press Ctrl-C to stop")
 
     asyncio.run(serve_http(chosen, port or 0, token, started))
+    raise typer.Exit(STOPPED)

@@ -143,6 +143,7 @@ def _fail(message: str, hint: str | None, info: dict[str, Any], as_json: bool, c
 
 if TYPE_CHECKING:
     from agrotools.build.accuracy.studies import Planned, Row
+    from agrotools.build.accuracy.study import Estimate
 
 
 @app.command()
@@ -226,3 +227,80 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
 def _command(tools: list[str], folders: list[str], data: Path | None) -> str:
     words = ["agrotools tools bench", *(["--data DIR"] if data else [])]
     return " ".join([*words, *(f"--tool {name}" for name in tools), *(f"--folder {name}" for name in folders)])
+
+
+@app.command()
+def compare(
+    backends: Annotated[str, typer.Option(help="Back-ends, separated by commas, e.g. offline,pack:mine.")],
+    data: Annotated[Path, typer.Option(help="Folder of labelled photographs: a folder per class, or with --labels.")],
+    tool: Annotated[str, typer.Option(help="Tool that names or counts.")] = "diagnose_pest_disease",
+    labels: Annotated[
+        Path | None, typer.Option(help="CSV image,label[,group]; labels of count_objects are numbers.", metavar="FILE")
+    ] = None,
+    argument: Annotated[
+        list[str] | None, typer.Option("--argument", "-a", help="Argument of the tool, NAME=VALUE (repeatable).")
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare back-ends of a tool on your labelled photographs, paired by photograph.
+
+    The first back-end is the one that the others are compared with. Intervals are 95 %, over groups of photographs.
+    """
+    from dataclasses import asdict
+
+    from agrotools.build.accuracy.backends import compare_backends
+    from agrotools.core import UsageError
+    from agrotools.tools.recognition.pack_training import read_labelled
+
+    arguments = {name: value for name, _, value in (text.partition("=") for text in argument or ())}
+    if unnamed := [text for text in argument or () if "=" not in text]:
+        raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
+    scores = compare_backends(
+        tool,
+        [name.strip() for name in backends.split(",") if name.strip()],
+        read_labelled(data, labels, to_learn=False),
+        arguments,
+        progress=lambda line: typer.echo(line, err=True),
+    )
+    if as_json:
+        print_json([asdict(one) for one in scores])
+        return
+    typer.echo(f"{tool} on {count_text(scores[0].score.n, 'photograph')}: {scores[0].metric}")
+    for one in scores:
+        line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer, {one.ms:.0f} ms"
+        if one.likeliest is not None:
+            line += f", first candidate right {one.likeliest:.3f}"
+        if one.difference is not None:
+            line += f"; difference {_interval_text(one.difference)}, better on {one.better}, worse on {one.worse}"
+        typer.echo(line)
+
+
+def _interval_text(one: "Estimate") -> str:
+    return f"{one.value:.3f}" + (f" ({one.low:.3f} to {one.high:.3f})" if one.low is not None else "")
+
+
+@app.command()
+def cross_domain(
+    results: Annotated[
+        Path, typer.Option(help="File of JSON lines with a result per call; calls that are in it are not repeated.")
+    ],
+    data: Annotated[Path | None, typer.Option(help="Folder with a folder of test images per source.")] = None,
+    pools: Annotated[Path | None, typer.Option(help="Folder of training pools (training/).")] = None,
+    call: Annotated[list[str] | None, typer.Option(help="Only this kind of call (repeatable).")] = None,
+    folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the table as a Markdown document.")] = None,
+) -> None:
+    """Ask the tools about pictures that they are not made for: refused, flagged, or confident and wrong."""
+    from agrotools.build.accuracy.cross_domain import CALLS, markdown, measure
+
+    if unknown := set(call or ()) - set(CALLS):
+        _fail(f"no kind of call {', '.join(sorted(unknown))}", f"known: {', '.join(CALLS)}", {}, False, BAD_USAGE)
+    outcomes = measure(
+        data, pools, results, calls=call or (), folders=folder or (), told=lambda line: typer.echo(line, err=True)
+    )
+    if not outcomes:
+        _fail("nothing could be asked", "pass --data or --pools", {}, False, NOT_DONE)
+    if out is not None:
+        out.write_text(markdown(outcomes), encoding="utf-8")
+    with allow_closed_pipe():
+        typer.echo(markdown(outcomes, only_sums=True))

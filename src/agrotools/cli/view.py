@@ -19,13 +19,20 @@ def view(
 ) -> None:
     """Show the runs in a folder on a local page, with larger pictures than in a report, and live while a run goes on.
 
-    Only this machine can open it, with the address that is printed. Nothing is written.
+    Only this machine can open it, with the address that is printed. Nothing is written but the grades of those who
+    grade answers on it.
     """
     import sys
 
+    from agrotools.build.review import missing_package
     from agrotools.report.html.server import Viewer, serve_pages
 
     _check_folder(folder)
+    grading = None
+    if missing_package() is None:
+        from agrotools.build.review.grading_app import GradingPages
+
+        grading = GradingPages(data_root).open
 
     def started(address: str) -> None:
         if as_json:
@@ -38,7 +45,7 @@ def view(
 
             webbrowser.open(address)
 
-    serve_pages(Viewer(folder, data_root), port, started)
+    serve_pages(Viewer(folder, data_root, grading), port, started)
 
 
 def runs(
@@ -46,6 +53,10 @@ def runs(
     as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
 ) -> None:
     """List the runs in a folder, the last changed first: model, score, progress and cost."""
+    from datetime import datetime
+
+    from rich.markup import escape
+
     from agrotools.report.layout import harmless, new_table, percent, print_parts
     from agrotools.report.run_list import list_runs
 
@@ -54,14 +65,16 @@ def runs(
     if as_json:
         print_json([{**vars(entry), "path": str(entry.path)} for entry in entries])
         return
-    headings = ["model", "benchmark", "score", "records", "USD"]
+    headings = ["model", "benchmark", "score", "records", "USD", "last record"]
     table = new_table(f"{count_text(len(entries), 'run')} in {folder}", headings)
     for entry in entries:
         done = f"{entry.done} of {entry.planned}" if entry.done < entry.planned else str(entry.done)
         score = f"{entry.metric} {percent(entry.score)}" if entry.score is not None else "not scored"
         usd = f"{entry.usd:.2f}" if entry.usd is not None else ""
-        shown = [entry.problem, "", "", "", ""] if entry.problem else [entry.model, entry.benchmark, score, done, usd]
-        table.add_row(*map(harmless, (entry.name, *shown)))
+        changed = f"{datetime.fromtimestamp(entry.changed).astimezone():%m-%d %H:%M}" if entry.changed else ""
+        shown = [entry.model, entry.benchmark, score, done, usd, changed]
+        shown = [entry.problem, *[""] * (len(shown) - 1)] if entry.problem else shown
+        table.add_row(*(escape(harmless(cell)) for cell in (entry.name, *shown)))
     print_parts([table])
     typer.echo(f"on a page: agrotools view {folder}")
 

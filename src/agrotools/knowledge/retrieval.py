@@ -387,8 +387,8 @@ def _reciprocal_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.where(values > 0, 1.0 / (_RRF_K + ranks), 0.0)
 
 
-def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ...]:
-    """Return the ids most similar to ``kb_id``, by letters and by shared words."""
+def closest_ids(kb_id: str, ids: Iterable[str]) -> tuple[str, ...]:
+    """Return the three ids most similar to ``kb_id``, by letters and by shared words."""
     plain_id = folded(kb_id[:120])
     words = set(plain_id.split())
 
@@ -396,7 +396,7 @@ def closest_ids(kb_id: str, ids: Iterable[str], count: int = 3) -> tuple[str, ..
         form = folded(known)
         return similarity(plain_id, form) + 0.3 * len(words & set(form.split())) / max(1, len(words))
 
-    return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:count])
+    return tuple(sorted(ids, key=lambda known: (-likeness(known), known))[:3])
 
 
 _Stamp = tuple[tuple[str, int, int], ...]

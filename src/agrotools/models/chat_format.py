@@ -20,6 +20,8 @@ _FINISH_REASONS: dict[str, FinishReason] = {
     **dict.fromkeys(("content_filter", "safety", "image_safety", "sensitive", "prohibited_content"), "filtered"),
     **dict.fromkeys(("blocklist", "recitation", "spii", "refusal", "error_toxic"), "filtered"),
 }
+MOST_TOKENS = 10**12
+"""Counts of tokens above this are errors of the server, and are read as none."""
 _BROKEN_OFF = frozenset(
     "insufficient_system_resource network_error error internal_error upstream_error error_limit abort aborted cancel "
     "cancelled canceled timeout overloaded unavailable load unload".split()
@@ -225,9 +227,8 @@ def _usage(usage: Any) -> Usage:
 
 
 def _count(count: Any) -> int:
-    if type(count) is int:
-        return max(0, count)
-    return max(0, int(count)) if isinstance(count, float) and isfinite(count) else 0
+    is_number = type(count) is int or (isinstance(count, float) and isfinite(count))
+    return int(count) if is_number and 0 < count <= MOST_TOKENS else 0
 
 
 def _blocked(data: dict[str, Any]) -> bool:

@@ -58,6 +58,7 @@ _OTHERS_FIRST_S = 0.7
 """Idle seconds before a request is sent alone: samples that are waiting get their turn within half a second."""
 _LOOKS_AGAIN_S = 0.2
 _PROBE_S = 30.0
+_DAY_S = 86_400.0
 _PROBE = (Message.of("user", "Reply with the word OK."),)
 _PROBE_TOKENS = 16
 _LOOKS_FOR_STOP_S = 1.0
@@ -469,7 +470,8 @@ class OpenAICompatibleModel:
         )
 
     def _give_up(self, attempts: int, fault: Fault) -> NoReturn:
-        wait_text = f"; the server asks to wait {fault.wait_s:.0f} s" if fault.wait_s else ""
+        wait = "more than a day" if (fault.wait_s or 0) > _DAY_S else f"{fault.wait_s:.0f} s" if fault.wait_s else ""
+        wait_text = f"; the server asks to wait {wait}" if wait else ""
         # No times here, because reports count equal reasons.
         raise InfrastructureError(
             f"no reply from {self.base_url} after {attempts} attempts: {fault.reason}{wait_text}",

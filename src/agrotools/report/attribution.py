@@ -10,7 +10,8 @@ from agrotools.report.layout import new_table
 from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 
 _BAR_CELLS = 60
-_SHADES = "█▓▒░"
+_SHADES = "█▓▒░▞▚▙▟▛▜"
+"""Letters of the parts of the bar, the score first."""
 _STYLES = ("red", "yellow", "magenta", "cyan", "blue")
 
 

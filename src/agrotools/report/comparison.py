@@ -34,7 +34,7 @@ from agrotools.report.layout import (
 from agrotools.report.settings import used_plugins
 from agrotools.runner.records import RecordIndex, record_index
 from agrotools.scoring import METRICS, Comparison, Estimate, Summary, score_record
-from agrotools.scoring.causes import cause_meaning
+from agrotools.scoring.attribution import part_meaning
 from agrotools.scoring.correlations import MIN_RUNS
 from agrotools.scoring.error_classes import CLASSES
 from agrotools.scoring.metrics import is_invalid
@@ -101,7 +101,7 @@ def _headline_lines(comparison: Comparison, mode: Mode) -> Iterator[RenderableTy
     noun = "step" if mode == "step-by-step" else "sample"
     facts = [f"{count_text(estimate.n, noun)} in {count_text(estimate.n_clusters, 'cluster')}"]
     if detectable := detectable_points([estimate]):
-        facts.append(f"smallest visible difference {detectable} points")
+        facts.append(f"detectable difference {detectable} points")
     if flips is not None:
         facts.append(f"{len(flips.up)} up, {len(flips.down)} down, {flips.n_equal} equal")
     yield line("; ".join(facts))
@@ -123,7 +123,7 @@ def difference_rows(comparison: Comparison, mode: Mode) -> Iterator[tuple[str, s
 
 
 def _part_table(comparison: Comparison, mode: Mode) -> Table:
-    table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "visible"), first=24)
+    table = new_table(mode, ("difference", "95 % interval", "p", "n (clusters)", "detectable"), first=24)
     for kind, name, each in difference_rows(comparison, mode):
         interval = f"{points(each.interval.lower)} to {points(each.interval.upper)}" if each.interval else DASH
         value = Text(f"{points(each.value)}{'*' if each.differs() else ' '}", style="bold" if each.differs() else "")
@@ -163,7 +163,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
-        yield "; ".join(f"{cause}: {cause_meaning(cause)}" for cause in causes) + "."
+        yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 
 
 def with_reasons(comparison: Comparison, runs: tuple[Path, Path], most: int) -> Comparison:

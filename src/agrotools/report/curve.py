@@ -31,6 +31,7 @@ from agrotools.scoring.statistics import Interval, estimate_difference, estimate
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 ORACLE = "baseline:oracle"
 _COMBINED = "several doses"
@@ -80,9 +81,7 @@ class Curve(FrozenModel):
         Raises:
             UsageError: another suffix.
         """
-        path = Path(path)
-        if path.suffix.lower() not in _SUFFIXES:
-            raise UsageError(f"a curve cannot be drawn as {path.name}", hint=f"use one of {', '.join(_SUFFIXES)}")
+        check_suffix(path)
         from matplotlib.figure import Figure
 
         kinds = sorted({point.kind for point in self.points if point.doses}) or [""]
@@ -93,8 +92,41 @@ class Curve(FrozenModel):
         axes[0].set_ylabel(f"{METRICS[self.metric].label} (%)")
         axes[0].legend(frameon=False, fontsize=8)
         figure.suptitle(f"{self.benchmark}, {self.mode}, {self.n} samples", fontsize=9)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        figure.savefig(path, dpi=150)
+        save_figure(figure, path)
+
+
+def check_suffix(path: str | Path) -> None:
+    """Check that a picture can be drawn in the format of ``path``.
+
+    Raises:
+        UsageError: another suffix than .svg, .png or .pdf.
+    """
+    if Path(path).suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}")
+
+
+def save_figure(figure: "Figure", path: str | Path) -> None:
+    """Write a figure in the format of the suffix of ``path``; folders are made."""
+    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=150)
+
+
+def interval_lengths(estimates: Sequence[Estimate]) -> list[list[float]]:
+    """Return the lengths of the intervals below and above the values, in percent; 0 without an interval."""
+    below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in estimates]
+    return [below, [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates]]
+
+
+def common_mode(manifests: Sequence[Manifest], mode: Mode | None = None) -> Mode:
+    """Return ``mode``, or the first scored mode that all runs have: end-to-end, else no-tool.
+
+    Raises:
+        UsageError: not all runs have it.
+    """
+    for each in ("end-to-end", "no-tool"):
+        if mode in (None, each) and all(each in manifest.modes for manifest in manifests):
+            return each
+    raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
 
 
 class _RunScores(NamedTuple):
@@ -120,12 +152,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: 
     manifests = [read_manifest(run) for run in folders]
     if len({manifest.clean_hash or manifest.benchmark_hash for manifest in manifests}) > 1:
         raise UsageError("a curve needs runs on one benchmark", hint="they differ by more than --degrade")
-    scored: tuple[Mode, ...] = ("end-to-end", "no-tool")
-    common: list[Mode] = [
-        each for each in scored if mode in (None, each) and all(each in manifest.modes for manifest in manifests)
-    ]
-    if not common:
-        raise UsageError(f"the runs have no {mode or 'scored'} mode in common", hint="--mode end-to-end or no-tool")
+    mode = common_mode(manifests, mode)
     keys = Counter((_name(each), each.conditions) for each in manifests)
     (name, conditions), n = keys.most_common(1)[0]
     if n > 1:
@@ -139,7 +166,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: 
     if not any(manifest.conditions for manifest in manifests):
         hint = "add runs of eval --degrade, e.g. --degrade blur=1, or of eval --faults, e.g. --faults error=.2"
         raise UsageError("no run is on degraded pictures or has faults", hint=hint)
-    parts = [_read(run, manifest, common[0], metric) for run, manifest in zip(folders, manifests, strict=True)]
+    parts = [_read(run, manifest, mode, metric) for run, manifest in zip(folders, manifests, strict=True)]
     known = set.union(*(set(part.scores) for part in parts))
     shared = [sample_id for sample_id in parts[0].scores if all(sample_id in part.scores for part in parts)]
     if not shared:
@@ -150,7 +177,7 @@ def dose_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: 
     doses = sorted({part.doses for part in parts}, key=_severity)
     return Curve(
         benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
-        mode=common[0],
+        mode=mode,
         metric=metric,
         n=len(shared),
         n_dropped=len(known) - len(shared),
@@ -288,12 +315,10 @@ def _draw_panel(panel: "Axes", kind: str, shown: Sequence[CurvePoint]) -> None:
     for model in dict.fromkeys(point.model for point in shown):
         of_model = [point for point in shown if point.model == model]
         scores = [point.score for point in of_model]
-        below = [100 * (each.value - each.interval.lower) if each.interval else 0.0 for each in scores]
-        above = [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in scores]
         style: dict[str, Any] = {"color": "black", "linestyle": "--"} if model == ORACLE else {}
         at = [labels.index(point.label) for point in of_model]
         values = [100 * each.value for each in scores]
-        panel.errorbar(at, values, [below, above], marker="o", ms=4, capsize=2, label=model, **style)
+        panel.errorbar(at, values, interval_lengths(scores), marker="o", ms=4, capsize=2, label=model, **style)
     short = [label.partition("=")[2] or label if kind != _COMBINED else label for label in labels]
     panel.set_xticks(range(len(labels)), short, fontsize=8, rotation=30 if kind == _COMBINED else 0)
     panel.set_xlabel(kind)

@@ -53,11 +53,10 @@ from agrotools.report.trace import (
     why_wrong,
 )
 from agrotools.scoring import METRICS, scores_sample
-from agrotools.scoring.attribution import SampleSplit, part_meaning
-from agrotools.scoring.causes import CAUSES, cause_of
+from agrotools.scoring.attribution import ARGUMENTS, PLANNING, SampleSplit, first_part, part_meaning
 from agrotools.scoring.judging import Judgement
 from agrotools.scoring.matching import reference_places
-from agrotools.scoring.metrics import FAS
+from agrotools.scoring.metrics import FALSE_REFUSAL, FAS
 
 _LONGEST_ANSWER = 4_000
 _LONGEST_REPLY = 600
@@ -99,7 +98,8 @@ def explain(
         scores: score rows of the record, from :func:`agrotools.scoring.score_record`.
         judgements: replies of judges about the record.
         details: also show the rule of each score and the figures that it uses.
-        split: lost points of the sample by part (``agrotools attribute``); without it, the first cause is shown.
+        split: lost points of the sample by part (``agrotools attribute``); without it, the first
+            part that went wrong is shown.
     """
     parts: list[RenderableType] = [_heading(record, scores), *_question(record)]
     reference = record.sample.reference.steps if record.sample.reference else ()
@@ -122,10 +122,10 @@ def explain(
     if readings:
         parts += [section("Scores"), *reading_blocks(readings, details=details)]
     if record.trajectory is not None and any(row.metric == FAS and row.value < 1 for row in scores):
-        cause = cause_of(record, scores)
         shares = split.parts if split else {}
         texts = [f"{part} {points:.1f} points: {part_meaning(part)}" for part, points in shares.items()]
-        parts.append(block("lost by", "\n".join(texts) or f"{cause}: {CAUSES[cause]}", "yellow"))
+        first = first_part(record, scores)
+        parts.append(block("lost by", "\n".join(texts) or f"{first}: {part_meaning(first)}", "yellow"))
     if judgements:
         parts += [section("Judge"), *_judge_replies(judgements, scores)]
     return parts
@@ -370,10 +370,10 @@ def reason_text(slot: Slot, value: float, reading: Mapping[str, JsonValue]) -> s
     return ""
 
 
-def lost_reason(record: Record, rows: Sequence[Score], cause: str = "") -> str:
+def lost_reason(record: Record, rows: Sequence[Score], part: str = "") -> str:
     """Return the reason why a record lost points, in one line: the first call, argument or slot that is wrong.
 
-    ``cause`` is that of :func:`agrotools.scoring.causes.cause_of`; empty in step-by-step.
+    ``part`` is that of :func:`agrotools.scoring.attribution.first_part`; empty in step-by-step.
     """
     sample, trajectory = record.sample, record.trajectory
     if record.actions is not None and sample.reference is not None:
@@ -381,24 +381,35 @@ def lost_reason(record: Record, rows: Sequence[Score], cause: str = "") -> str:
             expected = sample.reference.steps[at] if at < len(sample.reference.steps) else None
             if why := why_wrong(action, expected, {row.metric: row for row in rows if row.step == at}):
                 return f"step {at + 1}: {why}"
-    if cause == "refusal":
-        return "refused" if sample.answerable else "answered, although the files do not allow an answer"
-    if trajectory is not None and sample.reference is not None and cause in ("planning", "arguments"):
+    if trajectory is not None and sample.reference is not None and part in (PLANNING, ARGUMENTS):
         calls = [step.call for step in trajectory.steps if step.call]
         matches = reference_places(record)
         for at, step in enumerate(sample.reference.steps):
             if at not in matches:
                 return f"no call of {step.tool}"
             call = calls[matches.index(at)]
-            if wrong := [each for each in agreements(call, step, sample) if each.mark == WRONG]:
-                texts = (shortened(text, _LONGEST_ARGUMENT) for text in (wrong[0].predicted, wrong[0].reference))
-                return f"{step.tool}: {wrong[0].name} {', reference '.join(texts)}"
+            compared = sorted(agreements(call, step, sample), key=lambda each: each.mark != WRONG)
+            if compared and compared[0].mark == WRONG:  # an expression is wrong by the values of its variables, too
+                first = next((each for each in compared if each.predicted != each.reference), compared[0])
+                most = _LONGEST_ARGUMENT
+                texts = (
+                    f"{text[: most - 1]}…" if len(text) > most else text for text in (first.predicted, first.reference)
+                )
+                return f"{step.tool}: {first.name} {', reference '.join(texts)}"
+    if any(row.metric == FALSE_REFUSAL and row.value for row in rows):
+        return "refused"
+    if not sample.answerable and trajectory is not None and trajectory.answer is not None:
+        return "answered, although the files do not allow an answer"
     slots = {slot.name: slot for slot in sample.answer}
     for row in rows:
         if row.slot in slots and row.value < 1:
             slot = slots[row.slot]
             return f"{slot.name}: {reason_text(slot, row.value, row.reading) or value_text(row.reading.get('rule'))}"
     return ""
+
+
+def _cut(text: str) -> str:
+    return f"{text[: _LONGEST_ARGUMENT - 1]}…" if len(text) > _LONGEST_ARGUMENT else text
 
 
 def _headline(slot: Slot, value: float) -> Text:

@@ -72,8 +72,10 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
 
 
 def _stored_score(run: Path) -> tuple[float | None, str]:
-    """Return the headline score in ``scores.json`` and the label of its metric, if there is one."""
+    """Return the headline score in ``scores.json`` and its metric's label, unless a record was written after it."""
     try:
+        if (run / SCORES_FILE).stat().st_mtime < (run / RECORDS_FILE).stat().st_mtime:
+            return None, ""
         summary = Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
     except (OSError, ValueError, LookupError, TypeError, ValidationError):
         return None, ""

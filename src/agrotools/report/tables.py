@@ -164,8 +164,8 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
 
 
 _QUICK = (
-    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models; no "
-    "differences are tested between runs of a quick part: run the whole benchmark"
+    "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
+    "benchmark"
 )
 
 
@@ -340,7 +340,7 @@ def _shared_size(metric: str, setting: Setting, summaries: Sequence[Summary]) ->
 
 
 def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
-    """Return a line with the minimum detectable difference of each metric, the largest over the runs."""
+    """Return a line with the detectable difference of each metric, the largest over the runs."""
     parts: list[str] = []
     for metric in setting.metrics:
         estimates = [
@@ -350,7 +350,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
         ]
         if least := detectable_points(estimates, METRICS[metric].out_of):
             parts.append(f"{METRICS[metric].label} {least}")
-    return f"Minimum detectable difference between two runs like these (points): {', '.join(parts)}" if parts else ""
+    return f"Detectable difference between two runs like these (points): {', '.join(parts)}" if parts else ""
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:

@@ -72,13 +72,18 @@ def agreements(call: ToolCall, reference: ReferenceStep, sample: Sample) -> list
 def _shown_agreements(
     compared: Sequence[ArgumentAgreement], call: ToolCall, reference: ReferenceStep, defaults: Arguments
 ) -> list[Agreement]:
+    written = {*call.arguments, *reference.arguments}
+    alike = {item.argument for item in compared if item.equal or item.argument not in written}
+    wrong = {item.argument for item in compared if not item.agrees}
+    if wrong - alike:  # an argument that is written alike differs only as the tool resolves it beside the wrong ones
+        wrong -= alike
     return [
         Agreement(
             name=harmless(item.argument),
             predicted=_argument_text(item.argument, call.arguments, defaults),
             reference=_argument_text(item.argument, reference.arguments, defaults),
-            mark=WRONG if not item.agrees else RIGHT if item.equal else NEARLY,
-            detail=fields_text(item.detail),
+            mark=WRONG if item.argument in wrong else RIGHT if item.equal or not item.agrees else NEARLY,
+            detail=fields_text(item.detail) if item.agrees or item.argument in wrong else "",
         )
         for item in compared
     ]

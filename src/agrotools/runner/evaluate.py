@@ -118,8 +118,10 @@ def evaluate(
         if done.stopped or (stop is not None and stop.is_set()):
             return done
         reached = 100 * rerun_width(done.run, config.max_epochs - 1)
-        progress.write(f"{epochs} epochs: the re-run interval is {reached:.1f} points wide\n")
-        if reached < width or epochs == config.max_epochs:
+        is_last = reached < width or epochs == config.max_epochs
+        missed = f"; {width:g} were not reached with --max-epochs {epochs}" if is_last and reached >= width else ""
+        progress.write(f"{epochs} epochs: the re-run interval is {reached:.1f} points wide{missed}\n")
+        if is_last:
             return done
         config, epochs = config.model_copy(update={"out": done.run}), epochs + 1
 

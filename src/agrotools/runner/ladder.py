@@ -1,8 +1,9 @@
 """Floor and ceiling of a run: baselines on the same samples, to place the score of a model between them.
 
 A finished run of the same baseline beside the run is used if it has the same samples, tools and back-ends. Otherwise
-the floor (``guess``, which calls no tool) and the ceiling (``oracle``, which makes the reference calls) are computed
-with the tool results that the benchmark has recorded, in milliseconds per sample. The planner is never run for this.
+the floor (``guess``, whose only tool is ``plot``) and the ceiling (``oracle``, which makes the reference calls) are
+computed with the tool results that the benchmark has recorded, in milliseconds per sample; the charts of the floor are
+drawn, because no result is recorded for them. The planner is never run for this.
 """
 
 import io
@@ -16,7 +17,7 @@ from agrotools.benchmarks import Benchmark
 from agrotools.core import MODES, AgrotoolsError, Mode
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import facts_of, select_samples
-from agrotools.runner.config import EVERY_TOOL, RECORDED, EvalConfig
+from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.records import record_index
@@ -71,7 +72,8 @@ def references_of(
     )
     for number, name in enumerate(names):
         progress("floor and ceiling", number, len(names))
-        backends = {EVERY_TOOL: RECORDED} if benchmark.toolset and mode != "no-tool" else {}
+        recorded = benchmark.toolset if mode != "no-tool" else ()
+        backends = {tool: RECORDED for tool in recorded if name == CEILING or tool != "plot"}
         with suppress(AgrotoolsError), tempfile.TemporaryDirectory(prefix="agrotools-") as folder:
             config = EvalConfig(
                 benchmark=manifest.benchmark_path,

@@ -31,6 +31,8 @@ _ANSWERS = ("prediction", "response", "output", "answer")
 _QUESTIONS = ("question", "query")
 _IDS = ("sample_id", "sample", "id", "question_id", *_QUESTIONS, "index")
 """Columns that identify the sample of a row, the surest first: an index may count rows of another file."""
+_NO_VALUES = frozenset("nan null #n/a #ref! #value! #div/0! #name? #null! #num!".split())
+"""Cells that programs write where there is no value, in lower case; ``None`` and ``N/A`` can be answers."""
 _API_FAILURE = "Failed to obtain answer via API."
 """Text that VLMEvalKit writes where a request failed."""
 
@@ -98,6 +100,8 @@ class RowCounts(NamedTuple):
     """Rows, as ``row 3 (id 7)``, that belong to no sample of the benchmark."""
     repeated: tuple[str, ...] = ()
     """Further rows of a sample; its first one counts."""
+    empty: tuple[str, ...] = ()
+    """Rows of a sample without a prediction; the record is invalid, as that of a sample without a row."""
     not_planned: tuple[str, ...] = ()
     """Ids of samples with a row that no-tool leaves out: they need raster processing, a table or a figure."""
     without_row: tuple[str, ...] = ()
@@ -141,6 +145,11 @@ def import_predictions(
         not_planned=tuple(name for name in answers if name not in wanted),
         without_row=tuple(sample.id for sample in planned if sample.id not in answers),
     )
+    if not wanted & {*answers}:
+        raise UsageError(
+            f"no row of {file.name} belongs to a sample that is asked without tools; of others: {len(answers)}",
+            hint="answer the samples whose no_tool_eligible is true",
+        )
     manifest = Manifest(
         agrotools=version("agrotools"),
         scoring=SCORING_VERSION,
@@ -194,8 +203,10 @@ def _read_table(file: Path) -> list[Mapping[str, Any]]:
     return [{str(name).strip().lower(): value for name, value in row.items()} for row in rows]
 
 
-def _match(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path) -> tuple[dict[str, str], RowCounts]:
-    """Return the answers by sample id, and the counts of rows."""
+def _match(
+    rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path
+) -> tuple[dict[str, str | None], RowCounts]:
+    """Return the answers by sample id, None for a row without one, and the counts of rows."""
     columns = list(dict.fromkeys(name for row in rows for name in row))
     column = next((name for name in _ANSWERS if name in columns), None)
     if column is None:
@@ -214,22 +225,22 @@ def _match(rows: Sequence[Mapping[str, Any]], benchmark: Benchmark, file: Path) 
     found = [_sample_of(row, known, by_question) for row in rows]
     if not any(found):
         found = _by_position(rows, names)
-    answers: dict[str, str] = {}
-    unknown: list[str] = []
-    repeated: list[str] = []
+    answers: dict[str, str | None] = {}
+    unknown, repeated, empty = list[str](), list[str](), list[str]()
     for number, (row, match) in enumerate(zip(rows, found, strict=True), start=1):
         label = next((f" ({name} {str(row[name])[:60]})" for name in _IDS if row.get(name)), "")
         if match is None or match[0] in answers:
             (unknown if match is None else repeated).append(f"row {number}{label}")
         else:
-            answers[match[0]] = _answer_text(row.get(column))
+            answers[match[0]] = text = _prediction(row.get(column), of_table=file.suffix in (".csv", ".tsv", ".xlsx"))
+            empty += [f"row {number}{label}"] if text is None else []
     if not answers:
         raise UsageError(
             f"no row of {file.name} belongs to a sample of {benchmark.name}; first: {unknown[0]}",
             hint=f"ids of samples are such as {names[0]}; name the column {_IDS[0]} or {_IDS[2]}, or give the question",
         )
     by = dict(Counter(match[1] for match in found if match))
-    return answers, RowCounts(len(rows), len(answers), by, tuple(unknown), tuple(repeated))
+    return answers, RowCounts(len(rows), len(answers), by, tuple(unknown), tuple(repeated), tuple(empty))
 
 
 def _sample_of(row: Mapping[str, Any], known: set[str], by_question: Mapping[str, str]) -> tuple[str, str] | None:
@@ -254,6 +265,13 @@ def _by_position(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> lis
 def _plain(value: Any) -> str:
     """Return an id as text; Excel stores whole numbers as floats."""
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value).strip()
+
+
+def _prediction(value: Any, *, of_table: bool) -> str | None:
+    """Return a prediction as text, or None if there is none: an empty text is an answer only where null exists."""
+    text = _answer_text(value)
+    no_value = value is None or value != value or text.strip().casefold() in _NO_VALUES
+    return None if no_value or (of_table and not text.strip()) else text
 
 
 def _answer_text(value: Any) -> str:

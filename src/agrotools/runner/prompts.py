@@ -184,6 +184,8 @@ class StoredRequest(NamedTuple):
 class StoredPrompts:
     """Index of the requests of a run, in one pass over ``prompts.jsonl``; only offsets are kept in memory.
 
+    :meth:`read_on` adds what was written since.
+
     Raises:
         RunStoreError: the file cannot be read.
     """
@@ -193,14 +195,17 @@ class StoredPrompts:
         self._contents: dict[bytes, int] = {}
         self._keys: dict[bytes, int] = {}
         """Offset of the last line of each key, by its beginning."""
+        self._end = 0
+        self.read_on()
+
+    def read_on(self) -> None:
         with self._reading():
-            offset = 0
-            for line in _lines(self._path):
+            for line in _lines(self._path, self._end):
+                offset, self._end = self._end, self._end + len(line)
                 if line.startswith(_CONTENT):
                     self._contents[line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]] = offset
                 else:
                     self._keys[line.partition(_REQUESTS)[0]] = offset
-                offset += len(line)
 
     def of(self, key: Key) -> list[StoredRequest] | None:
         """Return the requests that were sent for a sample; None if none are stored.
@@ -259,7 +264,8 @@ def stored_image(run: Path, url: str) -> StoredImage | None:
     return StoredImage(sha256=digest, media_type=media_type, file=name, bytes=size)
 
 
-def _lines(path: Path) -> Iterator[bytes]:
-    """Yield the complete lines of a file."""
+def _lines(path: Path, start: int = 0) -> Iterator[bytes]:
+    """Yield the complete lines of a file from an offset on."""
     with path.open("rb") as file:
+        file.seek(start)
         yield from (line for line in file if line.endswith(b"\n"))

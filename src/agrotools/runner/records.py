@@ -9,7 +9,7 @@ import errno
 import os
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any, NamedTuple
@@ -19,12 +19,11 @@ from pydantic import ValidationError
 
 from agrotools.core import MODES, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
-from agrotools.core.files import sync, temporary_sibling
+from agrotools.core.files import RECORDS_FILE, sync, temporary_sibling
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""
 
-RECORDS_FILE = "records.jsonl"
 REJECTED_FILE = "records.rejected.jsonl"
 
 _MODES = {mode: mode for mode in MODES}
@@ -60,15 +59,35 @@ class RecordIndex:
     def __init__(self, run: Path, *, whole: bool = False) -> None:
         self.path = run / RECORDS_FILE
         self.bad: list[BadLine] = []
+        self.foreign: list[Key] = []
+        """Keys of records of samples that are not of the run; they are left out."""
+        self.repeated: set[Key] = set()
+        """Keys with several finished records, of which the last counts."""
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
         self._at: dict[Key, int] = {}  # offset of the line; for an invalid record its (negative) bitwise complement
+        self._n_lines = 0
         self._read(whole)
+
+    def read_on(self, run: Path) -> list[Key]:
+        """Add the lines that were written since, and return the keys whose record is new or has become finished.
+
+        Raises:
+            RunStoreError: the file cannot be read, or has become shorter.
+        """
+        before = dict(self._at)
+        if self.path.stat().st_size < self.end:
+            raise _changed(self.path)
+        self._read(whole=False)
+        self.leave_out(run)
+        return sorted(key for key, offset in self._at.items() if before.get(key) != offset)
 
     def _read(self, whole: bool) -> None:
         at = self._at
         with _opened(self.path) as file:
-            for number, line in enumerate(file or (), start=1):
+            if file is not None:
+                file.seek(self.end)
+            for number, line in enumerate(file or (), start=self._n_lines + 1):
                 try:
                     key, finished = _key_of(line)
                     if whole:
@@ -79,10 +98,13 @@ class RecordIndex:
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 else:
                     if finished:
+                        if at.get(key, -1) >= 0:
+                            self.repeated.add(key)
                         at[key] = self.end
                     elif at.get(key, -1) < 0:
                         at[key] = ~self.end
                 self.end += len(line)
+                self._n_lines = number
 
     def _check(self, line: bytes, number: int) -> None:
         """Raise a ValueError for a damaged record, and a RunStoreError for a record of another version."""
@@ -111,15 +133,37 @@ class RecordIndex:
 
     @property
     def notes(self) -> list[str]:
-        """Notes for readers of the scores about lines that were left out."""
-        if not self.bad:
-            return []
-        first = self.bad[0]
-        lines = count_text(len(self.bad), "line")
-        return [
-            f"{self.path}: {lines} cannot be read and {'is' if len(self.bad) == 1 else 'are'} left out"
-            f" (line {first.number}: {first.reason}); the same agrotools eval command runs what is missing again"
-        ]
+        """Notes for readers of the scores about lines that were left out or stand for the same sample."""
+        notes: list[str] = []
+        if self.bad:
+            first = self.bad[0]
+            lines = count_text(len(self.bad), "line")
+            notes.append(
+                f"{self.path}: {lines} cannot be read and {'is' if len(self.bad) == 1 else 'are'} left out"
+                f" (line {first.number}: {first.reason}); the same agrotools eval command runs what is missing again"
+            )
+        if self.foreign:
+            records = count_text(len(self.foreign), "record")
+            notes.append(f"{self.path}: left out {records} of other samples (first: {self.foreign[0][1]})")
+        if self.repeated:
+            samples = count_text(len({key[1] for key in self.repeated}), "sample")
+            notes.append(f"{self.path}: several finished records of {samples}, of which the last counts")
+        return notes
+
+    def undamaged(self) -> "RecordIndex":
+        """Return the index itself; RunStoreError if a line was not a record."""
+        if self.bad:
+            raise RunStoreError(self.notes[0], hint="or remove those lines to continue without them")
+        return self
+
+    def leave_out(self, run: Path) -> None:
+        """Leave out the records of samples that the manifest of ``run`` does not list, if it lists any."""
+        with suppress(OSError, ValueError, LookupError, TypeError):
+            planned = {*orjson.loads((run / "manifest.json").read_bytes())["sample_ids"]}
+            self.foreign = sorted({*self.foreign, *(key for key in self._at if planned and key[1] not in planned)})
+            self.repeated = self.repeated if planned else set()  # a recorded session is written after every call
+            for key in self._at.keys() & self.foreign:
+                del self._at[key]
 
     def __iter__(self) -> Iterator[Record]:
         return self._records(self.keys)
@@ -179,7 +223,9 @@ def record_index(run: Path) -> RecordIndex:
     Raises:
         RunStoreError: the file cannot be read.
     """
-    return RecordIndex(run)
+    index = RecordIndex(run)
+    index.leave_out(run)
+    return index
 
 
 def iter_records(run: Path) -> Iterator[Record]:
@@ -188,10 +234,7 @@ def iter_records(run: Path) -> Iterator[Record]:
     Raises:
         RunStoreError: the file cannot be read, or contains a line that is not a record.
     """
-    index = record_index(run)
-    if index.bad:
-        raise RunStoreError(index.notes[0], hint="or remove those lines to continue without them")
-    return iter(index)
+    return iter(record_index(run).undamaged())
 
 
 def parsed(line: bytes) -> Record:

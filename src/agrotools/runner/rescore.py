@@ -19,11 +19,10 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import iter_records
+from agrotools.runner.records import iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
-from agrotools.scoring.attribution import read_attribution
-from agrotools.scoring.causes import CauseTally
+from agrotools.scoring.attribution import CauseTally, read_attribution
 from agrotools.scoring.comparisons import comparisons as comparisons_of
 from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.embedders import Embedder
@@ -131,6 +130,14 @@ def _rubrics_of(run: Path) -> Rubrics | None:
     return None
 
 
+def stored_split(run: Path) -> dict[str, Any] | None:
+    """Return the attribution of a run as ``scores.json`` holds it: without samples, or why it is out of date."""
+    attribution, outdated = read_attribution(run)
+    if attribution is None:
+        return {"out_of_date": outdated} if outdated else None
+    return attribution.model_dump(mode="json", exclude={"samples"})
+
+
 OnScored = Callable[[Record, list[Score]], None]
 
 
@@ -177,7 +184,9 @@ def rescore(
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
             listed = b"\n    " + b",\n    ".join(rows) + b"\n  " if rows else b""
-            temporary.write_bytes(b'{\n  "summary": ' + data + b',\n  "scores": [' + listed + b"]\n}")
+            split = stored_split(run)
+            end = b',\n  "attribution": ' + orjson.dumps(split) if split else b""
+            temporary.write_bytes(b'{\n  "summary": ' + data + b',\n  "scores": [' + listed + b"]" + end + b"\n}")
     except OSError as error:
         raise RunStoreError(
             f"cannot write the scores into {run}: {error.strerror or error}",
@@ -217,14 +226,16 @@ def score_runs(
     return [each._replace(summary=summary) for each, summary in zip(rescored, summaries, strict=True)]
 
 
-def scored_run(run: Path) -> RunAggregator:
+def scored_run(run: Path, on_scored: OnScored | None = None) -> RunAggregator:
     """Score every record of ``run`` by the current scoring version, with causes of lost points; nothing is written.
+
+    ``on_scored``: callback for every record with its score rows.
 
     Raises:
         RunStoreError: not a run folder, or one without records.
     """
     tally = RunAggregator(protocol=read_manifest(run).protocol, causes=CauseTally())
-    _score(run, None, NO_COMPARISONS, judged_rows(run), None, tally)
+    _score(run, None, NO_COMPARISONS, judged_rows(run), on_scored, tally)
     return tally
 
 
@@ -245,7 +256,7 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     Runs are named by their models, or by their folders if two have the same model.
 
     Raises:
-        UsageError: fewer than two runs, or runs of different benchmarks;
+        UsageError: fewer than two runs, runs of different benchmarks, or runs without a scored sample in common;
         RunStoreError: a run cannot be read.
     """
     if len(runs) < 2:
@@ -266,11 +277,15 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         )
     else:
         tallies = [scored_run(run) for run in runs]
-        splits = [read_attribution(run) for run in runs]
-        for tally, split in zip(tallies, splits, strict=True):
-            if tally.causes is not None and split is not None and None not in splits:
+        splits = [split for run in runs if (split := read_attribution(run)[0])]
+        for tally, split in zip(tallies, splits, strict=False):
+            if tally.causes is not None and len(splits) == len(runs):
                 tally.causes.attribute(split)
         compared = comparisons_of(tallies, names)
+    if not any(each.headline for each in compared):
+        raise UsageError(
+            "these runs have no scored sample in common", hint="compare runs in the same mode on the same samples"
+        )
     return [each.model_copy(update=update) for each in compared]
 
 
@@ -326,7 +341,9 @@ def _score(
         The id of the sample with the lowest score, or None.
     """
     worst: tuple[float, str] | None = None
-    for record in iter_records(run):
+    index = record_index(run).undamaged()
+    tally.notes = index.notes
+    for record in index:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
         tally.add(record, scores)
         if on_scored is not None:
@@ -343,7 +360,7 @@ def _score(
     if not tally.modes:
         raise RunStoreError(f"the run {run} holds no finished sample", hint="run agrotools eval again to resume")
     if tally.wants_answers:
-        for record in iter_records(run):
+        for record in index:
             tally.add_answer(record)
     return worst[1] if worst else None
 
@@ -372,8 +389,11 @@ def summary_of(
     *,
     allow_invalid: bool = False,
     embedder: Embedder | None = None,
+    published: bool = True,
 ) -> Summary:
     """Return the summary of a run's tally, with fields of its manifest, judge agreement and published metrics, if any.
+
+    Without ``published``, the metrics of the benchmark's own paper, which need all records, are left out.
 
     Raises:
         RunStoreError: the records of ``run`` cannot be read.
@@ -388,5 +408,7 @@ def summary_of(
         planned=manifest.planned,
         is_baseline=is_baseline(manifest.model),
         looks=manifest.looks,
-    ).model_copy(update=update)
-    return _with_published(summary, run, manifest, embedder, judges)
+    )
+    update["warnings"] = (*tally.notes, *summary.warnings)
+    summary = summary.model_copy(update=update)
+    return _with_published(summary, run, manifest, embedder, judges) if published else summary

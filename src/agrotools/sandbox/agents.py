@@ -8,7 +8,9 @@ benchmark folders, and the cache.
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from importlib.util import find_spec
@@ -155,10 +157,31 @@ def _packed_benchmarks(bound: Sequence[Path]) -> list[Path]:
     return [copy / _PACKED for copy in copies if (copy / _PACKED).is_dir()]
 
 
+def interpreter_of(program: Path) -> tuple[Path, list[Path]]:
+    """Return the program to start, and folders that it needs.
+
+    For a command named python these are the interpreter that it starts (pyenv puts scripts in its place) and the
+    programs and libraries of its environment.
+    """
+    if not re.fullmatch(r"python[\d.]*", program.name):
+        return program, []
+    code = "import sys; print(sys.executable, sys.prefix, sys.base_prefix, sep='\\n')"
+    try:
+        asked = subprocess.run([program, "-I", "-c", code], capture_output=True, text=True, timeout=60, check=True)
+        executable, *prefixes = asked.stdout.strip().splitlines()
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return program, []
+    return Path(executable), _environment_folders(map(Path, prefixes))
+
+
+def _environment_folders(prefixes: Iterable[Path]) -> list[Path]:
+    return [prefix / part for prefix in prefixes for part in (*_PARTS, "pyvenv.cfg")]
+
+
 def _python_folders() -> list[Path]:
     """Return the folders of this Python environment, and of the packages that it links to (editable installations)."""
     prefixes = {Path(prefix) for prefix in (sys.prefix, sys.base_prefix)}
-    folders = [prefix / part for prefix in prefixes for part in (*_PARTS, "pyvenv.cfg")]
+    folders = _environment_folders(prefixes)
     folders += [Path(sys.executable).resolve().parent]
     folders += [Path(entry) for entry in sys.path if Path(entry).name in ("site-packages", "dist-packages")]
     spec = find_spec("agrotools")

@@ -9,7 +9,7 @@ from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.core.base import count_text
 from agrotools.plugin import ENGINE, plugins_of_slots
 from agrotools.plugin import ModeTally as PluginTally
-from agrotools.scoring.causes import CauseTally
+from agrotools.scoring.attribution import CauseTally
 from agrotools.scoring.correlations import correlations
 from agrotools.scoring.error_classes import ErrorTally
 from agrotools.scoring.event_counts import CallCounts, EventCounts, SecondsTally, ending_of, missing_of, warnings_of
@@ -68,6 +68,8 @@ class RunAggregator:
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
+        self.notes: list[str] = []
+        """Notes on records that were left out; they become warnings of the summary."""
 
     def add(self, record: Record, rows: Sequence[Score]) -> None:
         """Add a record with its score rows (none if it is invalid). Records may come in any order."""
@@ -266,15 +268,18 @@ class ModeAggregator:
     def _is_of_plugin(self, metric: str) -> bool:
         return self._mode != "step-by-step" and metric in SLOTS_OF_METRIC
 
-    def headline_units(self, metric: str) -> Units | None:
-        """Return the units of a headline metric; None if the mode has no such metric or no values of it."""
+    def headline_units(self, metric: str, *, whole: bool = False) -> Units | None:
+        """Return the units of a headline metric; None if the mode has no such metric or no values of it.
+
+        ``whole``: each score counts as 1 if it is 1, else as 0, before epochs are averaged."""
         if metric not in self._rows:
             return None
-        units = self._units(metric)
+        units = self._units(metric, whole=whole)
         return units if units.valued.any() else None
 
-    def _units(self, metric: str) -> Units:
+    def _units(self, metric: str, *, whole: bool = False) -> Units:
         rows = self.twins.with_credits(self._rows[metric]) if metric == FAS else self._rows[metric]
+        rows = rows.whole() if whole else rows
         return units_of(metric, rows, self._samples, self._epochs, self._invalid, self._table)
 
     def epoch_scores(self) -> "tuple[IntArray, FloatArray]":

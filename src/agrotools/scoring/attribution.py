@@ -6,10 +6,13 @@ game: the value of a coalition is the score when its parts are replaced by the r
 a part is its Shapley value (1953), the mean of its marginal contributions over all orders of replacement. See
 :mod:`agrotools.analysis.counterfactual` for the replacements.
 
+:func:`first_part` names the part without running a tool: the first one that went wrong according to the record.
+
 **Exact sums.** Shapley values are computed as fractions. Points are then rounded to multiples of ``2 ** -20`` by the
 largest remainder (the gap first, then its parts), so that the floats of ``parts`` sum to ``gap`` exactly, in any order.
 """
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,12 +20,15 @@ from itertools import combinations
 from math import factorial, floor
 from pathlib import Path
 
-from agrotools.core import FrozenModel, RunStoreError
+from agrotools.core import FrozenModel, Mode, Observation, Record, Score
+from agrotools.core.files import RECORDS_FILE, sha256_of_file
+from agrotools.scoring.matching import gives_truth, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION
-from agrotools.scoring.statistics import Interval, estimate_difference
+from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
+from agrotools.scoring.steps import implied_slot
 
 ATTRIBUTION_FILE = "attribution.json"
-PLANNING, ARGUMENTS, READING, FORM = "planning", "arguments", "reading", "form"
+PLANNING, ARGUMENTS, READING, FORM, ANSWER = "planning", "arguments", "reading", "form", "answer"
 TOOL = "tool:"
 """Start of the name of a tool's part; parts of tools that cannot be told apart are joined by ``+``."""
 MEANINGS = {
@@ -31,7 +37,11 @@ MEANINGS = {
     TOOL: "error of the tool",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",
+    ANSWER: "wrong answer of a sample without tools",
 }
+"""Parts and their meanings. :data:`ANSWER` is only a :func:`first_part`."""
+AT_LIMIT = ("max_steps", "context", "timeout")
+"""Endings of a sample that went on calling; the other endings without an answer are of the form."""
 _STEP = 2**20
 
 
@@ -96,6 +106,8 @@ class Attribution(FrozenModel):
 
     format: int = 1
     scoring: str = SCORING_VERSION
+    records: str = ""
+    """Hash of the records that were split."""
     metric: str = FAS
     rerun: bool = False
     """True if the model was asked again where a replaced part changes what it sees."""
@@ -109,16 +121,32 @@ class Attribution(FrozenModel):
     tool_noise: ToolNoise | None = None
 
 
-def read_attribution(run: Path) -> Attribution | None:
-    """Return the stored attribution of a run; None if there is none of the current scoring version."""
+def read_attribution(run: Path) -> tuple[Attribution | None, str]:
+    """Return the stored attribution of a run, or None and the reason why the stored one is out of date.
+
+    The reason, which names the command to run again, is empty if nothing is stored.
+    """
     path = run / ATTRIBUTION_FILE
     if not path.is_file():
-        return None
+        return None, ""
+    options = ""
     try:
         attribution = Attribution.model_validate_json(path.read_bytes())
+        options = (" --rerun" if attribution.rerun else "") + (" --tool-noise" if attribution.tool_noise else "")
+        if attribution.scoring != SCORING_VERSION:
+            why = f"is out of date: it is of scoring version {attribution.scoring}"
+        elif attribution.records != records_hash(run):
+            why = "is out of date: the records have changed since"
+        else:
+            return attribution, ""
     except (OSError, ValueError) as error:
-        raise RunStoreError(f"{path} cannot be read: {error}", hint=f"run agrotools attribute {run} again") from error
-    return attribution if attribution.scoring == SCORING_VERSION else None
+        why = f"cannot be read: {str(error).splitlines()[0]}"
+    return None, f"{ATTRIBUTION_FILE} {why}; run again: agrotools attribute {run}{options}"
+
+
+def records_hash(run: Path) -> str:
+    """Return the hash of the records of a run."""
+    return sha256_of_file(run / RECORDS_FILE)
 
 
 def part_meaning(part: str) -> str:
@@ -126,9 +154,76 @@ def part_meaning(part: str) -> str:
     return MEANINGS[TOOL if part.startswith(TOOL) else part]
 
 
+def first_part(record: Record, rows: Sequence[Score]) -> str:
+    """Return the first part that went wrong in a valid no-tool or end-to-end record; ``rows``: its scores.
+
+    The parts are checked in the order in which a solution is made, from the record alone: calls, arguments, results,
+    answer.
+    """
+    sample, trajectory = record.sample, record.trajectory
+    if trajectory is None or trajectory.answer is None:
+        return PLANNING if trajectory is not None and trajectory.termination in AT_LIMIT else FORM
+    wrong = {row.slot: row for row in rows if row.slot is not None and row.value < 1}
+    names = ("value", "facts", "off_by")
+    is_form = bool(wrong) and all(row.reading.get(name) in (None, [], {}) for row in wrong.values() for name in names)
+    if record.mode == "no-tool" or sample.reference is None or not sample.reference.steps:
+        return FORM if is_form else ANSWER
+    steps, own = sample.reference.steps, own_calls(record)
+    missing = missing_calls(steps, own)
+    truths = [Observation(result=step.truth) if step.truth is not None else step.observation for step in steps]
+    untrue = [
+        TOOL + step.tool
+        for step, each, truth in zip(steps, own, truths, strict=True)
+        if each and not gives_truth(each.step.observation, truth)
+    ]
+    for at, each in enumerate(own):
+        if each is None or each.wrong:
+            return ARGUMENTS if each else PLANNING if at in missing or not untrue else untrue[0]
+    results = [each.values if each else None for each in own]
+    slots = [slot for slot in sample.answer if slot.name in wrong]
+    implied = [implied_slot(slot, results) for slot in slots if not slot.made_by_tools]
+    shown = not sample.answerable and any(each.slot is None for each in implied)
+    if shown or any(each.differs for each in implied) or any(slot.made_by_tools for slot in slots):
+        return next(iter(untrue), TOOL + steps[-1].tool)
+    return FORM if is_form and sample.answerable else READING
+
+
+class CauseTally:
+    """Points lost by part, for each sample of a run."""
+
+    def __init__(self) -> None:
+        self._losses: dict[tuple[Mode, str], dict[str, float]] = {}
+        self._splits: dict[str, dict[str, float]] = {}
+
+    def add(self, record: Record, rows: Sequence[Score]) -> None:
+        """Add a valid record with its score rows."""
+        value = next((row.value for row in rows if row.metric == FAS and row.slot is None), 1.0)
+        if value < 1:
+            losses = self._losses.setdefault((record.mode, record.sample.id), {})
+            part = first_part(record, rows)
+            losses[part] = losses.get(part, 0.0) + 1 - value
+
+    def attribute(self, attribution: Attribution) -> None:
+        """Use the split of end-to-end samples by ``agrotools attribute`` instead of their first part."""
+        epochs = Counter(each.id for each in attribution.samples)
+        for each in attribution.samples:
+            parts = self._splits.setdefault(each.id, {})
+            for part, points in each.parts.items():
+                parts[part] = parts.get(part, 0.0) + points / 100 / epochs[each.id]
+
+    def losses(self, mode: Mode, sample_id: str, score: float) -> dict[str, float]:
+        """Return the points (as fractions) that a sample lost by each part; their sum is ``1 - score``.
+
+        A refusal that does not count because the answerable twin was refused too is of the reading."""
+        if mode == "end-to-end" and self._splits.get(sample_id):
+            return self._splits[sample_id]
+        losses = self._losses.get((mode, sample_id), {READING: 1.0})
+        return {part: (1 - score) * loss / sum(losses.values()) for part, loss in losses.items()}
+
+
 def ordered_parts(parts: Iterable[str]) -> list[str]:
     """Return parts in the order of a sample: planning, arguments, tools by name, reading, form."""
-    order = (PLANNING, ARGUMENTS, TOOL, READING, FORM)
+    order = [*MEANINGS]
     return sorted(set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part))
 
 
@@ -173,6 +268,7 @@ class Shares:
 def attribution_of(
     results: Sequence[Shares],
     *,
+    records: str = "",
     rerun: bool = False,
     left_out: Mapping[str, int] | None = None,
     notes: Sequence[str] = (),
@@ -186,6 +282,7 @@ def attribution_of(
         raise ValueError("no results")
     tasks = sorted({each.task for each in results})
     return Attribution(
+        records=records,
         rerun=rerun,
         run=_split(results),
         tasks={task: _split([each for each in results if each.task == task]) for task in tasks},
@@ -236,7 +333,8 @@ def _split(results: Sequence[Shares]) -> Split:
     gap, points = rounded_points(means)
     clusters = [cluster for cluster, _ in samples]
     intervals = {part: _interval([shares.get(part, 0) for _, shares in samples], clusters) for part in parts}
-    intervals["gap"] = _interval([sum(shares.values()) for _, shares in samples], clusters)
+    gaps = [float(sum(shares.values())) for _, shares in samples]
+    intervals["gap"] = _in_points(estimate_mean(gaps, clusters).interval)  # 100 minus that of the score
     return Split(
         n=len(samples),
         n_clusters=len(set(clusters)),
@@ -249,7 +347,10 @@ def _split(results: Sequence[Shares]) -> Split:
 
 def _interval(values: Sequence[Fraction | int], clusters: Sequence[Hashable]) -> Interval | None:
     """Return the interval of the mean of ``values``, in points, by the cluster bootstrap of paired differences."""
-    interval = estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval
+    return _in_points(estimate_difference([float(each) for each in values], [0.0] * len(values), clusters).interval)
+
+
+def _in_points(interval: Interval | None) -> Interval | None:
     return interval and Interval(lower=100 * interval.lower, upper=100 * interval.upper)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from agrotools.core import MODES, Mode, Record, Score
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
-from agrotools.scoring.causes import CAUSES, CauseTally
+from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
 from agrotools.scoring.metrics import FAS, FLOOR_METRICS, METRICS
 from agrotools.scoring.statistics import Estimate, adjusted, estimate_difference, estimate_mean, estimate_unpaired
@@ -156,11 +156,10 @@ def _by_cause(mode: Mode, pair: SamplePair, first: RunAggregator, second: RunAgg
         assert run.causes is not None
         lost.append([run.causes.losses(mode, *each) for each in zip(names, values.tolist(), strict=True)])
     found = {cause for each in (*lost[0], *lost[1]) for cause, loss in each.items() if abs(loss) > _ROUNDING}
-    order = [*(cause for cause in CAUSES if cause in found), *sorted(found - CAUSES.keys())]
     clusters = clusters_of(pair.samples, first.table)
     differences = {
         cause: [losses.get(cause, 0.0) - other.get(cause, 0.0) for losses, other in zip(lost[1], lost[0], strict=True)]
-        for cause in order
+        for cause in ordered_parts(found)
     }
     none = [0.0] * len(names)
     return {cause: estimate_difference(each, none, clusters) for cause, each in differences.items()}
@@ -238,9 +237,13 @@ def common_samples(aggregators: Sequence[RunAggregator], mode: Mode, metric: str
     return frozenset[str].intersection(*ids) if ids else frozenset()
 
 
-def mean_on(samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str) -> Estimate | None:
-    """Return the mean of a run over these samples; None if it has no score of any of them."""
-    units = aggregator.modes[mode].headline_units(metric) if mode in aggregator.modes else None
+def mean_on(
+    samples: frozenset[str], aggregator: RunAggregator, mode: Mode, metric: str, *, whole: bool = False
+) -> Estimate | None:
+    """Return the mean of a run over these samples; None if it has no score of any of them.
+
+    ``whole``: the share of scores of 1 instead of the mean score."""
+    units = aggregator.modes[mode].headline_units(metric, whole=whole) if mode in aggregator.modes else None
     if units is None:
         return None
     units = _among(samples, units.where(units.valued), aggregator.table)

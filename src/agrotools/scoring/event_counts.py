@@ -236,8 +236,8 @@ UNRELATED_CAUSES = ("timeout", INVALID, "length", "context", "filtered")
 
 _CAUSES = {
     "timeout": (
-        "ended by timeout: no complete reply in time, even when sent alone",
-        "try a larger --timeout or a smaller --max-output-tokens",
+        "ended by timeout: no complete reply or step in time",
+        "try a larger --timeout or, for a model, a smaller --max-output-tokens",
     ),
     "length": (
         "ended at the token limit of a reply",

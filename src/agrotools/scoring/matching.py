@@ -1,11 +1,12 @@
 """Calls of a run and the reference steps that they belong to."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from pydantic import JsonValue
 
-from agrotools.core import Record, ReferenceStep, Step, UsageError
+from agrotools.core import Observation, Record, ReferenceStep, Step, UsageError
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.scoring.steps import compare_calls
 from agrotools.tools import get_tool
@@ -71,6 +72,58 @@ def _compared(record: Record, own: Step, step: ReferenceStep, values: Sequence[V
     return OwnCall(
         own, wrong_arguments(record, own, step.model_copy(update={"arguments": arguments})) - excused, excused
     )
+
+
+def gives_truth(observation: Observation | None, truth: Observation | None) -> bool:
+    """True if an observation holds the truth."""
+    if observation is None or truth is None or truth.result is None or observation.result is None:
+        return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
+    seen = observation.result
+    return all(name in seen and same_values(seen[name], value) for name, value in truth.result.items())
+
+
+def same_values(first: JsonValue, second: JsonValue) -> bool:
+    """True if two JSON values are equal, numbers up to rounding of floats."""
+    if isinstance(first, bool) or isinstance(second, bool):
+        return first is second
+    if isinstance(first, int | float) and isinstance(second, int | float):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
+    if isinstance(first, list) and isinstance(second, list):
+        return len(first) == len(second) and all(map(same_values, first, second))
+    if isinstance(first, dict) and isinstance(second, dict):
+        return first.keys() == second.keys() and all(same_values(first[key], second[key]) for key in first)
+    return first == second
+
+
+CALL_OUTCOMES = {
+    "right": "call of the reference, with right arguments; it may fail if that of the reference fails alike",
+    "wrong arguments": "call of the reference, with at least one wrong argument",
+    "surplus": "further call to a tool of the reference",
+    "wrong tool": "call to a tool that the reference does not use",
+    "error": "any other call that failed or was refused",
+}
+"""Outcomes of calls and their meanings, in the order of their tables. Each call has one outcome."""
+
+
+def call_outcomes(record: Record) -> list[str]:
+    """Return the outcome of each call of a trajectory, a key of :data:`CALL_OUTCOMES`."""
+    reference = record.sample.reference.steps if record.sample.reference else ()
+    own = {id(each.step): (each, step) for each, step in zip(own_calls(record), reference, strict=True) if each}
+
+    def outcome(step: Step) -> str:
+        match, expected = own.get(id(step), (None, None))
+        right = match is not None and not match.wrong
+        if step.refused or (step.observation is not None and not step.observation.ok):
+            return "right" if right and expected and _error(step) == _error(expected) else "error"
+        if match is not None:
+            return "right" if right else "wrong arguments"
+        return "surplus" if step.call and step.call.tool in {each.tool for each in reference} else "wrong tool"
+
+    return [outcome(step) for step in (record.trajectory.calls if record.trajectory else ())]
+
+
+def _error(step: Step | ReferenceStep) -> str:
+    return step.observation.error.kind if step.observation and step.observation.error else ""
 
 
 def reference_places(record: Record) -> list[int | None]:

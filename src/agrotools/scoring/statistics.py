@@ -1,4 +1,4 @@
-"""Statistics of means: 95 % intervals over clusters, paired differences, minimum detectable differences.
+"""Statistics of means: 95 % intervals over clusters, paired differences, detectable differences.
 
 Samples that share a file are not independent, so all inference is over *clusters* of samples (spec of the benchmark,
 "Intervals"). A mean is a ratio of sums over clusters, ``sum(scores) / count``.

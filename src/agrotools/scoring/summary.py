@@ -265,7 +265,7 @@ class Agreement(FrozenModel):
     """Krippendorff's alpha over ``n_units`` answers with at least two grades: 1 is full agreement, 0 chance agreement.
 
     ``alpha`` is None if all grades are the same, because agreement is then undefined. ``interval`` is the 95 % interval
-    of a bootstrap by unit; None with fewer than ten units.
+    of a bootstrap by unit or cluster; None with fewer than ten of them.
     """
 
     alpha: float | None
@@ -367,7 +367,7 @@ class Flip(FrozenModel):
     """Sample that two runs score differently; the scores are means over epochs, in [0, 1].
 
     ``cause`` is the main cause of the points that the run with the lower score lost
-    (:data:`agrotools.scoring.causes.CAUSES`), ``reason`` that score in one line; both may be empty.
+    (:data:`agrotools.scoring.attribution.MEANINGS`), ``reason`` that score in one line; both may be empty.
     """
 
     sample: str

@@ -150,6 +150,13 @@ class Rows:
         self.steps.append(WHOLE if step is None else step)
         self.values.append(value)
 
+    def whole(self) -> "Rows":
+        """Return the rows with 1 for each value of 1, and 0 for all others."""
+        rows = Rows()
+        rows.places, rows.steps = self.places, self.steps
+        rows.values = array("d", (float(value >= 1 - 1e-9) for value in self.values))
+        return rows
+
 
 class Units(NamedTuple):
     """Units of a metric as columns of equal length.

@@ -7,11 +7,13 @@ import shlex
 import signal
 import sys
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from secrets import token_urlsafe
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from pydantic import ValidationError
 
 from agrotools.agents.mcp_server import PATH, http_server, is_token, tool_server
 from agrotools.core import UsageError
@@ -25,6 +27,7 @@ from agrotools.serve.folder_tools import (
     open_workspace,
 )
 from agrotools.serve.recording import SessionRecorder
+from agrotools.text.loose_json import loads_strictly
 from agrotools.tools import AGROTOOLS
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
@@ -66,11 +69,8 @@ def access_token() -> tuple[str, bool]:
 
 async def serve_stdio(options: ServerOptions) -> None:
     """Serve one client over standard input and output until it closes them or the process is told to end."""
-    stopped = asyncio.Event()
-    loop = asyncio.get_running_loop()
     async with _server(options) as server:
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, stopped.set)
+        stopped = _stop_signal()
         running, stopping = asyncio.create_task(_run_stdio(server)), asyncio.create_task(stopped.wait())
         await asyncio.wait({running, stopping}, return_when=asyncio.FIRST_COMPLETED)
         stopping.cancel()
@@ -80,15 +80,59 @@ async def serve_stdio(options: ServerOptions) -> None:
     running.result()
 
 
+def _stop_signal() -> asyncio.Event:
+    stopped = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stopped.set)
+    return stopped
+
+
 async def _run_stdio(server: "Server[Any]") -> None:
     from mcp.server.stdio import stdio_server
 
     async with stdio_server() as (incoming, outgoing):
-        await server.run(incoming, outgoing, server.create_initialization_options())
+        await server.run(cast("Any", _Readable(incoming)), outgoing, server.create_initialization_options())
+
+
+class _Readable:
+    """Stream of messages without lone surrogates (half an emoji): the SDK does not answer messages that have them."""
+
+    def __init__(self, stream: Any) -> None:
+        self._stream = stream
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+    async def __aenter__(self) -> "_Readable":
+        await self._stream.__aenter__()
+        return self
+
+    async def __aexit__(self, *error: Any) -> None:
+        await self._stream.__aexit__(*error)
+
+    def __aiter__(self) -> "_Readable":
+        return self
+
+    async def __anext__(self) -> Any:
+        return _repaired(await self._stream.__anext__())
+
+
+def _repaired(message: Any) -> Any:
+    """Return a message that could not be read with its lone surrogates replaced, or as it is."""
+    if not isinstance(message, ValidationError):
+        return message
+    import mcp_types
+    from mcp.shared.message import SessionMessage
+
+    with suppress(ValueError):
+        line = message.errors()[0]["input"]
+        content = loads_strictly(line if isinstance(line, str) else "")
+        return SessionMessage(mcp_types.jsonrpc_message_adapter.validate_python(content, by_name=False))
+    return message
 
 
 async def serve_http(options: ServerOptions, port: int, token: str, started: Callable[[str], None]) -> None:
-    """Serve any number of clients over HTTP until the process is told to end.
+    """Serve any number of clients over HTTP until the process gets SIGINT or SIGTERM.
 
     Args:
         port: number of the port; 0 for a free one.
@@ -101,8 +145,9 @@ async def serve_http(options: ServerOptions, port: int, token: str, started: Cal
         _server(options) as server,
         http_server(server, lambda given: is_token(given, token), port) as address,
     ):
+        stopped = _stop_signal()
         started(address)
-        await asyncio.Event().wait()
+        await stopped.wait()
 
 
 @asynccontextmanager

@@ -104,7 +104,9 @@ class SessionRecorder:
         self._sessions: dict[str, _Session] = {}
         self._lock = asyncio.Lock()
         self._store = _open_store(run, self._toolset)
-        self._count = len(self._store.finished)
+        # Not their number: a session without a call took a number and left no record.
+        numbers = [int(sample_id.rpartition("-")[2]) for _, sample_id, _ in self._store.finished | self._store.failed]
+        self._count = max(numbers, default=0)
         folder = self.folder / FILES
         (folder / FILES_FOLDER).mkdir(parents=True, exist_ok=True)
         header = BenchmarkHeader(name=BENCHMARK, version="1", licence="not stated", toolset=self._toolset)

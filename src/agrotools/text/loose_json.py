@@ -80,6 +80,18 @@ def loads_strictly(text: str) -> JsonValue:
     return _clean(value, MAX_DEPTH)
 
 
+def storable(value: Any) -> JsonValue:
+    """Return a value as :func:`loads_strictly` reads its JSON, which records, pages and exports can store.
+
+    Raises:
+        NotJson: it is no JSON value, holds a number that overflows, or is nested deeper than ``MAX_DEPTH``.
+    """
+    try:
+        return loads_strictly(dumps(value))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise NotJson("nested too deeply" if isinstance(error, RecursionError) else str(error)) from None
+
+
 def _respelt(match: re.Match[str]) -> str:
     token = match[0]
     if match["string"]:

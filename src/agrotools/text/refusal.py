@@ -25,10 +25,12 @@ _PHRASE = (
 )
 _BUT = r", ?(?:but|however|though|yet|但)"
 _AT_LINE = re.compile(
-    rf"[\s>*#•`_-]*(?:[\w ]{{1,40}}[*`_]*[:：]\s*[*`_]*)?(?:it )?{_PHRASE}(?:[*`_\s]*[:：.。]|(?!.*{_BUT}))",
+    rf"[\s>*#•`_-]*+(?:(?:[\w ]{{1,40}}|(?<=[\s_]))[*`_]*[:：]\s*[*`_]*)?(?:it )?{_PHRASE}"
+    rf"(?:[*`_\s]*[:：.。]|(?!.*{_BUT}))",
     re.IGNORECASE,
 )
-_CLAUSE = re.compile(rf"(?P<before>[^!?。\n;,(]*?){_PHRASE}[^\n]*?(?=[!?。;\n]|\.(?!\d)|{_BUT}|$)")
+_REFUSAL = re.compile(_PHRASE)
+_END = re.compile(rf"[!?。;\n]|\.(?!\d)|{_BUT}|\Z")
 _KEYED = re.compile(r"[:：]\s*\w")
 _ESTIMATE = re.compile(
     r"\b(?:best|rough|own|my) (?:estimate|guess)|\bi(?: would|'d) (?:say|guess|estimate|go)|\bestimated (?:at|to)|"
@@ -43,9 +45,16 @@ def ends_in_refusal(text: str) -> bool:
 
 def without_refusals(text: str) -> str | None:
     """Return normalised ``text`` without its clauses that refuse an answer; None if there are none."""
-    # A value after a key stands before the doubt: "size: 70 mm, which cannot be determined exactly".
-    rest, count = _CLAUSE.subn(lambda clause: clause["before"] if _KEYED.search(clause["before"]) else "", text)
-    return rest if count else None
+    rest, position = "", 0
+    # Searched from the phrase outwards: a pattern of the whole clause takes quadratic time in a long line.
+    while phrase := _REFUSAL.search(text, position):
+        begin = 1 + max(position - 1, *(text.rfind(mark, position, phrase.start()) for mark in "!?。\n;,("))
+        before = text[begin : phrase.start()]
+        # A value after a key stands before the doubt: "size: 70 mm, which cannot be determined exactly".
+        rest += text[position:begin] + (before if _KEYED.search(before) else "")
+        end = _END.search(text, phrase.end())
+        position = end.start() if end else len(text)
+    return rest + text[position:] if position else None
 
 
 def estimates_in(text: str) -> str:

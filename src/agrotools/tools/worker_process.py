@@ -300,12 +300,14 @@ class Worker:
         """Kill the worker and remove all its processes, pipes and files."""
         clean = self.alive and not self.spent and not self._channel.expected
         self.kill()
-        await self._channel.exited
-        if not clean:
-            _kill_descendants(self.pid, self._token)
-        self._transport.close()
-        await self._channel.closed
-        self._log.close()
+        try:
+            await self._channel.exited
+            if not clean:
+                _kill_descendants(self.pid, self._token)
+            self._transport.close()
+            await self._channel.closed
+        finally:  # also if the loop ends meanwhile
+            self._log.close()
 
     def read_log(self) -> str:
         """Return the end of the running call's output; the worker empties the log before each call."""

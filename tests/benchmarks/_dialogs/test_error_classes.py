@@ -164,7 +164,7 @@ WHOLE = {
     "reasoning_steps": [STEP],
     "final_answer": {"value": "3 cups", "justification": "counted"},
 }
-GOLD = {"0": [{"final_answer": {"value": "3 cups", "justification": ""}, "reasoning_steps": [[STEP]]}]}
+GOLD = {"0": {"final_answer": {"value": "3 cups", "justification": ""}, "reasoning_steps": [[STEP]]}}
 
 
 def errors_in(entry, data=GOLD):

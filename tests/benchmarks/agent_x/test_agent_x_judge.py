@@ -200,12 +200,6 @@ def test_words_around_the_rubrics_can_be_the_users_too(tmp_path: Path):
     assert rubrics.criteria["goal_accuray"] == ("Is it so?", ("answer",))
 
 
-def test_a_copy_of_the_shipped_file_is_a_file_of_the_users(tmp_path: Path):
-    rubrics = read_rubrics(written(tmp_path, SHIPPED.read_text(encoding="utf-8")))
-    assert rubrics.criteria == shipped_rubrics().criteria
-    assert rubrics.digest
-
-
 @pytest.mark.parametrize(
     ("text", "said"),
     [

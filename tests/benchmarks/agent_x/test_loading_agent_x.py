@@ -133,13 +133,6 @@ def test_a_film_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: byte
         load_benchmark("agent-x", root)
 
 
-def test_a_film_that_cannot_be_decoded_is_a_fault(tmp_path: Path) -> None:
-    root = written(tmp_path, {"0": [entry(file_path="film.mp4")]})
-    (root / "AgentX" / "files" / "film.mp4").write_bytes(b"no film")
-    with pytest.raises(BenchmarkError, match=r"film\.mp4 is no video that can be read"):
-        load_benchmark("agent-x", root)
-
-
 @pytest.mark.parametrize("wrap", [lambda steps: steps, lambda steps: [steps], lambda steps: [[steps]]])
 def test_steps_may_be_wrapped(tmp_path: Path, wrap: Any) -> None:
     sample = only(tmp_path, entry(reasoning_steps=wrap(entry()["reasoning_steps"])))

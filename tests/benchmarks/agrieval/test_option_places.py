@@ -53,6 +53,7 @@ def test_who_always_chooses_the_first_place_is_found_out():
     places, rotations = results(first)
     assert places.chosen == (210, 0, 0, 0, 0, 0, 0)
     assert places.right == (30,) * 7, "every text stood everywhere"
+    assert places.constant == pytest.approx(1 / 7)
     assert places.preference == pytest.approx(6 / 7)
     assert rotations.n_questions == 30
     assert rotations.accuracy.value == pytest.approx(1 / 7)

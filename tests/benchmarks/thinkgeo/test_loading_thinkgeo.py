@@ -10,7 +10,7 @@ import pytest
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.thinkgeo.load import USE_CASES, read_thinkgeo, use_case
 from agrotools.core import BenchmarkError, KeywordsSlot, UsageError
-from support.made_gta import call, plain_entry, write_entries
+from support.made_gta import plain_entry, write_entries
 from support.made_thinkgeo import write_thinkgeo
 
 
@@ -169,9 +169,3 @@ def test_real_entries_are_read(field_data: Path, tmp_path: Path) -> None:
     }
     assert second.reference is not None
     assert second.reference.steps[0].arguments["pre_image"] == "hurricane-florence_00000396_pre_disaster.png"
-
-
-def test_tools_of_gta_alone_are_read_too(tmp_path: Path) -> None:
-    dialogs = [{"role": "user", "content": "?"}, call("MathOCR", {"image": "image/image_1.jpg"}, None)]
-    write_entries(tmp_path, {"0": plain_entry(dialogs=dialogs)}, "ThinkGeoBench.json")
-    assert "MathOCR" in load_benchmark("thinkgeo", tmp_path).toolset

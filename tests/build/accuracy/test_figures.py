@@ -62,10 +62,26 @@ def test_what_cannot_be_measured_is_not_a_number():
 
 
 def test_a_resample_without_objects_leaves_the_interval_finite():
-    found = estimate(columns_of(hits=[5] + [0] * 11, there=[6] + [0] * 11).f1("m", "hits", "there", "there"))
-    assert found.value == pytest.approx(10 / 12)
+    found = estimate(columns_of(hits=[5, 1] + [0] * 10, there=[6, 4] + [0] * 10).f1("m", "hits", "there", "there"))
+    assert found.value == pytest.approx(12 / 20)
     assert found.low is not None
     assert math.isfinite(found.low)
+
+
+def test_shares_have_exact_intervals():
+    """Clopper and Pearson: 24 of 24 right, the exact lower bound is 0.025 ** (1 / 24)."""
+    for all_right in (mean_of("named", [True] * 24), columns_of(a=[1] * 24).mean("right, share", "a")):
+        found = estimate(all_right)
+        assert (found.value, found.high) == (1, 1)
+        assert found.low == pytest.approx(0.025 ** (1 / 24))
+    percent = estimate(mean_of("right, %", [100.0] * 23 + [0.0]))
+    assert percent.low is not None
+    assert percent.high is not None
+    assert 70 < percent.low < percent.value < percent.high < 100
+    half = estimate(mean_of("named", [True, False] * 20, clusters=tuple(str(n // 2) for n in range(40))))
+    assert half.low == pytest.approx(1 - (half.high or 0))  # 20 scenes, each half right
+    constant_error = estimate(mean_of("error, points", [1.0] * 12))
+    assert (constant_error.low, constant_error.high) == (None, None)
 
 
 def test_the_same_seed_gives_the_same_interval():

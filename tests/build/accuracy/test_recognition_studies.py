@@ -75,3 +75,23 @@ def test_a_pack_is_asked_about_the_other_half(tmp_path: Path) -> None:
     shown = [(label, colour) for label, colour in colours.items() for _ in range(16)]
     found = values(study.measure(bench_of(tmp_path, shown)))
     assert found["top-1 of all, pack of 16 pictures"] == 1
+
+
+def test_images_of_others_are_named_and_sentences_about_ours_left_out(tmp_path: Path) -> None:
+    from agrotools.build.accuracy.studies import Row, sources_of
+    from agrotools.build.accuracy.table import markdown
+
+    folder = bench_of(tmp_path, [("bean_rust", LEAVES["bean_bean_rust"])] * 2).folder
+    items = json.loads((folder / "truth.json").read_text())
+    for repo, is_ours in (("somebody/beans", False), ("ai-agriculture-circuits-and-systems/bean_disease_uganda", True)):
+        (folder / "truth.json").write_text(
+            json.dumps([{**item, "source": {"repo": repo, "commit": "0123456789"}} for item in items])
+        )
+        sources = sources_of("bean_leaf_class", folder, "identify_weed")
+        assert sources[0].startswith(f"{repo} @ 01234567 (2 items")
+        assert sources[1] is is_ours
+        row = Row("identify_weed", "bean_leaf_class", "m", 1.0, sources=sources[0], is_ours=is_ours)
+        text = markdown([row], "agrotools tools bench")
+        assert repo in text
+        assert ("capture days" in text) is is_ours
+        assert ("learnt from" in sources[0]) is is_ours

@@ -129,7 +129,7 @@ def test_sound_proposals_go_to_review_and_only_accepted_ones_into_a_benchmark(
 
     contents = open_material(str(proposed)).contents
     decided = {"id": "0" * 8, "sample": samples[0].id, "content": contents[samples[0].id], "reviewer": "Ada"}
-    ReviewJournal(proposed / "review.jsonl").append(Decision.model_validate(decided | {"verdict": "accept"}))
+    ReviewJournal(proposed / "review.jsonl", Decision).append(Decision.model_validate(decided | {"verdict": "accept"}))
     applied = CliRunner().invoke(app, ["review", str(proposed), "--apply", "--out", str(tmp_path / "new")])
     assert applied.exit_code == 0, applied.output
     assert "dropped 5: proposed and not reviewed" in applied.output

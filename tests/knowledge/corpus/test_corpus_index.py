@@ -88,11 +88,11 @@ def test_scores_are_those_of_bm25s(index: CorpusIndex, texts: list[str]):
         assert passage.score == pytest.approx(float(scores[texts.index(passage.text)]), abs=1e-4)
 
 
-def test_memory_changes_nothing_in_the_index(
+def test_buffer_and_partitions_change_nothing_in_the_index(
     tmp_path: Path, index: CorpusIndex, texts: list[str], monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(building, "_LEAST_ROOM", 8000)
-    monkeypatch.setattr(building, "_PROCESS_BYTES", 1 << 40)
+    monkeypatch.setattr(building, "_BUFFERED", 1000)
+    monkeypatch.setattr(building, "_PARTITIONS", 7)
     monkeypatch.setattr(building, "_BATCH_PASSAGES", 5)
     small = build_index(write_lines(tmp_path / "a.jsonl", texts), tmp_path / "index")
     written = [

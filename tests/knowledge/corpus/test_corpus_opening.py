@@ -83,11 +83,6 @@ def test_an_empty_corpus_is_refused(tmp_path: Path, content: str | None):
     assert not list(tmp_path.glob("index/agrotools-corpus-*"))
 
 
-def test_too_little_memory_is_refused(tmp_path: Path):
-    with pytest.raises(UsageError, match="100 MB of memory"):
-        build_index(tmp_path, tmp_path / "index", memory_mb=100)
-
-
 def test_a_target_that_cannot_be_written(tmp_path: Path):
     corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])
     with pytest.raises(CorpusError, match="cannot be written") as caught:

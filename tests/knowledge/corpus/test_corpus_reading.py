@@ -6,8 +6,6 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from agrotools.core import CorpusError, UsageError
 from agrotools.knowledge.corpus import ReadingCounts, documents, read_corpus
@@ -114,26 +112,6 @@ def test_the_fields_that_are_there_are_named(tmp_path: Path):
     with pytest.raises(CorpusError) as caught:
         read(tmp_path)
     assert "body, name" in str(caught.value.hint)
-
-
-@given(st.lists(st.text(max_size=40).filter(lambda text: text.strip()), max_size=8), st.integers(1, 30))
-def test_lines_come_whole_whatever_the_blocks(tmp_path_factory: pytest.TempPathFactory, texts: list[str], block: int):
-    path = tmp_path_factory.getbasetemp() / "blocks.jsonl"
-    path.write_text("\n".join(json.dumps({"text": text}) for text in texts))
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools.knowledge.corpus.documents._BLOCK", block)
-        assert [found[2] for found in read(path)] == texts
-
-
-@given(st.integers(1, 40), st.integers(1, 4))
-def test_blank_lines_are_no_lines_whatever_the_blocks(
-    tmp_path_factory: pytest.TempPathFactory, block: int, blanks: int
-):
-    path = tmp_path_factory.getbasetemp() / "blank.jsonl"
-    path.write_bytes(b'{"text": "a"}\r\n' + b" \r\n" * blanks + b'{"text": "b"}\r\n\r\n')
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("agrotools.knowledge.corpus.documents._BLOCK", block)
-        assert [found[2] for found in read(path)] == ["a", "b"]
 
 
 def test_lines_that_are_too_long_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

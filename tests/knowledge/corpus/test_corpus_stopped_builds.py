@@ -19,8 +19,7 @@ from pathlib import Path
 from agrotools.knowledge.corpus import build_index, building
 corpus, out, stage, count, limit = sys.argv[1:]
 building._BATCH_PASSAGES = 50
-building._PROCESS_BYTES = 1 << 40
-building._LEAST_ROOM = 1 << 18
+building._BUFFERED = 1 << 15
 seen = 0
 def kill(what, done, total):
     global seen

@@ -1,7 +1,5 @@
 """From text to terms."""
 
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -55,19 +53,6 @@ def test_texts_together_give_the_terms_of_each(texts: list[str]):
     for number, text in enumerate(texts):
         assert sorted(found[owners == number].tolist()) == terms(text)
     assert not found.size or int(found.max()) < 1 << TERM_BITS
-
-
-@given(st.text("水稻病ab1 ,。", max_size=60))
-def test_terms_are_those_of_a_plain_reading(text: str):
-    expected = 0
-    for before, now in pairwise((" ", *text)):
-        if now in "水稻病":
-            expected += 1
-        elif now in "ab1":
-            expected += before not in "ab1"
-    runs = "".join(char if char in "水稻病" else " " for char in text).split()
-    expected -= sum(len(run) > 1 for run in runs)
-    assert len(terms(text)) == expected
 
 
 def test_every_word_has_a_number_of_its_own():

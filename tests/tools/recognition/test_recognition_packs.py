@@ -12,10 +12,11 @@ from agrotools.core import ToolError, UsageError
 from agrotools.core.files import sha256_of_file
 from agrotools.tools.recognition import pack_training
 from agrotools.tools.recognition import pack_training as labelled
-from agrotools.tools.recognition.net import binary_patterns, fit_distribution, hand_features
+from agrotools.tools.recognition.net import fit_distribution
 from agrotools.tools.recognition.pack_training import read_labelled, train_pack
 from agrotools.tools.recognition.packs import list_packs, load_pack, pack_path, packs_folder, read_pack
 from agrotools.vision.reading import read_image
+from agrotools.vision.strangeness import binary_patterns, picture_traits
 from support.labelled_pictures import PLANTS, plant_picture, write_folders, write_table
 from support.tiny_nets import write_tiny_net
 
@@ -283,13 +284,13 @@ def test_copies_stay_on_one_side_of_a_split(tmp_path: Path) -> None:
 
 def test_hand_made_features_see_colour_and_texture() -> None:
     leaf = plant_picture(PLANTS["green leaf"], 1)
-    features = hand_features(leaf)
+    features = picture_traits(leaf)
     assert (features.shape, features.dtype) == ((101,), np.float32)
     assert np.isfinite(features).all()
-    other = hand_features(plant_picture(PLANTS["brown leaf"], 1))
-    alike = hand_features(np.asarray(Image.fromarray(leaf).resize((96, 96), Image.Resampling.BICUBIC)))
+    other = picture_traits(plant_picture(PLANTS["brown leaf"], 1))
+    alike = picture_traits(np.asarray(Image.fromarray(leaf).resize((96, 96), Image.Resampling.BICUBIC)))
     assert np.linalg.norm(features - alike) < np.linalg.norm(features - other)
-    assert np.isfinite(hand_features(np.zeros((1, 1, 3), np.uint8))).all()
+    assert np.isfinite(picture_traits(np.zeros((1, 1, 3), np.uint8))).all()
 
 
 def test_binary_patterns_do_not_turn() -> None:
@@ -322,3 +323,15 @@ def test_a_pack_learns_real_leaves(field_data: Path, tmp_path: Path) -> None:
     assert info.figures.accuracy > 0.5 > info.figures.majority
     strange = read_image(next((field_data / "deepweeds" / "images").glob("*.jpg"))).pixels
     assert not read_pack(tmp_path / "pack").judge(strange).is_known
+
+
+def test_groups_are_held_out_whole_and_every_class_is_on_both_sides() -> None:
+    pictures = [
+        labelled.LabelledImage(Path(f"{label}-{number}.png"), label, f"{label if own else ''}{number // 2}")
+        for label, own in (("rust", True), ("healthy", True), ("mixed", False))
+        for number in range(12)
+    ]
+    kept, held = labelled.hold_out(pictures, 0.3)
+    assert not {one.group for one in kept} & {one.group for one in held}
+    assert [sum(one.label == label for one in held) for label in ("rust", "healthy", "mixed")] == [4, 4, 4]
+    assert labelled.hold_out(pictures, 0.3) == (kept, held)

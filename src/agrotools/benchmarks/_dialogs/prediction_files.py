@@ -269,12 +269,7 @@ def _gold(sample: Dialogue, mode: Mode) -> list[Any]:
 
 
 def _tools(messages: Sequence[Any]) -> list[str]:
-    names: list[str] = []
-    for message in messages:
-        calls: Any = message.get("tool_calls") if is_object(message) else None
-        if is_list(calls) and calls and is_object(calls[0]) and is_object(calls[0].get("function")):
-            names.append(str(calls[0]["function"].get("name")))
-    return names
+    return [message.name for message in map(read_message, messages) if message.kind == "call"]
 
 
 def _call_list(names: Sequence[str]) -> str:

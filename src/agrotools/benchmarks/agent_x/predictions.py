@@ -13,7 +13,6 @@ from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
 from agrotools.benchmarks.agent_x.plugin import TOOLS
 from agrotools.benchmarks.agent_x.published_scorer import (
-    Keywords,
     aggregate,
     error_analysis,
     tool_call_statistics,
@@ -186,11 +185,7 @@ _STEP_KEYS = frozenset(("step", "task", "tool_used", "tool_output", "thought"))
 _NOTHING = (None, "", "null")
 
 
-def errors_of_agent_x(
-    predictions: Sequence[Any],
-    data: Mapping[str, Any] | None = None,
-    keywords_of: Keywords = keywords,
-) -> Errors:
+def errors_of_agent_x(predictions: Sequence[Any], data: Mapping[str, Any] | None = None) -> Errors:
     """Count the errors in a list of one-key objects. ``data``: data set by id, which provides keywords and tools.
 
     Unlike in the published notebook, a sample without a response counts only as such, a sample without gold counts for
@@ -204,7 +199,7 @@ def errors_of_agent_x(
     for position, item in enumerate(predictions):
         pairs = list(item.items()) if is_object(item) else [(str(position), item)]
         for key, entry in pairs:
-            _errors_of_entry(str(key), entry, _gold(data, key), errors, keywords_of)
+            _errors_of_entry(str(key), entry, (data or {}).get(str(key)), errors)
     return errors
 
 
@@ -229,7 +224,7 @@ def add_single_reply(record: Record, errors: Errors) -> None:
         "final_answer": sample.metadata.get("final_answer", {}),
         "tool_metadata": dict.fromkeys(sample.toolset),
     }
-    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors, keywords)
+    _errors_of_entry(sample.id, {"query": "", "filename": "", **entry}, gold, errors)
 
 
 def _last_reply(record: Record) -> str:
@@ -241,12 +236,7 @@ def _last_reply(record: Record) -> str:
     return last.text if last is not None else ""
 
 
-def _gold(data: Mapping[str, Any] | None, key: Any) -> Any:
-    entry: Any = data.get(str(key)) if data is not None else None
-    return entry[0] if is_list(entry) and entry else entry
-
-
-def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors, keywords_of: Keywords) -> None:
+def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors) -> None:
     if not is_object(entry):
         errors.add("invalid_format", key)
         return
@@ -268,7 +258,7 @@ def _errors_of_entry(key: str, entry: Any, gold: Any, errors: Errors, keywords_o
     if is_object(gold):
         if not steps and corrected_scorer.steps_of(gold):
             errors.add("single_step_answer", key)
-        _missed_keywords(key, entry, steps, gold, errors, keywords_of)
+        _missed_keywords(key, entry, steps, gold, errors)
 
 
 def _is_faulty(entry: Any, steps: Any, answer: Any) -> bool:
@@ -312,11 +302,11 @@ def _tools(gold: Any) -> frozenset[str]:
     return frozenset(map(str, offered)) if is_object(offered) and offered else frozenset(TOOLS)
 
 
-def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors, keywords_of: Keywords) -> None:
-    if gold_keywords := keywords_of(_answer_text(gold.get("final_answer"))):
+def _missed_keywords(key: str, entry: Any, steps: list[Any], gold: Any, errors: Errors) -> None:
+    if gold_keywords := keywords(_answer_text(gold.get("final_answer"))):
         answer = _answer_text(entry.get("final_answer")).lower()
         errors.add_keyed("no_answer_keyword", key, not any(word.lower() in answer for word in gold_keywords))
-    if steps and (gold_keywords := keywords_of(_steps_text(corrected_scorer.steps_of(gold)))):
+    if steps and (gold_keywords := keywords(_steps_text(corrected_scorer.steps_of(gold)))):
         answer = _steps_text(steps).lower()
         errors.add_keyed("no_step_keyword", key, not any(word.lower() in answer for word in gold_keywords))
 

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field
 
-from agrotools.benchmarks.agrieval.plugin import OptionKind
+from agrotools.benchmarks.agrieval.plugin import KINDS, OptionKind, OptionsSlot, ReferenceTextSlot
 from agrotools.core import BenchmarkError, FrozenModel
 from agrotools.scoring.predictions import read_named_json, read_text
 
@@ -59,16 +59,10 @@ class QuestionSettings(FrozenModel):
 
 
 _MOST_CHARACTERS = 20_000
-_KINDS: dict[str, OptionKind] = {
-    "单选": "single",
-    "单选题": "single",
-    "多选": "multiple",
-    "多选题": "multiple",
-    "判断": "true_false",
-    "判断题": "true_false",
-    "single": "single",
-    "multiple": "multiple",
-    "true_false": "true_false",
+_KINDS: Mapping[str, OptionKind] = {
+    **KINDS,
+    **{f"{name}题": kind for name, kind in KINDS.items()},
+    **{kind: kind for kind in KINDS.values()},
 }
 _SEPARATORS = re.compile(r"[\s,，、;；/]+")
 _MARKS = re.compile(r"[\W_]+")
@@ -119,8 +113,8 @@ def read_items(path: Path) -> ItemFile:
     seen = Counter[str]()
     for entry in entries:
         try:
-            item = _item(entry)
-        except _UnusableEntry as reason:
+            item = read_item(entry)
+        except UnusableEntry as reason:
             left_out[str(reason)] += 1
             continue
         seen[item.number] += 1
@@ -136,7 +130,7 @@ def read_items(path: Path) -> ItemFile:
 _SHAPE = "a JSON list of objects with question, options (letter to text) and answer, or question and answer"
 
 
-class _UnusableEntry(Exception):
+class UnusableEntry(Exception):
     """Reason why an entry cannot be used."""
 
 
@@ -155,26 +149,27 @@ def _entries(path: Path) -> Iterator[Mapping[str, Any]]:
         yield cast("Mapping[str, Any]", entry) if isinstance(entry, dict) else {}
 
 
-def _item(entry: Mapping[str, Any]) -> Item:
+def read_item(entry: Mapping[str, Any]) -> Item:
+    """Read one question. Raises :class:`UnusableEntry` if it cannot be asked or scored."""
     question = _first_text(entry, "question", "Question")
     if not question:
-        raise _UnusableEntry("without a question")
+        raise UnusableEntry("without a question")
     answer = _first_text(entry, "answer", "Answer")
     if not answer:
-        raise _UnusableEntry("without an answer")
+        raise UnusableEntry("without an answer")
     number = re.sub(r"[^A-Za-z0-9_.-]", "", _first_text(entry, "id", "", "Unnamed: 0"))[:60] or "x"
     groups = _groups(entry)
     options = _options(entry)
     kind = _KINDS.get(_first_text(entry, "question_type"))
     if options is None:
         if kind is not None:
-            raise _UnusableEntry("with fewer than two options")
+            raise UnusableEntry("with fewer than two options")
         return Item(number, None, question, (answer,), {}, groups)
     letters = _letters(answer, options)
     if kind is None:
         kind = "multiple" if len(letters) > 1 else "true_false" if len(options) == 2 else "single"
     if kind != "multiple" and len(letters) > 1:
-        raise _UnusableEntry("with several answers where one is asked for")
+        raise UnusableEntry("with several answers where one is asked for")
     return Item(number, kind, question, letters, options, groups)
 
 
@@ -185,11 +180,11 @@ def _first_text(entry: Mapping[str, Any], *names: str) -> str:
         if type(value) is str or type(value) in (int, float):
             text = str(value).strip()
             if len(text) > _MOST_CHARACTERS:
-                raise _UnusableEntry(f"with over {_MOST_CHARACTERS} characters in a field")
+                raise UnusableEntry(f"with over {_MOST_CHARACTERS} characters in a field")
             try:
                 text.encode()
             except UnicodeEncodeError as error:  # JSON can contain lone surrogates, requests and records cannot
-                raise _UnusableEntry("with half of a character") from error
+                raise UnusableEntry("with half of a character") from error
             if text:
                 return text
     return ""
@@ -205,17 +200,17 @@ def _options(entry: Mapping[str, Any]) -> dict[str, str] | None:
     if isinstance(entry_options, list):
         entry_options = dict(zip(ascii_uppercase, cast("list[Any]", entry_options), strict=False))
     if not isinstance(entry_options, dict):
-        raise _UnusableEntry("with options of another form")
+        raise UnusableEntry("with options of another form")
     options: dict[str, str] = {}
     fields = cast("dict[Any, Any]", entry_options)
     for key in fields:
         letter = key if key in _PLAIN else str(key).strip().upper()
         if letter in options or (letter not in _PLAIN and not _LETTER.fullmatch(letter)):
-            raise _UnusableEntry("with options that lack letters of their own")
+            raise UnusableEntry("with options that lack letters of their own")
         if text := _first_text(fields, key):
             options[letter] = text
     if len(options) < 2:
-        raise _UnusableEntry("with fewer than two options")
+        raise UnusableEntry("with fewer than two options")
     return options
 
 
@@ -223,7 +218,7 @@ def _letters(answer: str, options: Mapping[str, str]) -> tuple[str, ...]:
     compact_answer = _SEPARATORS.sub("", answer).upper()
     letters = tuple(letter for letter in options if letter in compact_answer)
     if not compact_answer or set(compact_answer) - set(options) or len(compact_answer) != len(letters):
-        raise _UnusableEntry("with an answer outside the options")
+        raise UnusableEntry("with an answer outside the options")
     return letters
 
 
@@ -242,3 +237,10 @@ def _groups(entry: Mapping[str, Any]) -> dict[str, str]:
     if "domain" not in groups and (text := _first_text(entry, "type")):
         groups["type"] = text
     return groups
+
+
+def slot_of(item: Item, options: Mapping[str, str], answer: tuple[str, ...]) -> OptionsSlot | ReferenceTextSlot:
+    """Return the slot of a question with its ``options`` in the order in which they are asked."""
+    if item.kind is None:
+        return ReferenceTextSlot(name="answer", label="the answer", value=answer[0])
+    return OptionsSlot(name="answer", label="the right options", kind=item.kind, value=answer, options=dict(options))

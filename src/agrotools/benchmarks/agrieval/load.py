@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import orjson
 from pydantic import JsonValue
 
-from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items
-from agrotools.benchmarks.agrieval.plugin import OptionsSlot, ReferenceTextSlot
+from agrotools.benchmarks.agrieval.items import Item, ItemFile, QuestionSettings, question_key, read_items, slot_of
 from agrotools.benchmarks.agrieval.prompting import Examples, Ordered, orders_of, prompt_of, prompts_hash
 from agrotools.benchmarks.loading import Loading, settings_of
-from agrotools.core import Sample, Slot, UsageError
+from agrotools.core import Sample, UsageError
 from agrotools.core.base import NoFileError, Progress
 from agrotools.core.files import cache_dir, write_whole
 from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazySamples, SourceNote
@@ -24,42 +23,40 @@ from agrotools.formats.benchmark import Benchmark, BenchmarkHeader, Facts, LazyS
 if TYPE_CHECKING:
     from agrotools.knowledge.corpus import Passage
 
-AGRIEVAL_SOURCE = SourceNote(
-    name="AgriEval",
-    licence="Apache-2.0, and the AgriBench community licence: the questions for non-commercial use only",
-    url="https://github.com/YanPioneer/AgriEval",
-    citation="AgriEval (arXiv 2507.21773)",
-)
-CMMLU_SOURCE = SourceNote(
-    name="CMMLU, agronomy",
-    licence="CC BY-NC-SA 4.0",
-    url="https://github.com/haonan-li/CMMLU",
-    citation="Li et al. 2023, CMMLU (arXiv 2306.09212)",
-)
+_SOURCES = {
+    "agrieval": SourceNote(
+        name="AgriEval",
+        licence="Apache-2.0, and the AgriBench community licence: the questions for non-commercial use only",
+        url="https://github.com/YanPioneer/AgriEval",
+        citation="AgriEval (arXiv 2507.21773)",
+    ),
+    "cmmlu-agronomy": SourceNote(
+        name="CMMLU, agronomy",
+        licence="CC BY-NC-SA 4.0",
+        url="https://github.com/haonan-li/CMMLU",
+        citation="Li et al. 2023, CMMLU (arXiv 2306.09212)",
+    ),
+}
 
 
-def load_agrieval(loading: Loading) -> Benchmark:
-    """Load the questions of AgriEval in ``data_root/agrieval`` (or ``data_root``), asked as ``loading.options``
-    specify.
+def load_questions(name: str, loading: Loading) -> Benchmark:
+    """Load the questions of the set ``name`` below ``loading.data_root``, asked as ``loading.options`` specify.
 
     Raises:
         UsageError: an option is unknown or has an invalid value.
         BenchmarkError: the files are missing or cannot be read.
     """
-    return _load("agrieval", AGRIEVAL_SOURCE, loading)
-
-
-def load_cmmlu_agronomy(loading: Loading) -> Benchmark:
-    """Load the agronomy questions of CMMLU in ``data_root/cmmlu`` (or ``data_root``); errors as in
-    :func:`load_agrieval`."""
-    return _load("cmmlu-agronomy", CMMLU_SOURCE, loading)
-
-
-def _load(name: str, source: SourceNote, loading: Loading) -> Benchmark:
     settings = settings_of(QuestionSettings, name, loading.options)
     root, paths = find_files(name, loading.data_root, settings)
     files = [read_items(path) for path in paths]
-    return question_benchmark(name, source, root, files, settings, loading.progress)
+    return question_benchmark(name, _SOURCES[name], root, files, settings, loading.progress)
+
+
+def found_files(name: str, data_root: Path | None) -> str:
+    """Return the folder and the files of the set ``name``, for a list of benchmarks; errors as in
+    :func:`find_files`."""
+    root, paths = find_files(name, data_root, QuestionSettings())
+    return f"{root}: {', '.join(path.name for path in paths)}"
 
 
 _GET_IT = {
@@ -175,7 +172,7 @@ def question_benchmark(
             template=f"{TASK_TYPES[item.kind]}_{len(item.options)}",
             source=source.name,
             toolset=(),
-            answer=(_slot(item, ordered),),
+            answer=(slot_of(item, ordered.options, ordered.answer or item.answer),),
             cluster=cluster,
             groups=dict(item.groups),
             metadata=_metadata(item, ordered, passages, shots),
@@ -265,14 +262,6 @@ def _place_items(items: Sequence[Item], settings: QuestionSettings) -> tuple[lis
             places.append(_Place(item, ordered, cluster))
     order = sorted(range(len(ids)), key=ids.__getitem__)
     return [ids[at] for at in order], [places[at] for at in order]
-
-
-def _slot(item: Item, ordered: Ordered) -> Slot:
-    if item.kind is None:
-        return ReferenceTextSlot(name="answer", label="the answer", value=item.answer[0])
-    return OptionsSlot(
-        name="answer", label="the right options", kind=item.kind, value=ordered.answer, options=ordered.options
-    )
 
 
 def _metadata(

@@ -1,8 +1,8 @@
 """Plug-ins of AgriEval and of CMMLU's agronomy questions, which are asked and scored alike, and their slots."""
 
-from collections.abc import Callable
-from pathlib import Path
-from typing import Annotated, ClassVar, Literal
+from collections.abc import Mapping
+from functools import partial
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
@@ -11,6 +11,8 @@ from agrotools.core import Slot
 from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, MetricInfo, PublishedFiles, deferred
 
 OptionKind = Literal["single", "multiple", "true_false"]
+KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
+"""Kinds of questions by their names in the files."""
 
 
 class OptionsSlot(Slot):
@@ -61,15 +63,11 @@ ROUGES = ("rouge_1", "rouge_2", "rouge_l", "hf_rouge1", "hf_rouge2", "hf_rougel"
 """Overlap metrics computed by AgriEval's own code; metric ids are ``agrieval.NAME_published``."""
 
 
-def _find(name: str) -> Callable[[Path | None], str]:
-    def find(data_root: Path | None) -> str:
-        from agrotools.benchmarks.agrieval.items import QuestionSettings
-        from agrotools.benchmarks.agrieval.load import find_files
-
-        root, paths = find_files(name, data_root, QuestionSettings())
-        return f"{root}: {', '.join(path.name for path in paths)}"
-
-    return find
+def _files_of(name: str) -> dict[str, Any]:
+    """Return the arguments of a plug-in that find and load its files."""
+    functions = {"load": "load_questions", "find": "found_files"}
+    room = "agrotools.benchmarks.agrieval.load"
+    return {part: partial(deferred(f"{room}:{function}"), name) for part, function in functions.items()}
 
 
 def _has_options(slot: Slot) -> bool:
@@ -151,9 +149,8 @@ AGRIEVAL = BenchmarkPlugin(
         "Apache-2.0 file and AgriBench community licence: non-commercial use",
         "AgriEval/Dataset",
     ),
-    load=deferred("agrotools.benchmarks.agrieval.load:load_agrieval"),
     takes_options=True,
-    find=_find("agrieval"),
+    **_files_of("agrieval"),
     expected=(
         # Table 1 of the paper.
         ExpectedCount("multiple-choice questions", 14697, True, count_answers("exact")),
@@ -175,9 +172,8 @@ CMMLU_AGRONOMY = BenchmarkPlugin(
     download=Download(
         "https://github.com/haonan-li/CMMLU/tree/HEAD/data/test/agronomy.csv", "CC BY-NC-SA 4.0", "cmmlu"
     ),
-    load=deferred("agrotools.benchmarks.agrieval.load:load_cmmlu_agronomy"),
     takes_options=True,
-    find=_find("cmmlu-agronomy"),
+    **_files_of("cmmlu-agronomy"),
     without_tools=True,
     # Slots and metrics are those of AgriEval.
     scoring_target="agrotools.benchmarks.agrieval.score:SCORING",

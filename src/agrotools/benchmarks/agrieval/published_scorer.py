@@ -33,7 +33,7 @@ from statistics import mean
 from typing import Any, NamedTuple
 
 from agrotools.benchmarks.agrieval.lexeval import shared_words
-from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionKind
+from agrotools.benchmarks.agrieval.plugin import KINDS, ROUGES, OptionKind
 from agrotools.core.base import install_command
 from agrotools.scoring.predictions import Figure, PublishedScorerStops, Scores, published
 from agrotools.text.rouge import common_length, common_rows, length_in_row
@@ -46,8 +46,6 @@ _MODEL = "bert-base-chinese"
 _CHANCE_OF_SEVERAL = 0.2
 _CHANCE_OF_TRUE_FALSE = 0.5
 _SUMMING_UP = "综上所述"
-KINDS: Mapping[str, OptionKind] = {"单选": "single", "多选": "multiple", "判断": "true_false"}
-"""Kinds of questions by their names in the files."""
 _RIGHT, _WRONG = "正确", "错误"
 NO_REPLIES = "the script reads generated_answer, which no entry has"
 

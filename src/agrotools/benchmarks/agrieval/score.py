@@ -179,7 +179,8 @@ class OptionPlaces(FrozenModel):
     """Places of chosen and of correct options, from the first, over questions with one correct option.
 
     ``preference``: total variation distance between the two distributions, 0 to 1. ``unread``: number of answers from
-    which no option could be parsed.
+    which no option could be parsed. ``constant``: share of all choice questions that the best constant answer gets
+    right, one for each kind of question (single, multiple, true or false); None if it was not counted.
     """
 
     n: int
@@ -187,6 +188,7 @@ class OptionPlaces(FrozenModel):
     right: tuple[int, ...]
     unread: int
     preference: float
+    constant: float | None = None
 
 
 class OptionPlacesTally:
@@ -195,6 +197,8 @@ class OptionPlacesTally:
     def __init__(self) -> None:
         self._chosen, self._right = Counter[int](), Counter[int]()
         self._n = self._unread = 0
+        self._answers: dict[str, Counter[tuple[str, ...]]] = {}
+        """Correct letters by kind of question."""
         self._questions: dict[tuple[str, int], _Question] = {}
         """Answers to each question, by sample id without the rotation, and epoch."""
 
@@ -206,6 +210,7 @@ class OptionPlacesTally:
         read = next((row.reading.get("value") for row in rows if row.metric == SLOT_METRIC), None)
         read_letters = [str(letter) for letter in read] if isinstance(read, list) else []
         letters = list(slot.options)
+        self._answers.setdefault(slot.kind, Counter())[tuple(slot.value)] += 1
         if slot.kind == "single":
             self._n += 1
             self._right[letters.index(slot.value[0])] += 1
@@ -234,7 +239,11 @@ class OptionPlacesTally:
         apart = (
             sum(abs(c / n_choices - r / self._n) for c, r in zip(chosen, right, strict=True)) / 2 if n_choices else 0.0
         )
-        return OptionPlaces(n=self._n, chosen=chosen, right=right, unread=self._unread, preference=apart)
+        constant = sum(max(kind.values()) for kind in self._answers.values())
+        constant /= sum(kind.total() for kind in self._answers.values())
+        return OptionPlaces(
+            n=self._n, chosen=chosen, right=right, unread=self._unread, preference=apart, constant=constant
+        )
 
     def rotations(self) -> Rotations | None:
         """Return the results over the questions that were answered in every rotation; None if there are none."""

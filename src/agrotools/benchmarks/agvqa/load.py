@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 
 from pydantic import JsonValue, ValidationError
 
+from agrotools.benchmarks._dialogs.files import IMAGE_SUFFIXES, image_size
 from agrotools.benchmarks.agvqa.field_map import MAPS, FieldMap, Kind, Row, RowFault, map_files, read_map, read_question
 from agrotools.benchmarks.agvqa.plugin import OWN
 from agrotools.benchmarks.checking import EntryFault, FileCheck, shorten
@@ -262,7 +263,6 @@ class _Images:
 
 _BASE64, _LONGEST_PATH = ("data:", "iVBORw0KGgo", "/9j/"), 1000
 _STARTS = {b"\xff\xd8": ".jpg", b"\x89PNG": ".png", b"RIFF": ".webp", b"II*\0": ".tif", b"MM\0*": ".tif", b"BM": ".bmp"}
-_IMAGE_NAMES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff", ".bmp", ".gif")
 
 
 def _flat(value: Any) -> Iterator[Any]:
@@ -279,17 +279,14 @@ def _flat(value: Any) -> Iterator[Any]:
 def _is_image(value: Any) -> bool:
     if isinstance(value, Mapping):
         return bool(value.get("bytes"))
-    return isinstance(value, bytes) or (isinstance(value, str) and value.lower().endswith(_IMAGE_NAMES))
+    return isinstance(value, bytes) or (isinstance(value, str) and Path(value).suffix.lower() in IMAGE_SUFFIXES)
 
 
 def _facts(path: Path) -> tuple[str, int, int]:
     """Return hash, width and height of an image."""
-    from PIL import Image
-
     try:
-        with Image.open(path) as image:
-            return sha256_of_file(path), image.width, image.height
-    except (OSError, ValueError, Image.DecompressionBombError) as error:
+        return sha256_of_file(path), *image_size(path, path.name)
+    except (OSError, BenchmarkError) as error:
         raise RowFault("an image cannot be read", path.name) from error
 
 

@@ -31,16 +31,6 @@ _MANIFEST = "manifest.json"
 _MOST_WORKERS = 8
 
 
-def load_embedded(loading: Loading) -> Benchmark:
-    """Load ``embedded``, as :func:`load_drawn` does."""
-    return load_drawn("embedded", loading)
-
-
-def load_frontier(loading: Loading) -> Benchmark:
-    """Load ``frontier``, as :func:`load_drawn` does."""
-    return load_drawn("frontier", loading)
-
-
 def load_drawn(name: str, loading: Loading) -> Benchmark:
     """Load a packed benchmark. The first call draws the files; later ones take a fraction of a second.
 
@@ -64,6 +54,18 @@ def load_drawn(name: str, loading: Loading) -> Benchmark:
 def folder_of(pack: Pack) -> Path:
     """Return the folder of a packed benchmark in the cache, which may not exist yet."""
     return cache_dir("benchmarks") / f"{pack.header.name}-{pack.header.version}-{pack.fingerprint}"
+
+
+def find_drawn(name: str, _: Path | None) -> str:
+    """Return the folder of a packed benchmark, for a list of benchmarks."""
+    folder = folder_of(read_pack(name))
+    return f"{folder}{'' if folder.is_dir() else ' (is drawn when it is first used)'}"
+
+
+def drawn_roots(name: str, _: Path | None) -> list[Path]:
+    """Return the folder that file paths are relative to, if it was drawn."""
+    folder = folder_of(read_pack(name))
+    return [folder] if folder.is_dir() else []
 
 
 def is_intact(folder: Path, paths: Iterable[str] | None = None) -> bool:

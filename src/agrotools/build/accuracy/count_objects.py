@@ -218,34 +218,34 @@ def _fruit(bench: Bench, target: str) -> list[Figure]:
 
 
 def _by_net(bench: Bench, target: str) -> list[Figure]:
-    columns = Columns(
-        note="the net learnt from other photographs of the same orchards; fruit of rows behind is not always boxed"
-    )
+    columns = Columns()
     for item in bench.items():
         truth = _boxes(bench.folder / item["boxes"])
         result = bench.call(image=bench.folder / item["image"], target=target)
         boxes = _table(bench.artifact_path(result.table))[:, 2:6]
-        low, high = result.count_interval
+        interval: tuple[float, float] | None = result.count_interval
         bias, there = result.count - len(truth), len(truth)
         columns.add(
             _photograph(item["id"]),
             hits=_most_pairs(np.asarray(overlaps(boxes, truth) >= _NET_IOU)),
             predicted=result.count,
             there=there,
-            inside=low <= there <= high,
+            inside=None if interval is None else interval[0] <= there <= interval[1],
             bias=bias,
             error=100 * abs(bias),
             share=100 * abs(bias) / there if there else None,
         )
-    return [
+    figures = [
         columns.f1(f"{target} boxes, F1 at IoU {_NET_IOU}", "hits", "predicted", "there"),
         columns.ratio(f"{target}, precision", "hits", "predicted"),
         columns.ratio(f"{target}, recall", "hits", "there"),
         columns.mean_error(f"{target} count, mean absolute percentage error", "share", goal=_GOALS_PCT[target]),
         columns.ratio(f"{target} count, error summed over all, percent", "error", "there", higher_is_better=False),
         columns.mean(f"{target} count, bias", "bias"),
-        columns.mean(f"{target} count inside its interval, share", "inside", goal=0.95),
     ]
+    if columns["inside"]:
+        figures.append(columns.mean(f"{target} count inside its interval, share", "inside", goal=0.95))
+    return figures
 
 
 def _table(path: Path) -> Floats:

@@ -127,20 +127,18 @@ COUNT_STUDIES = (
     Study("count_objects", "drawn wheat", _ears, needs_folder=False),
 )
 _TRUE_SYMPTOM = 2
-_TRAINED = "the model saw 342 other leaves of the same collection (white board, one crop): a closed world"
-_BY_RULES = "by colour rules, which serve leaves of any kind; their constants were chosen on other leaves of this crop"
 
 
 def _against_masks(bench: Bench) -> list[Figure]:
     """Measure the tool as shipped, then the rules that it falls back to, on the same pictures."""
     return [
-        *_figures(bench, None, "", _TRAINED, goals=(0.965, 1.7, 0.70)),
-        *_figures(bench, RULES, " (rules)", _BY_RULES, goals=(None, None, None)),
+        *_figures(bench, None, "", goals=(0.965, 1.7, 0.70)),
+        *_figures(bench, RULES, " (rules)", goals=(None, None, None)),
     ]
 
 
 def _figures(
-    bench: Bench, backend: str | None, suffix: str, note: str, goals: tuple[float | None, float | None, float | None]
+    bench: Bench, backend: str | None, suffix: str, goals: tuple[float | None, float | None, float | None]
 ) -> list[Figure]:
     columns = Columns()
     for item in bench.items():
@@ -159,7 +157,7 @@ def _figures(
             error=abs(result.severity_pct - true_pct),
             by_model=result.method == "model",
         )
-    used = f"{note}; {sum(columns['by_model']):.0f} of {len(columns['true'])} by the model"
+    used = f"{sum(columns['by_model']):.0f} of {len(columns['true'])} by the model"
     mean_true = f"mean true severity {np.mean(columns['true']):.2f} %, so always 0 would err by as much"
     return [
         columns.mean(f"leaf IoU{suffix}", "leaf", goal=goals[0], note="largest leaf, found by the tool"),
@@ -247,13 +245,12 @@ def _match_circles(fruits: list[Any], sizes: FruitSizes) -> list[tuple[Any, Any]
 
 def _errors(what: str, columns: Columns, goal: float | None = None) -> list[Figure]:
     """Return mean absolute error and bias of each group, with one value per fruit."""
-    note = "all frames show the same trees: no claim"
     return [
         figure
         for group in _GROUPS
         if columns[f"size{group}"]
         for figure in (
-            columns.mean_error(f"{what}{group}: mean absolute error, mm", f"size{group}", goal=goal, note=note),
+            columns.mean_error(f"{what}{group}: mean absolute error, mm", f"size{group}", goal=goal),
             columns.mean(f"{what}{group}: bias, mm", f"bias{group}"),
         )
     ]

@@ -149,7 +149,7 @@ def _photographs(bench: Bench) -> list[Figure]:
     items = bench.items()
     hashes = {item["id"]: sha256_of_file(bench.folder / item["image"]) for item in items}
     pair = {member: str(rank) for rank, pair in enumerate(pairs_by_hash(hashes.values())) for member in pair}
-    columns = Columns(note="trained head, two-fold; no parameter of the vegetation mask is fitted")
+    columns = Columns(note="trained head, two-fold")
     # A study runs in its own process, so this setting affects only the heads that are trained here.
     os.environ["AGROTOOLS_CACHE"] = str(bench.scratch / "heads")
     train_crop_weed_heads(bench.folder.parent)

@@ -78,10 +78,10 @@ def figures_of_known(
     return figures
 
 
-def figures_of_unknown(given: Sequence[Answer], note: str) -> list[Figure]:
+def figures_of_unknown(given: Sequence[Answer]) -> list[Figure]:
     """Return the share refused and the share with no name given, for images of unknown classes."""
     return [
-        mean_of("refused as unknown", [one.refused for one in given], goal=0.8, note=note),
+        mean_of("refused as unknown", [one.refused for one in given], goal=0.8),
         mean_of("nothing named", [not one.named for one in given], note="refused, or no candidate likely"),
     ]
 
@@ -95,8 +95,6 @@ _COFFEE = {
     "brown_spot_phoma": "coffee_brown_spot_phoma",
     "cercospora": "coffee_cercospora",
 }
-_BEAN_NOTE = "light and soil of a session go with the class, and sibling shots are possible: optimistic"
-_COFFEE_NOTE = "one collection, leaves on a white board; the label is the predominant stress of several"
 _PACK_NOTE = "a pack trained on the even pictures of each class, asked about the odd ones; no group is known"
 
 
@@ -104,18 +102,18 @@ def _bean(label: str) -> str:
     return f"bean_{label}"
 
 
-def _known(bench: Bench, crop: str, true: Callable[[str], str], goal: float, note: str) -> list[Figure]:
+def _known(bench: Bench, crop: str, true: Callable[[str], str], goal: float) -> list[Figure]:
     """Score the tool without and with the crop as an argument."""
     results = answers(bench, bench.items(), true=true)
     with_crop = answers(bench, bench.items(), true=true, crop=crop)
     return [
-        *figures_of_known(results, goal=goal, note=note),
-        *figures_of_known(with_crop, ", crop given", goal=goal, note=note, by_class=False),
+        *figures_of_known(results, goal=goal),
+        *figures_of_known(with_crop, ", crop given", goal=goal, by_class=False),
     ]
 
 
 def _unknown(bench: Bench) -> list[Figure]:
-    return figures_of_unknown(answers(bench, bench.items()), "leaves of a crop in no training pool, crop not given")
+    return figures_of_unknown(answers(bench, bench.items()))
 
 
 def _pack(bench: Bench) -> list[Figure]:
@@ -132,29 +130,24 @@ def _pack(bench: Bench) -> list[Figure]:
 
 
 PEST_DISEASE_STUDIES = (
-    Study(
-        "diagnose_pest_disease", "bean_leaf_class", partial(_known, crop="bean", true=_bean, goal=0.80, note=_BEAN_NOTE)
-    ),
+    Study("diagnose_pest_disease", "bean_leaf_class", partial(_known, crop="bean", true=_bean, goal=0.80)),
     Study(
         "diagnose_pest_disease",
         "coffee_leaf_class",
-        partial(_known, crop="coffee", true=_COFFEE.__getitem__, goal=0.85, note=_COFFEE_NOTE),
+        partial(_known, crop="coffee", true=_COFFEE.__getitem__, goal=0.85),
     ),
     *(Study("diagnose_pest_disease", folder, _unknown) for folder in ("apple_leaf_class", "rice_disease")),
     Study("diagnose_pest_disease", "bean_leaf_class", _pack),
 )
 
 
-_DAYS = "capture days, not pictures, are in common with the training: optimistic for a new place"
-
-
 def _species(bench: Bench) -> list[Figure]:
     results = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"))
-    return figures_of_known(results, goal=0.85, note=_DAYS)
+    return figures_of_known(results, goal=0.85)
 
 
 def _leaves(bench: Bench) -> list[Figure]:
-    return figures_of_unknown(answers(bench, bench.items()), "leaves of crops, which the net does not know")
+    return figures_of_unknown(answers(bench, bench.items()))
 
 
 WEED_STUDIES = (

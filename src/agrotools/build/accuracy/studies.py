@@ -19,6 +19,7 @@ import tempfile
 import threading
 import time
 import traceback
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -26,9 +27,13 @@ from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy import STUDIES
+from agrotools.build.accuracy.cross_domain import read_contents
 from agrotools.build.accuracy.study import Bench, Figure, estimate
-from agrotools.core.base import AgrotoolsError, UsageError
+from agrotools.build.sources.reading import read_items
+from agrotools.core.base import AgrotoolsError, UsageError, count_text
+from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
+from agrotools.vision.strangeness import FILES
 
 TIME_LIMIT_S = 1800.0
 """Time limit of a study, seconds."""
@@ -41,7 +46,8 @@ class Row:
     ``low`` and ``high`` are the 95 % interval, None under ten independent images. ``n`` is the number of images (or
     drawn scenes), of which ``independent`` show different scenes. ``ms_median`` is the time per call,
     ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
-    whole study, libraries included.
+    whole study, libraries included. ``sources``: repositories, commits and numbers of the images, from ``truth.json``.
+    ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about.
     """
 
     tool: str
@@ -60,6 +66,8 @@ class Row:
     higher_is_better: bool | None = None
     goal_reached: bool | None = None
     note: str = ""
+    sources: str = ""
+    is_ours: bool = True
     error: str | None = None
 
 
@@ -225,8 +233,33 @@ def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
     if "error" in result:
         where = str(study.path.resolve())
         return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
-    shared = {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
-    return [Row(study.tool, study.folder, **figure, **shared) for figure in result["figures"]]
+    sources, is_ours = ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
+    origin = {"sources": sources, "is_ours": is_ours}
+    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
+    figures = result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
+    return [Row(study.tool, study.folder, **figure, **origin) for figure in figures]
+
+
+def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
+    """Return the repositories of a folder's images as text, and True unless it is a known folder with other images.
+
+    A repository that a description of the tool's weights names is marked: the tool learnt from it.
+    """
+    counts: Counter[tuple[str, str]] = Counter()
+    for item in read_items(folder):
+        source = item.get("source")
+        origin = source if isinstance(source, dict) else {}
+        counts[str(origin.get("repo") or "source not stated"), str(origin.get("commit") or "")[:8]] += 1
+    described = get_tool(tool).data_files if tool in TOOLS else ()
+    weights = [path for path in described if path.suffix == ".json" and path.name not in FILES]
+    learnt = "".join(path.read_text(encoding="utf-8", errors="replace") for path in weights)
+    words = [
+        f"{repo}{f' @ {commit}' if commit else ''} ({count_text(count, 'item')}"
+        f"{', the tool learnt from other images of it' if repo.rpartition('/')[2] in learnt else ''})"
+        for (repo, commit), count in sorted(counts.items())
+    ]
+    known = read_contents()["folders"].get(name)
+    return ", ".join(words), known is None or {repo for repo, _ in counts} <= known.sources
 
 
 _ROUNDING = 1e-9

@@ -23,7 +23,7 @@ import rasterio
 from numpy.typing import NDArray
 from PIL import Image
 from rasterio.transform import from_origin
-from scipy.special import ndtr, stdtrit
+from scipy.special import betaincinv, ndtr, stdtrit
 
 from agrotools.build.sources.reading import read_items
 from agrotools.core import Artifact, SampleFile, ToolError
@@ -49,7 +49,8 @@ class Figure:
     """One measure of a tool on one folder.
 
     ``metric`` names the measure with its unit ("lesion severity, mean absolute error, points"). ``clusters`` names the
-    scene of each image; empty if all images show different scenes. ``goal`` is the target value, if any.
+    scene of each image; empty if all images show different scenes. ``goal`` is the target value, if any. ``is_share``:
+    True if a row is whether something holds for an image.
     """
 
     metric: str
@@ -59,11 +60,15 @@ class Figure:
     goal: float | None = None
     higher_is_better: bool = True
     note: str = ""
+    is_share: bool = False
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """Value of a figure and its 95 % interval, None under :data:`LEAST_CLUSTERS` independent images."""
+    """Value of a figure and its 95 % interval.
+
+    There is no interval under :data:`LEAST_CLUSTERS` independent images, or if a bootstrap cannot tell its width.
+    """
 
     value: float
     low: float | None
@@ -74,7 +79,15 @@ class Estimate:
 
 def mean_of(metric: str, values: Sequence[float], **more: Any) -> Figure:
     """Return the mean of one value per image. ``more``: fields of :class:`Figure`."""
-    return Figure(metric, np.asarray(values, np.float64)[:, None], _mean, **more)
+    return Figure(metric, np.asarray(values, np.float64)[:, None], _mean, is_share=_are_shares(metric, values), **more)
+
+
+def _are_shares(metric: str, values: Sequence[object]) -> bool:
+    """True for truth values, and for numbers 0 and 1, or 0 and 100, of a metric that names a share or percentage."""
+    if all(isinstance(value, bool | np.bool_) for value in values):
+        return True
+    top = 100.0 if metric.endswith("%") else 1.0
+    return ("share" in metric or "recall@" in metric or top > 1) and all(value in (0.0, top) for value in values)
 
 
 class Columns:
@@ -88,6 +101,7 @@ class Columns:
         self._more = more
         self.note: str = more.get("note", "")
         self._values: dict[str, list[float]] = {}
+        self._not_truth: set[str] = set()
         self._scenes: dict[str, list[str]] = {}
 
     def add(self, scene: str = "", /, **values: SupportsFloat | None) -> None:
@@ -95,6 +109,8 @@ class Columns:
         for column, value in values.items():
             if value is not None:
                 self._values.setdefault(column, []).append(float(value))
+                if not isinstance(value, bool | np.bool_):
+                    self._not_truth.add(column)
                 self._scenes.setdefault(column, []).append(scene)
 
     def __getitem__(self, column: str) -> list[float]:
@@ -130,14 +146,16 @@ class Columns:
         scenes = self._scenes.get(columns[0], [])
         clusters = {"clusters": tuple(scenes)} if any(scenes) else {}
         rows = np.column_stack([self[column] for column in columns])
-        return Figure(metric, rows, statistic, **{**clusters, **self._more, **more})
+        is_share = statistic is _mean and (columns[0] not in self._not_truth or _are_shares(metric, self[columns[0]]))
+        return Figure(metric, rows, statistic, is_share=is_share, **{**clusters, **self._more, **more})
 
 
 def estimate(figure: Figure, seed: int = 0) -> Estimate:
-    """Return the value of a figure and its interval by a bootstrap over clusters of images.
+    """Return the value of a figure and its interval: exact for shares, else by a bootstrap over clusters of images.
 
-    Percentiles are slightly wider than 2.5 and 97.5, by the t distribution for that number of clusters (Hesterberg
-    2015, The American Statistician 69).
+    The interval of a share (a mean of zeros and ones, or of 0 and 100) is that of Clopper and Pearson (1934) over
+    clusters; a cluster with both counts in part. Percentiles of the bootstrap are slightly wider than 2.5 and 97.5, by
+    the t distribution for that number of clusters (Hesterberg 2015, The American Statistician 69).
 
     Raises:
         ValueError: no image was measured, or the number of cluster names is wrong.
@@ -152,12 +170,21 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     value = figure.statistic(rows)
     if len(members) < LEAST_CLUSTERS:
         return Estimate(value, None, None, len(rows), len(members))
+    k = len(members)
+    if figure.is_share:
+        unit = max(1.0, float(rows.max()))
+        hits = float(np.sum([rows[some, 0].mean() / unit for some in members]))
+        tail = (1 - _LEVEL) / 2
+        low = float(betaincinv(hits, k - hits + 1, tail)) if hits > 0 else 0.0
+        high = float(betaincinv(hits + 1, k - hits, 1 - tail)) if hits < k else 1.0
+        return Estimate(value, min(value, unit * low), max(value, unit * high), len(rows), k)
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
     values = np.array([figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws])
     values = values[np.isfinite(values)]
-    k = len(members)
     tail = float(ndtr(-stdtrit(k - 1, 1 - (1 - _LEVEL) / 2) * np.sqrt(k / (k - 1))))
     low, high = np.quantile(values, [tail, 1 - tail]) if len(values) else (np.nan, np.nan)
+    if low == high:
+        return Estimate(value, None, None, len(rows), k)
     return Estimate(value, float(low), float(high), len(rows), k)
 
 

@@ -25,7 +25,7 @@ def cells(row: Row) -> tuple[str, ...]:
         row.folder,
         row.metric or "",
         number(row.value),
-        "-" if few else f"{number(row.low)} to {number(row.high)}",
+        "-" if few or row.low is None else f"{number(row.low)} to {number(row.high)}",
         str(row.n),
         str(row.independent),
         _whole(row.ms_median),
@@ -84,9 +84,10 @@ def markdown(rows: Sequence[Row], command: str, absent: Sequence[str] = (), toda
     lines += _prose("introduction")
     for tool in dict.fromkeys(row.tool for row in rows):
         mine = [row for row in rows if row.tool == tool]
-        lines += [f"## {tool}", "", *_prose(tool), *_markdown_table(mine), ""]
-        notes = _notes(mine)
-        if notes:
+        prose = _prose(tool) if all(row.is_ours for row in mine) else []
+        lines += [f"## {tool}", "", *prose, *_markdown_table(mine), ""]
+        sources = dict.fromkeys(f"{row.folder}, images: {row.sources}" for row in mine if row.sources)
+        if notes := [*_notes(mine), *sources]:
             lines += [*(f"* {note}" for note in notes), ""]
     return "\n".join(lines).rstrip() + "\n"
 
@@ -102,7 +103,8 @@ def _provenance(command: str, absent: Sequence[str], today: str | None) -> list[
         f"{', '.join(libraries)}; {platform.system()} {platform.machine()}, {os.cpu_count()} cores, "
         "of which a tool uses one.",
         "",
-        f"Intervals are 95 %, over images (scenes where several images show one); {_NO_CLAIM}. Milliseconds are "
+        "Intervals are 95 %, over images (scenes where several images show one), exact for shares (Clopper and Pearson "
+        f"1934), else by a bootstrap; {_NO_CLAIM}. Milliseconds are "
         "medians of whole calls: reading, measuring and drawing the overlay; MP are the megapixels of the files read. "
         "Peak memory is that of the study's process, libraries and truth included.",
     ]

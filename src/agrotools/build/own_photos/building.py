@@ -1,8 +1,9 @@
 """Building of a benchmark from a plan, a folder of pictures and a table."""
 
 import hashlib
+import tempfile
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 from agrotools.build.own_photos import cells
 from agrotools.build.own_photos.cells import CellFault, Value
 from agrotools.build.own_photos.plan import NOTHING, Column, Measure, Plan, SkippedRows, measures
+from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import (
     Pictured,
@@ -47,10 +49,14 @@ class BuiltBenchmark:
     used: Mapping[str, int]
     skipped: SkippedRows
     warnings: tuple[str, ...] = ()
+    n_cleaned: int = 0
+    """Photographs whose copies were freed from places, names, dates or descriptions."""
 
 
 def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Progress = no_progress) -> BuiltBenchmark:
     """Build the benchmark from all columns without open questions and write it to ``out``, completely or not at all.
+
+    Its copies of the photographs hold no place, name, date or description (:mod:`agrotools.build.own_photos.privacy`).
 
     Raises:
         BenchmarkError: no column can be used, no picture can be opened, ``out`` cannot be written or contains something
@@ -70,7 +76,22 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
             )
     values = {column.column: answers_of(seen, column, skipped) for column in columns}
     pictures = _select_pictures(values, plan.samples, skipped)
-    originals = Originals()
+    with tempfile.TemporaryDirectory(prefix="agrotools-") as scratch:
+        return _built(seen, plan, out, columns, values, pictures, Originals(Path(scratch)), progress)
+
+
+def _built(
+    seen: DetectedTable,
+    plan: Plan,
+    out: Path,
+    columns: Sequence[Column],
+    values: Mapping[str, Mapping[Path, Value]],
+    pictures: Collection[Path],
+    originals: Originals,
+    progress: Progress,
+) -> BuiltBenchmark:
+    skipped = seen.skipped
+    cleaned_paths: set[Path] = set()
     part_of: dict[str, list[Pictured]] = {}
     opened: dict[Path, str | None] = {}
     for column in columns:
@@ -83,7 +104,13 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
                         "picture", f"cannot be used: {reason}", "replace it by one that opens", example=path.name
                     )
             if opened[path] is None:
-                files[path] = originals.file(path, **_facts(path, column, plan))
+                facts = _facts(path, column, plan)
+                cleaned = without_identity(path)
+                if cleaned is None:
+                    files[path] = originals.file(path, **facts)
+                else:
+                    files[path] = originals.add_content(cleaned, path.suffix.lower(), **facts)
+                    cleaned_paths.add(path)
             progress("pictures opened", len(opened), len(pictures))
         about = _names_for_advice(column, plan, values, skipped)
         part_of[column.column] = [
@@ -95,7 +122,8 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
     checks = (rounding_warning(seen, column) for column in columns)
     warnings = (*filter(None, checks), *_unknown_names(columns, part_of))
-    return BuiltBenchmark(header, {column: len(pictured) for column, pictured in part_of.items()}, skipped, warnings)
+    used = {column: len(pictured) for column, pictured in part_of.items()}
+    return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths))
 
 
 def _unknown_names(columns: Iterable[Column], part_of: Mapping[str, list[Pictured]]) -> Iterator[str]:

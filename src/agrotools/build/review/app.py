@@ -1,7 +1,7 @@
 """The web application: pages, pictures and decisions by sample id and file name; requests never contain paths."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
@@ -21,6 +21,7 @@ from starlette.types import ASGIApp
 from agrotools.build.review.agreement import (
     CHECKS,
     Decision,
+    ReviewSummary,
     edit_text,
     effective_edits,
     review_status,
@@ -32,7 +33,7 @@ from agrotools.build.review.material import Material
 from agrotools.build.review.pictures import SIDES_PX, Pictures, Rendered
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, Guard
-from agrotools.core import AgrotoolsError, Sample, SampleFile, first_error
+from agrotools.core import AgrotoolsError, ReferenceStep, Sample, SampleFile, Step, first_error
 from agrotools.report.html.page import LOOK
 from agrotools.report.html.pictures import Absent
 from agrotools.report.layout import harmless, value_text
@@ -71,6 +72,28 @@ def row_state(made: list[Decision], reviewer: str) -> dict[str, Any]:
     mine = next((each for each in made if each.reviewer == reviewer), None)
     standing = review_status(made) if mine else "undecided"
     return {"mine": mine.verdict if mine else None, "standing": standing, "reviewers": len(made)}
+
+
+def summary_parts(summary: ReviewSummary) -> list[dict[str, Any]]:
+    """Return a summary as paragraphs and tables for the page."""
+    verdicts = ("accept", "edit", "reject")
+    parts: list[dict[str, Any]] = [
+        {"text": " · ".join(f"{name} {n}" for name, n in summary.standings.items())},
+        {
+            "head": ["reviewer", *verdicts],
+            "rows": [[name, *(str(n.get(v, 0)) for v in verdicts)] for name, n in summary.reviewers.items()],
+        },
+    ]
+    for pair in summary.agreements:
+        kappa = f"Cohen's kappa {pair.kappa:.2f}" if pair.kappa is not None else f"kappa is undefined: {pair.why}"
+        parts.append({"text": f"{' and '.join(pair.reviewers)}: {kappa} (n = {pair.n}, {pair.agreed} alike)"})
+    if not summary.agreements:
+        parts.append({"text": "Agreement needs two reviewers who decided the same samples."})
+    if summary.outdated:
+        parts.append(
+            {"text": f"{summary.outdated} decisions are on samples that have changed since; they do not count."}
+        )
+    return parts
 
 
 def picture_size(request: Request) -> str:
@@ -124,7 +147,12 @@ class Review:
     All routes except ``/``, ``/look.css`` and ``/static`` need a session.
     """
 
-    def __init__(self, material: Material, journal: ReviewJournal, doorkeeper: Doorkeeper, reviewer: str = "") -> None:
+    page = "page.html.j2"
+    """Template of the page."""
+
+    def __init__(
+        self, material: Material, journal: ReviewJournal[Any], doorkeeper: Doorkeeper, reviewer: str = ""
+    ) -> None:
         self.material, self.journal, self.doorkeeper, self.reviewer = material, journal, doorkeeper, reviewer
         self.pictures = Pictures(material)
 
@@ -166,15 +194,19 @@ class Review:
             return HTMLResponse(render("door.html.j2", state="open"))
         return HTMLResponse(
             render(
-                "page.html.j2",
+                self.page,
                 title=self.material.title,
                 journal=str(self.journal.path),
                 reviewer=self.reviewer,
                 place=str(self.journal.path.resolve()),
-                checks=CHECKS,
                 notes=[*self.material.notes, *self.journal.notes],
+                **self.page_values(),
             )
         )
+
+    def page_values(self) -> dict[str, Any]:
+        """Return the values of the page that depend on what is decided."""
+        return {"checks": CHECKS}
 
     async def index(self, request: Request) -> Response:
         """Return all samples for the list and the filters, and the status of the review."""
@@ -191,14 +223,19 @@ class Review:
             row |= {"query": facts.query, "flags": facts.flags}
             rows.append(row | row_state(by_sample.get(sample_id, []), reviewer))
         summary = summary_of(list(self.material.facts), self.material.contents, decisions, self.journal.notes)
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary.model_dump(mode="json")}
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": summary_parts(summary)}
 
     async def sample_page(self, request: Request) -> Response:
         """Return the page of one sample as an HTML fragment."""
-        sample = self._sample(request)
-        return HTMLResponse(await run_in_threadpool(self._render_sample, sample))
+        self._sample(request)
+        return HTMLResponse(await run_in_threadpool(self._render_sample, request.path_params["sample_id"]))
 
-    def _render_sample(self, sample: Sample) -> str:
+    def _render_sample(self, key: str) -> str:
+        sample = self._known(key)
+        return render("sample.html.j2", shown=present(self.material, sample, *self._files_of(sample)))
+
+    def _files_of(self, sample: Sample) -> tuple[dict[str, Path | Absent], dict[str, tuple[int, int]]]:
+        """Return the paths of the tables of a sample, and the sizes of pictures whose size it does not state."""
         tables = [file for file in sample.files if file.kind == "table"]
         places = {file.name: self.pictures.path_of_file(file) for file in tables}
         sizes: dict[str, tuple[int, int]] = {}
@@ -207,19 +244,19 @@ class Review:
                 rendered = self.pictures.of_file(file, "small")
                 if isinstance(rendered, Rendered):
                     sizes[file.name] = (rendered.width_px, rendered.height_px)
-        return render("sample.html.j2", shown=present(self.material, sample, places, sizes))
+        return places, sizes
 
     # --- decisions --------------------------------------------------------------------------------------------------
 
     async def sample_decisions(self, request: Request) -> Response:
         """Return the reviewer's own decision on a sample and, if there is one, those of others."""
-        sample = self._sample(request)
+        self._sample(request)
         reviewer = request.query_params.get("reviewer", "")
         await run_in_threadpool(self.journal.refresh)
-        return json_answer(self._decisions_on(sample, reviewer))
+        return json_answer(self._decisions_on(request.path_params["sample_id"], reviewer))
 
-    def _decisions_on(self, sample: Sample, reviewer: str) -> dict[str, Any]:
-        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample.id, [])
+    def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
+        decisions = valid_decisions(self.journal.decisions(), self.material.contents).get(sample_id, [])
         mine = next((each for each in decisions if each.reviewer == reviewer), None)
         others = [each for each in decisions if each.reviewer != reviewer]
         # Other decisions are hidden until the reviewer has decided, to avoid influence.
@@ -245,9 +282,7 @@ class Review:
     def _store_decision(self, body: bytes) -> dict[str, Any]:
         try:
             decision = Decision.model_validate_json(body)
-            sample = self.material.sample(decision.sample)
-            if sample is None:
-                raise HTTPException(404, "there is no such sample")
+            sample = self._known(decision.sample)
             if decision.content != self.material.facts[sample.id].content:
                 raise HTTPException(409, "the sample is not the one that was shown: reload the page")
             changes: dict[str, Any] = {"at": datetime.now(UTC).isoformat(timespec="seconds")}
@@ -283,8 +318,8 @@ class Review:
 
     async def artifact(self, request: Request) -> Response:
         """Return an artifact of a step (counted from 1) as a picture."""
-        sample = self._sample(request)
-        steps = list(sample.reference.steps) if sample.reference else []
+        self._sample(request)
+        steps = self._steps(request.path_params["sample_id"])
         number, name = request.path_params["step"], request.path_params["name"]
         observation = steps[number - 1].observation if 0 < number <= len(steps) else None
         for artifact in observation.artifacts if observation else ():
@@ -293,6 +328,11 @@ class Review:
                     await run_in_threadpool(self.pictures.of_artifact, artifact, picture_size(request))
                 )
         raise HTTPException(404, "there is no such artifact")
+
+    def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
+        """Return the steps whose artifacts are shown."""
+        sample = self._known(key)
+        return sample.reference.steps if sample.reference else ()
 
     async def original(self, request: Request) -> Response:
         """Return a file of a sample unchanged, as a download."""
@@ -311,8 +351,10 @@ class Review:
 
     def _sample(self, request: Request) -> Sample:
         self._check_session(request)
-        sample = self.material.sample(request.path_params["sample_id"])
-        if sample is None:
+        return self._known(request.path_params["sample_id"])
+
+    def _known(self, key: str) -> Sample:
+        if (sample := self.material.sample(key)) is None:
             raise HTTPException(404, "there is no such sample")
         return sample
 

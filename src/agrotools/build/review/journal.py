@@ -1,4 +1,4 @@
-"""Journal of a review: the append-only file ``review.jsonl``, synced to disk after every line.
+"""Journal of a review or of grading: an append-only file of decisions or grades, synced to disk after every line.
 
 Several servers and processes may have it open at once. An incomplete last line of a dead process is completed or
 removed before the next line is written.
@@ -9,30 +9,34 @@ import os
 import threading
 from contextlib import suppress
 from pathlib import Path
+from typing import Generic, TypeVar
 
 from pydantic import ValidationError
 
 from agrotools.build.review.agreement import Decision
 from agrotools.core import BenchmarkError
 from agrotools.core.files import sync
+from agrotools.report.judges import Grade
 
 REVIEW_FILE = "review.jsonl"
+Entry = TypeVar("Entry", Decision, Grade)
 
 
-class ReviewJournal:
-    """Decisions in the file ``path``, which is created only by :meth:`open_for_writing` or :meth:`append`.
+class ReviewJournal(Generic[Entry]):
+    """Entries of the type ``kind`` in the file ``path``, which is created only by :meth:`open_for_writing` or
+    :meth:`append`.
 
     Raises:
         BenchmarkError: the file exists and cannot be read.
     """
 
-    def __init__(self, path: Path) -> None:
-        self.path = path
+    def __init__(self, path: Path, kind: type[Entry]) -> None:
+        self.path, self._kind = path, kind
         self._guard = threading.Lock()
         self._version: tuple[int, ...] | None = None
-        self._decisions: list[Decision] = []
+        self._decisions: list[Entry] = []
         self.bad_lines: list[int] = []
-        """numbers of lines that do not contain a decision"""
+        """numbers of lines that do not contain such an entry"""
         self.refresh()
 
     def open_for_writing(self) -> None:
@@ -71,11 +75,11 @@ class ReviewJournal:
         for number, line in enumerate(lines, start=1):
             try:
                 if line.strip():
-                    self._decisions.append(Decision.model_validate_json(line))
+                    self._decisions.append(self._kind.model_validate_json(line))
             except ValidationError:
                 self.bad_lines.append(number)
 
-    def append(self, decision: Decision) -> bool:
+    def append(self, decision: Entry) -> bool:
         """Store ``decision`` (OSError if not); True once it is on disk, False if one with its id was already stored."""
         with self._guard:
             number = self._opened()
@@ -105,16 +109,16 @@ class ReviewJournal:
         if not rest:
             return
         try:
-            Decision.model_validate_json(rest)
+            self._kind.model_validate_json(rest)
         except ValidationError:
             os.ftruncate(number, size - len(rest))
         else:
             os.write(number, b"\n")
 
-    def decisions(self) -> list[Decision]:
-        """Return the latest decision of each reviewer on each sample, in order, without withdrawn ones."""
+    def decisions(self) -> list[Entry]:
+        """Return the latest entry of each reviewer on each sample, in order, without withdrawn ones."""
         with self._guard:
-            latest: dict[tuple[str, str], Decision] = {}
+            latest: dict[tuple[str, str], Entry] = {}
             for decision in self._decisions:
                 key = decision.reviewer, decision.sample
                 latest.pop(key, None)  # so that the order is that of the latest decisions
@@ -123,11 +127,12 @@ class ReviewJournal:
 
     @property
     def notes(self) -> list[str]:
-        """Notes on lines that do not contain a decision."""
+        """Notes on lines that do not contain an entry."""
         if not self.bad_lines:
             return []
         first, count = self.bad_lines[0], len(self.bad_lines)
-        return [f"{self.path}: {count} line{'s' * (count > 1)} without a decision ignored (first: line {first})"]
+        what = self._kind.__name__.lower()
+        return [f"{self.path}: {count} line{'s' * (count > 1)} without a {what} ignored (first: line {first})"]
 
 
 def _write_whole_line(number: int, line: bytes) -> None:

@@ -104,19 +104,26 @@ Size = tuple[int, int]
 
 
 def present(
-    material: Material, sample: Sample, tables: Mapping[str, Path | Absent], sizes: Mapping[str, Size]
+    material: Material,
+    sample: Sample,
+    tables: Mapping[str, Path | Absent],
+    sizes: Mapping[str, Size],
+    *,
+    key: str | None = None,
 ) -> dict[str, Any]:
     """Return the values for ``sample.html.j2``, the page of ``sample``.
 
     Args:
         tables: paths of its tables, by name.
         sizes: width and height of pictures whose size is not given in the sample, by name.
+        key: name of the sample in ``material``; None for its id.
     """
     shapes = shapes_of(sample)
     results: Results = shown_results(sample.reference) if sample.reference else []
     return {
         "sample": sample,
-        "content": material.facts[sample.id].content,
+        "key": key or sample.id,
+        "content": material.facts[key or sample.id].content,
         "files": [_file(file, sample, shapes, tables.get(file.name), sizes) for file in sample.files],
         "steps": [_step(n, step) for n, step in enumerate(sample.reference.steps if sample.reference else (), 1)],
         "slots": [_slot(slot, results) for slot in sample.answer],
@@ -233,17 +240,18 @@ def _slot(slot: Slot, results: Results) -> dict[str, Any]:
     ``state``: ``same``, ``differs`` or ``missing``; empty if nothing is implied.
     """
     implied, state = "", ""
+    unit = getattr(slot, "unit", None)
     if is_text_slot(slot) and slot.from_:
         implied_value = implied_slot(slot, results)
         if implied_value.slot is None:
             implied, state = implied_value.reason, "missing"
         else:
             number = as_number(implied_value.value)
-            unit = getattr(slot, "unit", None)
             implied = value_text(implied_value.value) + (f" {unit}" if number is not None and unit else "")
             state = "differs" if implied_value.differs else "same"
     return {
         "slot": slot,
+        "unit": unit,
         "wanted": expected_text(slot),
         "origin": _REF.sub(lambda at: f"step {int(at[1]) + 1} · ", slot.from_ or ""),
         "implied": implied,

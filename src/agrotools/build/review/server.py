@@ -7,14 +7,19 @@ import socket
 import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from agrotools.build.review.journal import ReviewJournal
-from agrotools.build.review.material import Material
 from agrotools.core import UsageError
+
+if TYPE_CHECKING:
+    import uvicorn
+
+    from agrotools.build.review.app import Review
 
 CSRF_HEADER = "X-Review-Session"
 POLICY = (
@@ -149,29 +154,26 @@ def _bound(port: int) -> socket.socket:
     return place
 
 
-def serve_review(
-    material: Material,
-    journal: ReviewJournal,
-    place: socket.socket,
-    *,
-    reviewer: str = "",
-    started: Callable[[str], None],
-) -> None:
-    """Serve the page on the socket ``place`` until interrupted. ``started`` gets the URL with its one-time token.
+class RunningReview(NamedTuple):
+    """Server of a page, not yet started, and the URL with the one-time token that opens it."""
 
-    Raises:
-        BenchmarkError: decisions cannot be stored.
-    """
+    server: "uvicorn.Server"
+    address: str
+    page: "Review"
+
+
+def review_server(
+    page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], place: socket.socket
+) -> RunningReview:
+    """Return a server of ``page`` for the socket ``place``; BenchmarkError if decisions cannot be stored."""
     import uvicorn
-
-    from agrotools.build.review.app import Review
 
     journal.open_for_writing()
     port = place.getsockname()[1]
     doorkeeper = Doorkeeper(port)
-    application = Review(material, journal, doorkeeper, reviewer).application()
+    review = page(doorkeeper)
     config = uvicorn.Config(
-        application,
+        review.application(),
         log_level="warning",
         access_log=False,
         lifespan="off",
@@ -181,8 +183,26 @@ def serve_review(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    started(f"http://{ADDRESS}:{port}/?token={doorkeeper.token}")
+    return RunningReview(uvicorn.Server(config), f"http://{ADDRESS}:{port}/?token={doorkeeper.token}", review)
+
+
+def serve_review(
+    page: "Callable[[Doorkeeper], Review]",
+    journal: ReviewJournal[Any],
+    port: int | None,
+    *,
+    started: Callable[[str], None],
+) -> None:
+    """Serve a page until interrupted. ``started`` gets the URL with its one-time token.
+
+    Raises:
+        BenchmarkError: decisions cannot be stored.
+        UsageError: ``port`` is not available.
+    """
+    place = bound_socket(journal.path, port)
+    running = review_server(page, journal, place)
+    started(running.address)
     try:
-        uvicorn.Server(config).run(sockets=[place])
+        running.server.run(sockets=[place])
     except KeyboardInterrupt:
         return

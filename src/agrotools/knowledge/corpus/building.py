@@ -58,15 +58,12 @@ from agrotools.knowledge.corpus.index import (
 )
 from agrotools.knowledge.corpus.terms import TERM_BITS, Numbers, split, terms_of
 
-LEAST_MEMORY_MB = 128
 _LOCK = ".lock"
-_PROCESS_BYTES = 136 * MEGABYTE
-"""Memory of the interpreter, the libraries and a batch of text, bytes."""
-_LEAST_ROOM = 8 * MEGABYTE
-_BYTES_PER_POSTING = 3.5
-_SORTING_BYTES = 60
-"""Memory for sorting a partition, bytes per posting."""
-_BZ2_RATIO = 5
+_BUFFERED = 1 << 23
+"""Number of term occurrences that are buffered before they are written."""
+_PARTITIONS = 256
+_PARTITION_BYTES = 8 * MEGABYTE
+"""Bytes of the corpus for each further partition. Sorting a partition takes 60 bytes of memory per posting."""
 _BATCH_CHARACTERS = 1 << 17
 _BATCH_PASSAGES = 4096
 _PASSAGE_BITS = 64 - TERM_BITS
@@ -79,17 +76,16 @@ def build_index(
     corpus: Path,
     out: Path,
     *,
-    memory_mb: int = 300,
     replace: bool = False,
     progress: Progress = lambda *_: None,
 ) -> CorpusIndex:
     """Build the index of a corpus in the folder ``out``, or open it if it is up to date.
 
+    On disk, the build takes up to five times the size of the text, and leaves about two and a half times that size.
+
     Args:
         corpus: a file or a folder: .txt, .md, .jsonl, .xml and .xml.bz2 (dumps of Wikipedia).
         out: folder of the index, outside the corpus.
-        memory_mb: approximate memory of a process that does nothing else. On disk, the build takes up to five times the
-            size of the text, and leaves about two and a half times that size.
         replace: rebuild if ``out`` contains an index of something else.
         progress: called with the name of the stage, the amount done, and the total.
 
@@ -100,8 +96,6 @@ def build_index(
             cannot be written.
     """
     corpus, out = corpus.expanduser().absolute(), out.expanduser().absolute()
-    if memory_mb < LEAST_MEMORY_MB:
-        raise UsageError(f"{memory_mb} MB of memory is not enough", hint=f"give {LEAST_MEMORY_MB} or more")
     before = stamp(corpus)
     if not before.files:
         raise UsageError(f"{corpus} holds no text files", hint=f"give {READ}")
@@ -109,7 +103,7 @@ def build_index(
         _check_places(corpus, out)
         with _locked(out):
             if not _is_built(out, before, replace=replace):
-                _build(corpus, out, before, memory_mb * MEGABYTE, progress)
+                _build(corpus, out, before, progress)
     except OSError as error:
         hint = "check that it is a folder you may write to, on a disk with five times the space of the text"
         raise CorpusError(f"the index cannot be written to {out}: {error.strerror or error}", hint=hint) from error
@@ -180,15 +174,14 @@ def _clear(out: Path, *, keep: str | None) -> None:
         path.unlink()
 
 
-def _build(corpus: Path, out: Path, state: CorpusStamp, memory: int, progress: Progress) -> None:
+def _build(corpus: Path, out: Path, state: CorpusStamp, progress: Progress) -> None:
     _clear(out, keep=_named_data(out))
     sha256 = content_hash(corpus, state.size, progress)
     folder = out / f"{DATA}{secrets.token_hex(4)}"
     folder.mkdir()
     try:
-        room = max(_LEAST_ROOM, memory - _PROCESS_BYTES)
         counts = ReadingCounts()
-        with IndexWriter(folder, room // 8, _partitions(corpus, state.size, room)) as writer:
+        with IndexWriter(folder, _BUFFERED, _PARTITIONS + state.size // _PARTITION_BYTES) as writer:
             for batch in _batches(read_corpus(corpus, counts), writer):
                 writer.add(batch)
                 position = min(counts.bytes_read, state.size)
@@ -220,13 +213,6 @@ def _build(corpus: Path, out: Path, state: CorpusStamp, memory: int, progress: P
         shutil.rmtree(folder, ignore_errors=True)
         raise
     _clear(out, keep=folder.name)
-
-
-def _partitions(corpus: Path, size: int, room: int) -> int:
-    """Return a number of partitions such that each can be sorted in half of the memory."""
-    packed = corpus.is_dir() or corpus.name.lower().endswith(".bz2")
-    expected = size * (_BZ2_RATIO if packed else 1) / _BYTES_PER_POSTING
-    return 1 + int(2 * expected * _SORTING_BYTES / room)
 
 
 _Row = dict[str, Any]

@@ -7,6 +7,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from typing import Any, Literal
 
@@ -250,26 +251,23 @@ def _lines(file: CorpusFile, counts: ReadingCounts) -> Iterator[Document]:
 
 def _numbered(file: CorpusFile, counts: ReadingCounts) -> Iterator[tuple[int, bytes]]:
     """Yield non-blank lines with their numbers; overlong lines are counted and skipped."""
-    number, line, too_long = 1, bytearray(), False
-    for block in blocks(file):
-        counts.bytes_read += len(block)
-        *ended, last = block.split(b"\n")
-        for part in ended:
-            if too_long or len(line) + len(part) > LONGEST:
+    try:
+        with file.path.open("rb") as opened:
+            for number in count(1):
+                line = opened.readline(LONGEST + 1)
+                counts.bytes_read += len(line)
+                if len(line) <= LONGEST:
+                    if not line:
+                        return
+                    if line.strip():
+                        yield number, line
+                    continue
                 counts.too_long += 1
-            elif (whole := bytes(line) + part).strip():
-                yield number, whole
-            line.clear()
-            too_long = False
-            number += 1
-        line += last
-        if len(line) > LONGEST:
-            too_long = True
-            line.clear()
-    if too_long:
-        counts.too_long += 1
-    elif line.strip():
-        yield number, bytes(line)
+                while line and not line.endswith(b"\n"):
+                    line = opened.readline(_BLOCK)
+                    counts.bytes_read += len(line)
+    except OSError as error:
+        raise _unreadable(file.path, error) from error
 
 
 def _row(file: CorpusFile, number: int, line: bytes) -> dict[str, Any]:

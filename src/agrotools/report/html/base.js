@@ -49,16 +49,21 @@ function duration(seconds) {
 const amount = (n) => (n < 1000 ? String(n) : n < 1e6 ? `${(n / 1e3).toFixed(n < 1e4 ? 1 : 0)}k` : `${(n / 1e6).toFixed(1)}M`);
 const dollars = (usd) => `$${usd < 0.01 && usd > 0 ? usd.toFixed(4) : usd.toFixed(2)}`;
 const stateOf = (value) => (value === null ? "invalid" : value >= 1 ? "right" : value > 0 ? "partial" : "wrong");
-const MARKS = { right: "✓", partial: "≈", wrong: "✗", invalid: "!" };
+const MARKS = { right: "✓", partial: "≈", wrong: "✗", invalid: "!", unscored: "·" };
 
 // Score with its sign: colour is never the only difference.
-const badge = (value, title) => el(`span.score.${stateOf(value)}`, { title: title ?? stateOf(value) },
-  el("i", { "aria-hidden": "true" }, MARKS[stateOf(value)]), value === null ? "inv" : Math.round(100 * value));
+const badge = (value, title, state = stateOf(value)) => el(`span.score.${state}`, { title: title ?? state },
+  el("i", { "aria-hidden": "true" }, MARKS[state]), value !== null ? Math.round(100 * value) : state === "invalid" ? "inv" : "–");
+const recordBadge = (record) => badge(record.value, undefined, record.state);
 
 // --- data -----------------------------------------------------------------------------------------------------------
 
-const head = JSON.parse(byId("head").textContent);
-const { runs } = head;
+let head, runs;
+function readHead(text) {
+  head = JSON.parse(text);
+  runs = head.runs;
+}
+readHead(byId("head").textContent);
 const loaded = new Promise((done) => {
   if (document.readyState !== "loading") done();
   else document.addEventListener("DOMContentLoaded", done);
@@ -69,8 +74,10 @@ async function inflate(text) {
   return new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
-// Content that the page stores under a name: it may stand further down than the browser has read so far.
+// Content that the page stores under a name: it may stand further down than the browser has read so far. A local server
+// is asked for it.
 async function stored(name) {
+  if (head.live && name !== "index") return (await fetch(`${head.live.part}&name=${name}`)).text();
   if (!byId(name)) await loaded;
   return byId(name)?.textContent;
 }

@@ -59,8 +59,8 @@ function drawCompare(parameters) {
   });
   byId("compare").replaceChildren(
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
-    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "smallest visible"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
-      : el("p.dim", {}, "No paired test: one of these runs saw the reference, or they have no common samples or benchmark."),
+    rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
+      : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
     el("p", {}, `${flips.of} samples are in both runs (${words(mode ?? "")}): ${flips.up.length} are better in the first by half of the scale or more, ${flips.down.length} in the second, ${flips.same} are alike.`),
     el("p.dim", {}, "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder}`)),
     el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)));

@@ -158,7 +158,7 @@ function slotsView(data) {
 }
 
 function lostView(record) {
-  const parts = Object.entries(runs[record.run].attribution?.samples[`${record.sample.id}/${record.epoch}`] ?? {}).filter(([, lost]) => Math.abs(lost) >= 0.05);
+  const parts = Object.entries(lostParts(record)).filter(([, lost]) => Math.abs(lost) >= 0.05);
   if (!parts.length || record.mode !== head.measure?.mode) return null;
   return el("section.card", {}, el("h3", {}, "Points lost by"), el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("span", { title: partTitle(part) }, partWord(part)), " ", el("b", {}, one(lost))))));
 }
@@ -190,7 +190,7 @@ function othersView(record, others) {
   return el("section.card.others", {}, el("h3", {}, "Same sample in other runs"), same.map((other) => {
     const place = el("p.other-answer.dim", {}, "…");
     detailOf(other).then((data) => place.replaceChildren(data ? longText(data.answer ?? (data.ended ? `no answer (${data.ended})` : data.invalid || "see its steps"), 300) : "no details on this page"));
-    return el("div.other", {}, el("h4", {}, badge(other.value), " ", el("a", { href: sampleAddress(other) }, runs[other.run].label), runs[other.run].privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")]), place);
+    return el("div.other", {}, el("h4", {}, recordBadge(other), " ", el("a", { href: sampleAddress(other) }, runs[other.run].label), runs[other.run].privileged && [" ", el("abbr.badge", { title: head.terms.privileged }, "privileged")]), place);
   }));
 }
 
@@ -205,9 +205,10 @@ async function drawDetail(record) {
   const others = siblings(record);
   const title = el("header.title", {},
     el("button.quiet.back", { type: "button", onclick: () => showDetailOnPhone(false) }, "‹ list"),
-    el("h2", {}, badge(record.value), " ", record.sample.id, " ", el("small.dim", {}, `${record.mode}${record.epoch ? `, epoch ${record.epoch}` : ""}, ${run.label}`)),
+    el("h2", {}, recordBadge(record), " ", record.sample.id, " ", el("small.dim", {}, `${record.mode}${record.epoch ? `, epoch ${record.epoch}` : ""}, ${run.label}`)),
+    head.live?.grade && el("a", { href: `${head.live.grade}&sample=${encodeURIComponent(record.sample.id)}`, title: "Grade the answers to this sample without the names of the models" }, "grade blind"),
     el("span.pager", {}, el("button.quiet", { type: "button", "aria-label": "Previous sample", title: "Previous (k)", onclick: () => move(-1) }, "‹"), el("output", {}, `${(shown.indexOf(record) + 1).toLocaleString("en")} / ${shown.length.toLocaleString("en")}`), el("button.quiet", { type: "button", "aria-label": "Next sample", title: "Next (j)", onclick: () => move(1) }, "›")),
-    others.length > 0 && el("nav.siblings", { "aria-label": "Same sample" }, others.filter((other) => other.run === record.run || (other.mode === record.mode && other.epoch === record.epoch)).slice(0, 24).map((other) => el("a", { href: sampleAddress(other) }, badge(other.value), ` ${[runs.length > 1 && other.run !== record.run && runs[other.run].label, other.mode !== record.mode && other.mode, other.epoch !== record.epoch && `epoch ${other.epoch}`].filter(Boolean).join(", ")}`))));
+    others.length > 0 && el("nav.siblings", { "aria-label": "Same sample" }, others.filter((other) => other.run === record.run || (other.mode === record.mode && other.epoch === record.epoch)).slice(0, 24).map((other) => el("a", { href: sampleAddress(other) }, recordBadge(other), ` ${[runs.length > 1 && other.run !== record.run && runs[other.run].label, other.mode !== record.mode && other.mode, other.epoch !== record.epoch && `epoch ${other.epoch}`].filter(Boolean).join(", ")}`))));
   const command = el("p.dim", {}, "in a terminal: ", el("code", {}, `agrotools explain ${run.folder} ${record.sample.id} --mode ${record.mode}${record.epoch ? ` --epoch ${record.epoch}` : ""}`));
   if (!data) {
     stage = null;

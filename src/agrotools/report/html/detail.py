@@ -11,7 +11,7 @@ from pydantic import JsonValue
 
 from agrotools.core import FAMILIES, Artifact, Observation, Record, Sample, SampleFile, Score
 from agrotools.core.record import Reply, literal_value
-from agrotools.report.explain import SlotReading, file_text, slot_readings, summary_readings
+from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_readings, summary_readings
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
 from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
@@ -45,7 +45,7 @@ def record_data(
     trajectory = record.trajectory if record.invalid is None else None
     calls = [step.call for step in trajectory.steps if step.call] if trajectory else []
     compared = sample if record.mode == "end-to-end" else None
-    matches = reference_places(record) if compared else [None] * len(calls)
+    matches = reference_places(record) if compared and trajectory else [None] * len(calls)
     reference = sample.reference.steps if sample.reference else ()
     steps: list[StepPart] = []
     if record.invalid is None and record.actions is not None:
@@ -81,18 +81,13 @@ def record_data(
     return data, facets_of(record, scores, matches, differs)
 
 
-def reason_line(record: Record, scores: Sequence[Score]) -> str:
-    """Return the reason for the score of a record on one short line; empty for a full score."""
+def reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
+    """Return the reason for the score of a record that lost points, on one short line."""
     if record.invalid is not None:
         return f"invalid: {shortened(harmless(record.invalid), 80)}"
     if record.trajectory is not None and record.trajectory.answer is None:
         return f"no answer ({record.trajectory.termination})"
-    for reading in (*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)):
-        if reading.value < 1:
-            lines = {each.label: each.text for each in reading.lines}
-            found = f"{lines['extracted']}, expected {lines['expected']}" if "extracted" in lines else ""
-            return shortened(harmless(found or lines.get("reason") or lines.get("rule", "")), 110)
-    return ""
+    return shortened(harmless(lost_reason(record, scores, part)), 110)
 
 
 def _about(sample: Sample) -> list[list[str]]:
@@ -163,10 +158,6 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         data["result"] = observation.result
         data["files"] = [_artifact(artifact, showing, made_here=made_here) for artifact in observation.artifacts]
     return data
-
-
-def _step_scores(part: StepPart) -> list[list[str]]:
-    return [[METRICS[name].label, percent(part.rows[name].value)] for name in _STEP_METRICS if name in part.rows]
 
 
 def _reference_step(step: Any) -> Data:

@@ -5,18 +5,19 @@ let shown = [];
 let current = null;
 const FILTERS = ["run", "mode", "task", "type", "state", "lost"];
 const DEFAULT_SORT = "worst";
-const STATES = { wrong: 0, partial: 1, right: 2, invalid: 3 };
+const STATES = { wrong: 0, partial: 1, right: 2, invalid: 3, unscored: 4 };
 const ROW_PX = 66;
 let filters = { facet: [], q: "", sort: DEFAULT_SORT };
 let deep = { query: "", found: new Set(), done: true };
 
-function readIndex({ modes, facets, samples, records: rows }) {
+function readIndex({ modes, facets, samples, parts, records: rows }) {
   const of = samples.map(([id, task, type, query, picture]) => ({ id, task, type, query, picture }));
-  records = rows.map(([run, mode, sample, epoch, value, mask, reason, block, line, seconds, tokens, calls], place) => ({
-    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, reason, block, line, seconds, tokens, calls, state: stateOf(value),
+  const known = new Map(records.map((record) => [`${record.link} ${record.block}`, record]));
+  records = rows.map(([run, mode, sample, epoch, value, mask, part, reason, block, line, seconds, tokens, calls], place) => ({
+    place, run, mode: modes[mode], sample: of[sample], epoch, value, mask, part: parts[part], reason, block, line, seconds, tokens, calls, state: value === null && !(mask & (1 << facets.indexOf("invalid"))) ? "unscored" : stateOf(value),
     has: (facet) => (mask & (1 << facets.indexOf(facet))) !== 0,
     link: [runs[run].name, modes[mode], of[sample].id, epoch].map(encodeURIComponent).join("/"),
-  }));
+  })).map((record) => Object.assign(known.get(`${record.link} ${record.block}`) ?? {}, record));
   markDisagreements();
 }
 
@@ -36,7 +37,12 @@ function markDisagreements() {
   }
 }
 
-const lostBy = (record, part) => (runs[record.run].attribution?.samples[`${record.sample.id}/${record.epoch}`]?.[part] ?? 0) > 0;
+// Points that a record lost by part: as split by agrotools attribute, else all by the first part that went wrong.
+function lostParts(record) {
+  const split = record.mode === "end-to-end" && runs[record.run].attribution?.samples[`${record.sample.id}/${record.epoch}`];
+  return split || (record.part ? { [record.part]: 100 * (1 - record.value) } : {});
+}
+const lostBy = (record, part) => (lostParts(record)[part] ?? 0) > 0;
 const sampleAddress = (record) => address("samples", { ...addressFilters({ run: runs.length > 1 ? record.run : "" }), id: decodeURIComponent(record.link) });
 
 // --- filters --------------------------------------------------------------------------------------------------------
@@ -133,7 +139,7 @@ function drawSamplesView() {
     const values = [...new Set(records.map(of))].sort((a, b) => (name === "run" ? a - b : a < b ? -1 : 1));
     return values.length > 1 && select(name, label, [["", `any ${label}`], ...values.map((value) => [value, text(value)])]);
   });
-  const parts = [...new Set(runs.flatMap((run) => Object.keys(run.attribution?.run.parts ?? {})))];
+  const parts = [...new Set(records.flatMap((record) => Object.keys(lostParts(record))))].sort((a, b) => partOrder(a) - partOrder(b));
   const lost = parts.length > 0 && select("lost", "points lost by", [["", "points lost by any part"], ...parts.map((part) => [part, `lost by ${partWord(part)}`])]);
   let waiting = 0;
   const search = el("input", { type: "search", id: "search", placeholder: "Search (/)", "aria-label": "Search in questions, answers and steps", autocomplete: "off",
@@ -213,7 +219,7 @@ function rowOf(record) {
   const where = [runs.length > 1 && !filters.run && runs[record.run].label, !filters.mode && record.mode, !filters.task && words(record.sample.task), record.epoch > 0 && `epoch ${record.epoch}`];
   return el("a.row", { href: sampleAddress(record), role: "option", tabindex: "-1", id: `row${record.place}`,
     onclick: (event) => { if (event.ctrlKey || event.metaKey || event.shiftKey) return; event.preventDefault(); openSample(record); showDetailOnPhone(true); } },
-  image, el("span.text", {}, el("span.head", {}, badge(record.value), " ", el("b", {}, record.sample.id), record.disagree && el("i.disagree", { title: "runs disagree" }, "⇄"), el("span.dim", {}, where.filter(Boolean).join(" · "))),
+  image, el("span.text", {}, el("span.head", {}, recordBadge(record), " ", el("b", {}, record.sample.id), record.disagree && el("i.disagree", { title: "runs disagree" }, "⇄"), el("span.dim", {}, where.filter(Boolean).join(" · "))),
     el("span.ask", {}, record.reason || record.sample.query)));
 }
 

@@ -83,14 +83,30 @@ async function start() {
   document.body.dataset.ready = "true";
 }
 
-// On a local server: load the page again when a run has new records, at once on the overview, else when asked to.
+// On a local server: take over the data of the page when a run has new records. Sample, filters and focus stay.
+async function update() {
+  const page = new DOMParser().parseFromString(await (await fetch(location.href.split("#")[0])).text(), "text/html");
+  readHead(page.getElementById("head").textContent);
+  readIndex(JSON.parse(await inflate(page.getElementById("index").textContent)));
+  for (const name of ["tables", "errors", "setup"]) byId(name)?.replaceChildren(...(page.getElementById(name)?.childNodes ?? []));
+  explainHeadings();
+  drawOverview();
+  if (document.body.dataset.view === "compare") drawCompare(readAddress().parameters);
+  rowElements.clear();
+  byId("list").replaceChildren();
+  if (document.body.dataset.view !== "samples") { drawSamplesView(); return; }
+  if (current && !records.includes(current)) {
+    current = records.find((each) => each.link === current.link) ?? null;
+    if (current) drawDetail(current);
+  }
+  applyFilters();
+}
+
 async function watch() {
   let state = null;
   try { state = await (await fetch(head.live.state)).json(); } catch { byId("live").replaceChildren("the server has stopped"); }
-  if (state && state.stamp !== head.live.stamp) {
-    if (document.body.dataset.view === "overview" && !document.querySelector("dialog[open]")) { location.reload(); return; }
-    byId("live").replaceChildren(el("button", { type: "button", onclick: () => location.reload() }, "new records: load"));
-  } else if (state) byId("live").replaceChildren(runs.some((run) => run.missing) ? "live" : "");
+  if (state) byId("live").replaceChildren(runs.some((run) => run.missing) ? "live" : "");
+  try { if (state && ready && state.stamp !== head.live.stamp) await update(); } catch { byId("live").replaceChildren("the new records cannot be shown; load the page again"); }
   setTimeout(watch, 2500);
 }
 

@@ -2,14 +2,11 @@
 
 const SHAPES = ["circle", "square", "diamond", "triangle"];
 const MANY_RUNS = 4;
-const PARTS = { planning: "wrong or missing call", arguments: "wrong arguments", tool: "error of the tool",
-  reading: "observation right, answer wrong", form: "answer cannot be read" };
 const ROLES = ["model", "baseline", "planner", "floor", "ceiling"];
 let chosenRun = ROLES.map((role) => runs.findIndex((run) => run.role === role)).find((at) => at >= 0);
 
 const shapeOf = (at) => `dot run${at % SHAPES.length} ${SHAPES[at % SHAPES.length]}`;
-const outOf = head.measure?.out_of ?? 100;
-const onScale = (share) => (outOf === 100 ? points(share) : (outOf * share).toFixed(2));
+const onScale = (share) => ((head.measure?.out_of ?? 100) === 100 ? points(share) : (head.measure.out_of * share).toFixed(2));
 
 // Floor, planner and ceiling: runs of the page, and baselines that were computed for it.
 function marks() {
@@ -35,9 +32,7 @@ function estimateText([value, low, high, n]) {
 function figure(run) {
   if (!run.score) return el("span.figure.none", { title: run.withheld ? "more than 1 % of the records are invalid" : "" }, run.withheld ? "withheld" : "no score");
   const [value, low, high] = run.score;
-  const half = low === null ? null : (high - low) / 2;
-  const symmetric = low !== null && Math.abs(high + low - 2 * value) < 0.03;
-  const spread = half === null ? "" : symmetric ? `±${onScale(half)}` : `${onScale(low)} to ${onScale(high)}`;
+  const spread = low === null ? "" : `${onScale(low)} to ${onScale(high)}`;
   return el("span.figure", { title: estimateText(run.score) }, el("b", {}, onScale(value)), el("small", {}, spread));
 }
 
@@ -71,7 +66,7 @@ function runsCard() {
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
     el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
     el("span.figure.dim", {}, term(head.measure.label)),
-    el("span.scale.labels", {}, el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, outOf)),
+    el("span.scale.labels", {}, el("span.end", {}, "0"), references.map((mark) => el(`span.label.${mark.role}`, { style: { left: `${100 * mark.score[0]}%` } }, `${mark.role} ${onScale(mark.score[0])}`)), el("span.end.right", {}, (head.measure?.out_of ?? 100))),
     el("span.spent"));
   return el(`section.card.runs${runs.length > MANY_RUNS ? ".many" : ""}`, { "aria-label": "Runs" }, heads, rows, pairLine());
 }
@@ -93,11 +88,12 @@ function pairWords(pair) {
 
 function pairLine() {
   const pair = mainPair();
-  if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No paired difference: of runs that saw the reference, none is tested. ", el("a", { href: "#compare" }, "samples that differ"));
+  if (!pair) return runs.length > 1 && el("p.pair.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version. ", el("a", { href: "#compare" }, "samples that differ"));
   const { value, interval, verdict } = pairWords(pair);
   const flips = flipped(pair.first, pair.second, pair.mode);
   return el("p.pair", {}, el("b", {}, runs[pair.first].label), " minus ", el("b", {}, runs[pair.second].label), ` ${value} (${interval}): `,
     el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
+    [pair.first, pair.second].filter((at) => runs[at].privileged).map((at) => `; ${runs[at].label} saw the reference`),
     flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length + flips.down.length, "sample")} flipped: ${flips.up.length} up, ${flips.down.length} down `,
     " ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "see"));
 }
@@ -105,30 +101,44 @@ function pairLine() {
 // --- where the points went ------------------------------------------------------------------------------------------
 
 const partWord = (part) => (part.startsWith("tool:") ? part.slice(5).split("+").map(words).join(" + ") : part);
-const partTitle = (part) => (part.startsWith("tool:") ? PARTS.tool : PARTS[part] ?? "");
+const partTitle = (part) => head.parts[part.startsWith("tool:") ? "tool:" : part];
+const partOrder = (part) => Object.keys(head.parts).indexOf(part.startsWith("tool:") ? "tool:" : part);
 const kindOf = (part) => (part.startsWith("tool:") ? "tool" : part);
+
+// Points of the chosen run by part: its stored split, else the sums of the first parts that went wrong.
+function lostSplit() {
+  const run = runs[chosenRun], { attribution } = run;
+  if (attribution) return { ...attribution, exact: true };
+  const own = records.filter((record) => record.run === chosenRun && record.mode === head.measure?.mode && record.value !== null);
+  const parts = {};
+  for (const record of own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
+  const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);
+  const gap = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
+  // A refusal of the unanswerable twin does not count if the answerable one was refused, too.
+  if (gap - sum >= 0.05) parts.reading = (parts.reading ?? 0) + gap - sum;
+  return { run: { n: new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts }, joint: [], exact: false };
+}
 
 function lostCard() {
   const run = runs[chosenRun];
-  const about = el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}`));
-  const attribution = run.attribution;
-  if (!attribution) {
-    const missed = run.score ? `${onScale(1 - run.score[0])} of ${outOf} points are lost. ` : "";
-    return el("section.card.lost", {}, about, el("p", {}, missed, "To split them into planning, arguments, tools, reading and form:"), el("code.command", {}, `agrotools attribute ${run.folder}`));
-  }
-  const parts = Object.entries(attribution.run.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
+  const { run: split, joint, exact } = lostSplit();
+  const parts = Object.entries(split.parts).filter(([, lost]) => Math.abs(lost) >= 0.05).sort((a, b) => b[1] - a[1]);
+  if (!parts.length) return null;
   const total = parts.reduce((sum, [, lost]) => sum + Math.max(lost, 0), 0);
   const title = (part, lost) => {
-    const interval = attribution.run.intervals?.[part];
+    const interval = split.intervals?.[part];
     return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
   };
-  return el("section.card.lost", {}, about,
-    el("p.dim", {}, `${one(attribution.run.score)} of ${one(attribution.run.ceiling)} points; ${one(attribution.run.gap)} lost. A part opens its samples.`),
+  const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
+  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}`)),
+    el("p.dim", {}, `${one(split.score)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
-      href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
-    el("span", {}, partWord(part)), el("b", {}, one(lost))))),
-    el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part }), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
-    attribution.joint.length > 0 && el("details", {}, el("summary", {}, "some parts are known only together"), attribution.joint.map((each) => el("p.dim", {}, `${each.parts.map(partWord).join(", ")}: ${one(each.points)} points in ${count(each.n_samples, "sample")}, because ${each.reason}.`))));
+      href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
+    lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),
+    el("ul.parts", {}, parts.map(([part, lost]) => el("li", {}, el(`i.key.${kindOf(part)}`), el("a", { href: href(part), title: title(part, lost) }, partWord(part)), " ", el("b", {}, one(lost))))),
+    run.outdated && el("p.odd", {}, run.outdated),
+    !exact && !run.outdated && el("p.dim", {}, "All points of a sample are counted for the first part that went wrong. Split between all parts: ", el("code", {}, `agrotools attribute ${run.folder}`)),
+    joint.length > 0 && el("details", {}, el("summary", { title: head.terms.joint }, "joint parts"), joint.map((each) => el("p.dim", {}, `${each.parts.map(partWord).join(", ")}: ${one(each.points)} points in ${count(each.n_samples, "sample")}, because ${each.reason}.`))));
 }
 
 // --- tasks and process ----------------------------------------------------------------------------------------------
@@ -136,11 +146,12 @@ function lostCard() {
 function tasksCard() {
   const names = [...new Set(runs.flatMap((run) => Object.keys(run.tasks)))].sort();
   if (!names.length) return null;
-  const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}`));
+  const references = marks().filter((mark) => mark.role !== "planner" && mark.tasks);
+  const signs = references.map((mark) => ` · ${mark.role === "floor" ? "┊" : "┃"} ${mark.role}`).join("");
+  const title = el("h2", {}, "By task", head.measure && el("small.dim", {}, ` ${head.measure.label}${signs}`));
   if (runs.length > MANY_RUNS) return el("section.card.tasks.wide", {}, title, heatTable(names));
   const shown = runs.map((run, at) => at).filter((at) => runs[at].role !== "floor" && runs[at].role !== "ceiling");
   const dots = shown.length ? shown : runs.map((run, at) => at);
-  const references = marks().filter((mark) => mark.role !== "planner" && mark.tasks);
   return el("section.card.tasks", {}, title, el("table.chart", {}, el("tbody", {}, names.map((task) => {
     const ticks = references.filter((mark) => mark.tasks[task]).map((mark) => ({ role: mark.role, value: mark.tasks[task][0] }));
     const own = dots.filter((at) => runs[at].tasks[task]);
@@ -169,7 +180,7 @@ function processCard() {
   const some = runs.map((run, at) => at).filter((at) => head.process.some((row) => row.values[at] !== null));
   const shown = some.length > MANY_RUNS ? [chosenRun] : some;
   const text = (row, value) => (value === null ? "" : row.unit === "%" ? points(value) : row.unit === "×" ? value.toFixed(2) : String(value));
-  return el("section.card.process", {}, el("h2", {}, "On the way", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
+  return el("section.card.process", {}, el("h2", {}, "Process", shown.length < some.length && el("small.dim", {}, ` ${runs[chosenRun].label}`)),
     el("table.numbers", {},
       shown.length > 1 && el("thead", {}, el("tr", {}, el("td"), shown.map((at) => el("th", { scope: "col" }, runs[at].label)))),
       el("tbody", {}, head.process.filter((row) => shown.some((at) => row.values[at])).map((row) => el("tr", {},
@@ -179,34 +190,32 @@ function processCard() {
 
 // --- worth a look ---------------------------------------------------------------------------------------------------
 
-const TELLING = ["error passed over", "calls right", "no call", "tool limit", "wrong argument", "wrong tool", "missing call", "no answer", "unparseable"];
+const mainPart = (record) => Object.entries(lostParts(record)).sort((a, b) => b[1] - a[1])[0]?.[0];
 
-// Three samples with different reasons: of each reason the one with the lowest score, with a picture if possible.
+// Three samples that lost points by different parts: of each part the one with the lowest score, with a picture if possible.
 function telling() {
   const mode = head.measure?.mode;
   const own = records.filter((record) => record.run === chosenRun && record.value !== null && record.value < 1 && (!mode || record.mode === mode));
-  const found = [];
-  const add = (record, why) => { if (record && found.length < 3 && !found.some((each) => each.record.sample === record.sample)) found.push({ record, why }); };
   const rank = (record) => record.value - (record.sample.picture ? 0.5 : 0);
-  const worst = (some) => some.sort((a, b) => rank(a) - rank(b))[0];
-  if (runs.length > 1) add(worst(own.filter((record) => record.disagree && record.value === 0)), "runs disagree");
-  for (const facet of TELLING) add(worst(own.filter((record) => record.has(facet))), facet);
-  for (const record of own) add(record, "wrong answer");
-  return found;
+  own.sort((a, b) => rank(a) - rank(b));
+  const parts = Object.entries(lostSplit().run.parts).sort((a, b) => b[1] - a[1]).map(([part]) => part);
+  const firsts = [own.find((record) => record.disagree && record.value === 0), ...parts.map((part) => own.find((record) => mainPart(record) === part)), ...own];
+  return [...new Map(firsts.filter(Boolean).map((record) => [record.sample, record])).values()].slice(0, 3);
 }
 
-const REASONS = { "error passed over": "a tool failed, and it answered wrong", "calls right": "right calls, wrong answer", "no call": "answered without looking",
-  "wrong argument": "right tool, wrong argument", "wrong tool": "a tool that the reference does not call", "missing call": "a needed call is missing",
-  "tool limit": "the reference calls fail, too", "runs disagree": "another run is right" };
+function whyTelling(record) {
+  const part = mainPart(record);
+  return `${record.disagree ? "runs disagree; " : ""}${part ? `${partWord(part)}: ${partTitle(part)}` : words(record.mode)}`;
+}
 
 function worthCard() {
   const found = telling();
   if (!found.length) return null;
-  return el("section.worth", { "aria-label": "Worth a look" }, el("h2", {}, "Worth a look"), el("div.row", {}, found.map(({ record, why }) => {
+  return el("section.worth", { "aria-label": "Worth a look" }, el("h2", {}, "Worth a look"), el("div.row", {}, found.map((record) => {
     const image = record.sample.picture && el("img", { alt: "", width: "72", height: "72" });
     if (image) showPicture(image, record.sample.picture);
-    return el("a.card.telling", { href: sampleAddress(record) }, image, el("span", {}, el("b", {}, record.sample.id), " ", badge(record.value),
-      el("span.why", {}, REASONS[why] ?? head.facets[why] ?? why), el("span.dim.ask", {}, record.reason || record.sample.query)));
+    return el("a.card.telling", { href: sampleAddress(record) }, image, el("span", {}, el("b", {}, record.sample.id), " ", recordBadge(record),
+      el("span.why", {}, whyTelling(record)), el("span.dim.ask", {}, record.reason || record.sample.query)));
   })));
 }
 
@@ -215,7 +224,7 @@ function notices() {
     ...head.differences.map((text) => `These runs are not comparable: ${text}.`),
     ...head.notes,
     head.without_detail > 0 && `${count(head.without_detail, "record")} ${head.without_detail === 1 ? "is" : "are"} listed without details, to keep the file small. With all details: agrotools view ${runs[0].folder}`,
-    head.missing_pictures > 0 && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
+    20 * head.missing_pictures > head.n_pictures && `${count(head.missing_pictures, "picture")} could not be embedded (the reason stands in place of each). If the benchmark was moved, give its folder with --data-root.`,
     ...(head.shared ?? []),
   ].filter(Boolean);
   if (!lines.length) return null;

@@ -1,10 +1,7 @@
 """Data of the overview: score, cost and time of each run, its tasks, process metrics, differences and lost points."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
-
-import orjson
 
 from agrotools.core import Mode
 from agrotools.report.html.runs import FACETS, Run, incomparable, run_facts
@@ -16,7 +13,8 @@ from agrotools.runner.ladder import CEILING, FLOOR, PLANNER
 from agrotools.runner.ledger import read_spend
 from agrotools.runner.policies import is_baseline
 from agrotools.scoring import METRICS, Estimate, ModeSummary, Summary
-from agrotools.scoring.attribution import ATTRIBUTION_FILE
+from agrotools.scoring.attribution import MEANINGS, Attribution, read_attribution
+from agrotools.scoring.summary import RunDifference
 
 Data = dict[str, Any]
 Measure = tuple[Setting, str]
@@ -28,10 +26,12 @@ TERMS = {
     "planner": "score of the reference calls with the arguments of a similar question (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "saw the reference; not a result to report",
+    "twin": "question that can be answered, or cannot: a refusal counts only if the answerable twin is not refused",
+    "joint": "parts whose points are known only as a sum, because it is not known what the model would have done next",
 }
 
 
-def head_data(runs: Sequence[Run], references: Mapping[str, Summary]) -> Data:
+def head_data(runs: Sequence[Run], references: Mapping[str, Summary], differences: Sequence[RunDifference]) -> Data:
     """Return everything that the overview shows; ``references`` are summaries of baselines on the same samples."""
     summaries = [run.summary for run in runs]
     measure = headline(summaries)
@@ -44,12 +44,13 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary]) -> Data:
         "measure": _measure_data(measure) if measure else None,
         "runs": [_run_data(run, name, measure) for run, name in zip(runs, names, strict=True)],
         "references": [
-            {"name": name, "role": ROLES.get(name, "baseline"), "score": estimate_data(estimate)}
+            {"name": name, "role": ROLES.get(name, "baseline"), "score": estimate_data(estimate), "tasks": tasks}
             for name, summary in beside
             if measure and (estimate := _headline_of(summary, measure))
+            for tasks in [_tasks_of(summary, measure)]
         ],
         "process": [row for row in _process_rows(summaries) if any(row["values"])],
-        "pairs": list(_pairs(summaries)),
+        "pairs": list(_pairs(differences)),
         "differences": incomparable([run.manifest for run in runs]),
         "notes": [
             *warning_lines(summaries),
@@ -57,6 +58,7 @@ def head_data(runs: Sequence[Run], references: Mapping[str, Summary]) -> Data:
             *(note for run in runs for note in run.records.notes),
         ],
         "facets": FACETS,
+        "parts": MEANINGS,
         "terms": TERMS | {METRICS[metric].label: METRICS[metric].meaning for metric in sorted(shown)},
     }
 
@@ -79,13 +81,18 @@ def _headline_of(summary: Summary, measure: Measure) -> Estimate | None:
     return metric.overall if metric and part and part.headline else None
 
 
+def _tasks_of(summary: Summary, measure: Measure) -> Data:
+    metric = (measure[0].of(summary) or {}).get(measure[1])
+    return {task: estimate_data(each) for task, each in metric.by_task_type.items()} if metric else {}
+
+
 def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
     summary, parts = run.summary, run.summary.modes.values()
     facts = run_facts(run.name, run.folder, run.manifest, summary)
     estimate = _headline_of(summary, measure) if measure else None
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
-    by_task = metric.by_task_type if metric and estimate else {}
     spend = read_spend(run.folder / "spend.jsonl")
+    attribution, outdated = read_attribution(run.folder)
     return {
         **facts,
         "label": harmless(name),
@@ -93,14 +100,15 @@ def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
         "score": estimate_data(estimate) if estimate else None,
         "withheld": bool(metric and estimate is None),
         "bounds": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
-        "tasks": {task: estimate_data(each) for task, each in by_task.items()},
+        "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
         "tokens": sum(_spent(part, "input_tokens") + _spent(part, "output_tokens") for part in parts),
         "seconds": sum(_spent(part, "seconds") for part in parts),
         "records": sum(part.n_records for part in parts),
         "invalid": sum(part.invalid.n for part in parts),
         "missing": sum(summary.missing.values()),
-        "attribution": attribution_data(run.folder),
+        "attribution": attribution_data(attribution),
+        "outdated": outdated,
     }
 
 
@@ -108,14 +116,12 @@ def _spent(part: ModeSummary, name: str) -> float:
     return part.counts.spent[name].total if name in part.counts.spent else 0.0
 
 
-def attribution_data(folder: Path) -> Data | None:
-    """Return the points that the run lost, as stored by ``agrotools attribute``; None if there are none."""
-    try:
-        stored = orjson.loads((folder / ATTRIBUTION_FILE).read_bytes())
-        samples = {f"{each['id']}/{each.get('epoch', 0)}": each["parts"] for each in stored["samples"]}
-        return {"run": stored["run"], "joint": stored.get("joint", []), "samples": samples}
-    except (OSError, ValueError, LookupError, TypeError):
+def attribution_data(attribution: Attribution | None) -> Data | None:
+    """Return the points that the run lost, as split by ``agrotools attribute``."""
+    if attribution is None:
         return None
+    samples = {f"{each.id}/{each.epoch}": each.parts for each in attribution.samples}
+    return attribution.model_dump(mode="json", include={"run", "joint"}) | {"samples": samples}
 
 
 def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
@@ -140,17 +146,16 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     unparsed = [each.unparseable if each else None for each in counts]
     formless = [1 - each.used_form / each.answers if each and each.answers else None for each in counts]
     for label, meaning, unit, values in (
-        ("Calls", "calls made for each call of the reference (end-to-end)", "×", ratios),
+        ("Calls/needed", "calls made for each call of the reference; 1: as many as needed (end-to-end)", "×", ratios),
         ("Tool errors", "share of calls that ended in an error (end-to-end)", "%", failed),
         ("Form missed", "share of answers that do not give every value in the answer form (end-to-end)", "%", formless),
         ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", unparsed),
     ):
-        yield {"label": label, "meaning": meaning, "unit": unit, "low": True, "values": values}
+        yield {"label": label, "meaning": meaning, "unit": unit, "low": unit != "×", "values": values}
 
 
-def _pairs(summaries: Sequence[Summary]) -> Iterator[Data]:
-    """Yield the paired differences of all runs in their headline metrics, adjusted together."""
-    for each in summaries[0].between_runs:
+def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
+    for each in differences:
         yield {
             "first": each.first,
             "second": each.second,

@@ -10,15 +10,16 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
 import orjson
 from markupsafe import Markup
 
-from agrotools.core import Record, RunStoreError, UsageError
+from agrotools.core import Record, RunStoreError, Score, UsageError
 from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
@@ -37,17 +38,21 @@ from agrotools.report.html.runs import (
     TOOL_FAILED,
     Run,
     ScoreRows,
-    count_pictures,
+    count_shares,
+    differences,
     floor_and_ceiling,
     opened_runs,
     run_facts,
+    summarise,
     value_of,
 )
 from agrotools.report.html.sharing import Scrubber
 from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.prompts import StoredPrompts
-from agrotools.scoring import Summary, score_record
+from agrotools.runner.records import Key
+from agrotools.scoring import RunAggregator, Summary
+from agrotools.scoring.attribution import first_part, read_attribution
 from agrotools.scoring.metrics import SCORING_VERSION
 
 DETAIL_BYTES = 7_000_000
@@ -78,6 +83,10 @@ class ReportResult:
     missing_pictures: int
     removed: str = ""
     """Sentence that says what ``share`` removed."""
+    notes: tuple[str, ...] = ()
+    """Notes on records that were left out or stand for the same sample."""
+    damaged: bool = False
+    """True if a line of the records could not be read."""
 
 
 def build_report(
@@ -87,6 +96,7 @@ def build_report(
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
     rows: ScoreRows | None = None,
+    tallies: Sequence[RunAggregator] = (),
     papers: Papers | None = None,
     references: Mapping[str, Summary] | None = None,
     allow_invalid: bool = False,
@@ -94,8 +104,6 @@ def build_report(
     picture_bytes: int = BUDGET_BYTES,
     detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
-    picture_cache: dict[Any, Any] | None = None,
-    live: Mapping[str, str] | None = None,
     share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
@@ -107,6 +115,7 @@ def build_report(
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
         rows: score rows of some records, which are then not scored again.
+        tallies: collectors of the given summaries, for differences between the runs.
         papers: filled tables of the benchmarks' papers; filled here if None.
         references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
             and the benchmark can be loaded.
@@ -115,8 +124,6 @@ def build_report(
         picture_bytes: size limit of all pictures together, in bytes.
         detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
-        picture_cache: encoded pictures of earlier reports, which are used again, and to which new ones are added.
-        live: address of the state of a run that goes on, and its present state, for a page on a local server.
         share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
@@ -125,31 +132,34 @@ def build_report(
         UsageError: the folder of ``out`` does not exist.
         ScoringVersionError: the runs have scores of different scoring versions.
     """
-    rows = {} if rows is None else rows
     opened = opened_runs(
         [Path(run) for run in runs],
         data_root=data_root,
         summaries=summaries,
-        rows=rows,
         allow_invalid=allow_invalid,
         comparisons=comparisons,
     )
+    if share:  # the name of a folder may be that of a farm
+        opened = [replace(run, name=f"run-{number}") for number, run in enumerate(opened, 1)]
     out = Path(out)
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
-    # Tables of papers need records scored by the current version, so runs with stored scores of another have none.
-    present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
-    papers = papers_of_runs(present) if papers is None else papers
-    references = floor_and_ceiling(opened, data_root, progress) if references is None else references
-    pictures = Pictures(count_pictures(opened), picture_bytes, longest_px, picture_cache)
-    page = _Page(opened, pictures, rows, detail_bytes, Scrubber() if share else None)
+    pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
     try:
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
-                page.write_records(body, progress)
+                keep = partial(_write_element, body)
+                page = Page(opened, pictures, keep, rows or {}, detail_bytes, Scrubber() if share else None)
+                page.write_records(progress)
+                if summaries is None:
+                    summarise(opened, allow_invalid=allow_invalid)
+                # Tables of papers need records scored by the current version; runs with stored scores have none.
+                present = [run.folder for run in opened if run.summary.scoring == SCORING_VERSION]
+                papers = papers_of_runs(present) if papers is None else papers
+                references = floor_and_ceiling(opened, data_root, progress) if references is None else references
                 body.seek(0)
                 with temporary.open("w", encoding="utf-8", newline="\n") as file:
-                    file.write(page.shell(papers, references, live))
+                    file.write(page.shell(papers, references, tallies))
                     shutil.copyfileobj(body, file)
                     file.write("</body>\n</html>\n")
             size = temporary.stat().st_size
@@ -166,20 +176,40 @@ def build_report(
         pictures=pictures.n,
         missing_pictures=len(page.missing),
         removed=page.scrubber.summary() if page.scrubber else "",
+        notes=tuple(note for run in opened for note in run.records.notes),
+        damaged=any(run.records.bad for run in opened),
     )
 
 
-class _Page:
-    """Collector of the page's data: rows of the list, blocks of details, long texts and pictures."""
+def _write_element(file: IO[str], name: str, content: str) -> None:
+    file.write(f'<script type="text/plain" id="{name}">{content}</script>\n')
+
+
+class Page:
+    """Collector of the page's data: rows of the list, blocks of details, long texts and pictures.
+
+    Args:
+        runs: opened runs.
+        pictures: encoder of their pictures.
+        keep: function that stores a part of the page (block, text or picture) under its name.
+        rows: score rows that are known.
+        detail_limit: size limit of all details, in bytes as written.
+        scrubber: removes what a shared page must not contain.
+        live: records are added while the page is open: each is a block of its own, and an invalid one may be replaced.
+    """
 
     def __init__(
         self,
         runs: Sequence[Run],
         pictures: Pictures,
+        keep: Callable[[str, str], None],
         rows: ScoreRows,
         detail_limit: int,
-        scrubber: Scrubber | None,
+        scrubber: Scrubber | None = None,
+        *,
+        live: bool = False,
     ) -> None:
+        self._keep, self._live = keep, live
         self.scrubber = scrubber
         self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
         self._scores = rows
@@ -188,9 +218,16 @@ class _Page:
         self._sources = [
             RunPictures(run.folder, run.roots, places, pictures, self.missing, self._stored_text) for run in runs
         ]
+        attributions = [read_attribution(run.folder)[0] for run in runs]
+        self._splits = [
+            {(each.id, each.epoch): each.parts for each in found.samples} if found else {} for found in attributions
+        ]
+        """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
         self.rows: list[Data] = []
         """Entries of the list, one for each shown record."""
+        self._places: dict[tuple[int, Key], int] = {}
+        self._prompts = [StoredPrompts(run.folder) for run in runs]
         self._samples: dict[str, list[Any]] = {}
         self._texts: dict[str, int] = {}
         self._unwritten_texts: list[str] = []
@@ -198,51 +235,69 @@ class _Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, file: IO[str], progress: Progress) -> None:
+    def write_records(self, progress: Progress) -> None:
         """Write the details and pictures of all shown records, and collect their rows."""
         for at, run in enumerate(self._runs):
-            prompts = StoredPrompts(run.folder)
-            room = self._detail_limit * (at + 1) // len(self._runs)
             for record in run.records:
-                self._add(at, record, prompts if self._detail_bytes < room else None, file)
+                self._add(at, record)
                 progress("report", len(self.rows), self.n_records)
-        self._write_block(file)
+        self._write_block()
         self._mark_lost()
 
-    def _add(self, at: int, record: Record, prompts: StoredPrompts | None, file: IO[str]) -> None:
+    def add(self, at: int, keys: Sequence[Key]) -> None:
+        """Add records of run number ``at``, or replace invalid ones."""
+        self._prompts[at].read_on()
+        for key in keys:
+            if record := self._runs[at].records.get(key):
+                self._add(at, record)
+        self._write_block()
+        self._mark_lost()
+        self.n_records = len(self.rows)
+
+    def _add(self, at: int, record: Record) -> None:
         run = self._runs[at]
+        has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
+        prompts = self._prompts[at] if has_room else None
         key = (at, record.mode, record.sample.id, record.epoch)
-        judged = run.summary.judging is not None  # the page shows the rows of judges apart
-        scores = self._scores[key] if key in self._scores and not judged else score_record(record, run.comparisons)
+        judged = bool(run.judges.metrics)  # the page shows the rows of judges apart
+        scores = self._scores[key] if key in self._scores and not judged else run.scores_of(record, live=self._live)
         data, facets = record_data(record, scores, self._sources[at], prompts)
-        query, reason = record.sample.query, reason_line(record, scores)
+        value, query = value_of(record, scores), record.sample.query
+        part = "" if record.actions is not None or value in (None, 1) else self._part(at, record, scores)
+        reason = "" if value == 1 else reason_line(record, scores, part)
         if self.scrubber:
             names = self.scrubber.new_names(file.name for file in record.sample.files)
             data = self.scrubber.data(data, names)
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
-        self.rows.append(
-            {
-                "run": at,
-                "mode": record.mode,
-                "sample": self._sample_number(record, data, query),
-                "epoch": record.epoch,
-                "value": value_of(record, scores),
-                "facets": facets,
-                "reason": reason,
-                "block": None if prompts is None else self._n_blocks,
-                "line": len(self._block),
-                "seconds": data["seconds"],
-                "tokens": sum(data["tokens"]),
-                "calls": sum("call" in step for step in data["steps"]),
-            }
-        )
+        row: Data = {
+            "run": at,
+            "mode": record.mode,
+            "sample": self._sample_number(record, data, query),
+            "epoch": record.epoch,
+            "value": value,
+            "part": part,
+            "facets": facets,
+            "reason": reason,
+            "block": None if prompts is None else self._n_blocks,
+            "line": len(self._block),
+            "seconds": data["seconds"],
+            "tokens": sum(data["tokens"]),
+            "calls": sum("call" in step for step in data["steps"]),
+        }
+        place = self._places.setdefault((at, record.key), len(self.rows))
+        self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self._pictures.fresh():
-            self._write(file, name, url)
+            self._keep(name, url)
         if prompts is None:
             return
         self._block.append(orjson.dumps(data))
-        if sum(map(len, self._block)) > _BLOCK_BYTES:
-            self._write_block(file)
+        if self._live or sum(map(len, self._block)) > _BLOCK_BYTES:
+            self._write_block()
+
+    def _part(self, at: int, record: Record, scores: Sequence[Score]) -> str:
+        """Return the part that lost most by ``agrotools attribute``; without it, the first that went wrong."""
+        split = self._splits[at].get((record.sample.id, record.epoch)) if record.mode == "end-to-end" else None
+        return max(split, key=split.__getitem__) if split else first_part(record, scores)
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
@@ -261,18 +316,18 @@ class _Page:
             self._unwritten_texts.append(text)
         return self._texts[text]
 
-    def _write_block(self, file: IO[str]) -> None:
+    def _write_block(self) -> None:
         if self._block:
-            self._write(file, f"b{self._n_blocks}", _packed(b"\n".join(self._block)))
+            self._write(f"b{self._n_blocks}", _packed(b"\n".join(self._block)))
             self._block = []
             self._n_blocks += 1
         for text in self._unwritten_texts:
-            self._write(file, f"t{self._texts[text]}", _packed(text.encode("utf-8", "replace")))
+            self._write(f"t{self._texts[text]}", _packed(text.encode("utf-8", "replace")))
         self._unwritten_texts = []
 
-    def _write(self, file: IO[str], name: str, content: str) -> None:
-        self._detail_bytes += len(content) if name[0] in "bt" else 0
-        file.write(f'<script type="text/plain" id="{name}">{content}</script>\n')
+    def _write(self, name: str, content: str) -> None:
+        self._detail_bytes += len(content)
+        self._keep(name, content)
 
     def _mark_lost(self) -> None:
         """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
@@ -280,21 +335,32 @@ class _Page:
         wrong = [row for row in scored if row["value"] < 1]
         unsolved = {row["sample"] for row in wrong if self._runs[row["run"]].manifest.model == "baseline:oracle"}
         for row in wrong:
-            if row["sample"] in unsolved:
+            if row["sample"] in unsolved and TOOL_FAILED not in row["facets"]:
                 row["facets"].append(TOOL_FAILED)
 
-    def shell(self, papers: Papers, references: Mapping[str, Summary], live: Mapping[str, str] | None) -> str:
-        """Return the page up to the first detail."""
+    def shell(
+        self,
+        papers: Papers,
+        references: Mapping[str, Summary],
+        tallies: Sequence[RunAggregator] = (),
+        live: Mapping[str, str] | None = None,
+    ) -> str:
+        """Return the page up to the first detail.
+
+        ``live``: addresses on a local server, and the present state of the runs, which may go on.
+        """
         style = page_style()
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
         command = f"agrotools report {' '.join(str(run.folder) for run in self._runs)}"
         without_detail = sum(row["block"] is None for row in self.rows)
-        head = head_data(self._runs, references) | {
+        tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
+        head = head_data(self._runs, references, differences(self._runs, tallies)) | {
             "n_records": self.n_records,
             "without_detail": without_detail,
             "missing_pictures": len(self.missing),
+            "n_pictures": self._pictures.n + len(self.missing),
             "shrunk": self._pictures.shrunk,
             "longest_px": self._pictures.longest_px,
             "originals": list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
@@ -334,10 +400,11 @@ class _Page:
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
         modes = list(dict.fromkeys(row["mode"] for row in self.rows))
-        names = list(FACETS)
+        names, parts = list(FACETS), list(dict.fromkeys(row["part"] for row in self.rows))
         return {
             "modes": modes,
             "facets": names,
+            "parts": parts,
             "samples": [facts[1:] for facts in self._samples.values()],
             "records": [
                 [
@@ -347,6 +414,7 @@ class _Page:
                     row["epoch"],
                     None if row["value"] is None else round(row["value"], 4),
                     sum(1 << names.index(facet) for facet in row["facets"]),
+                    parts.index(row["part"]),
                     row["reason"],
                     row["block"],
                     row["line"],

@@ -1,22 +1,28 @@
-"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget."""
+"""Files of runs and their pictures; each picture is embedded once and scaled to fit a size budget.
+
+Encoded pictures are kept in the user's cache by the content of their files, for later pages.
+"""
 
 import base64
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from contextlib import suppress
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import orjson
 from PIL import Image
 
 from agrotools.agents.images import PREVIEWED_KINDS, Unreadable, make_picture
 from agrotools.benchmarks import BENCHMARKS
 from agrotools.benchmarks.checking import file_roots
 from agrotools.core import Artifact, BenchmarkError, SampleFile
-from agrotools.core.files import artifact_path, sha256_of_file
+from agrotools.core.files import artifact_path, cache_dir, sha256_of_file, sha256_of_json, write_whole
 from agrotools.formats.benchmark import HEADER_FILE, resolve_file
 from agrotools.runner.manifest import Manifest
+from agrotools.tools.cache import Sweeper, limit_from_environment
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 _SUFFIX = re.compile(r"\.[A-Za-z0-9]{1,8}|")
@@ -99,8 +105,16 @@ _SMALLER_SIDES_PX = (640, 480, 320, 200, 120)
 """Longest sides of pictures that are scaled down to meet the size limit."""
 _LARGEST_SVG = 300_000
 _LARGEST_PLAIN = 20_000_000
+FILE_SHARES = 2
 _MADE = "made"
 """Kind of the pictures that tools make, except masks."""
+_QUALITIES = (66, 40)
+"""Qualities that are tried at each size: a coarser picture shows more than a smaller one."""
+_CACHE_MB = 1000.0
+_ENCODING = 1
+"""Version of the encoding; raised when pictures of the same files look different."""
+_ORIENTATION = 274
+_JPEG = "data:image/jpeg;"
 _NO_ARTIFACT_PICTURES = frozenset({"table"})
 
 
@@ -123,22 +137,16 @@ Key = tuple[object, ...]
 class Pictures:
     """Encoder of pictures, each at its first request; :meth:`fresh` yields the pictures that were not yet written.
 
-    ``expected`` is the number of distinct pictures that will be requested. The remaining budget is shared among the
-    remaining pictures, and a picture that exceeds its share is scaled down. ``longest_px`` limits the sides of all.
-    ``cache`` holds encoded pictures by file, for several pages of one process.
+    ``shares`` is the number of distinct pictures that will be requested, files of samples counted twice: they have
+    twice the share of results in the remaining budget. A picture that exceeds its share is encoded
+    more coarsely, then scaled down. ``longest_px`` limits the sides of all.
     """
 
-    def __init__(
-        self,
-        expected: int,
-        budget_bytes: int = BUDGET_BYTES,
-        longest_px: int = LONGEST_SIDE_PX,
-        cache: dict[Any, Any] | None = None,
-    ) -> None:
-        self._cache: dict[Any, tuple[str, EmbeddedPicture] | Absent] = {} if cache is None else cache
+    def __init__(self, shares: int, budget_bytes: int = BUDGET_BYTES, longest_px: int = LONGEST_SIDE_PX) -> None:
+        self._cache = _PictureCache()
         self.longest_px = longest_px
         self._sides_px = (longest_px, *(side for side in _SMALLER_SIDES_PX if side < longest_px))
-        self._remaining = expected
+        self._remaining = shares
         self._budget = budget_bytes
         self._pictures: dict[Key, EmbeddedPicture | Absent] = {}
         self._fresh: list[tuple[str, str]] = []
@@ -151,7 +159,7 @@ class Pictures:
         """Return the picture of a sample's file."""
         if file.kind not in PREVIEWED_KINDS:
             return Absent(f"no preview of a {file.kind}", by_kind=True)
-        return self._once(file_key(file), path, file.name, file.kind, file.bands)
+        return self._once(file_key(file), path, file.name, file.kind, file.bands, weight=FILE_SHARES)
 
     def of_artifact(self, artifact: Artifact, path: Path | Absent) -> EmbeddedPicture | Absent:
         """Return the picture of a file made by a tool."""
@@ -166,25 +174,22 @@ class Pictures:
         return iter(fresh)
 
     def _once(
-        self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
+        self, key: Key, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None, weight: int = 1
     ) -> EmbeddedPicture | Absent:
         if key not in self._pictures:
-            self._pictures[key] = self._make(path, name, kind, bands)
-            self._remaining -= 1
+            content = key[0] if isinstance(key[0], str) and _SHA256.fullmatch(key[0]) else None
+            share = weight * (self._budget - self.bytes) // max(self._remaining, weight)
+            self._pictures[key] = self._make(path, name, kind, bands, share, content)
+            self._remaining -= weight
         return self._pictures[key]
 
     def _make(
-        self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None
+        self, path: Path | Absent, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
     ) -> EmbeddedPicture | Absent:
         if isinstance(path, Absent):
             return path
-        share = (self._budget - self.bytes) // max(self._remaining, 1)
-        key = (path, path.stat().st_mtime_ns, kind, bands, self.longest_px)
-        if key not in self._cache:
-            is_drawing = path.suffix == ".svg"
-            encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share)
-            self._cache[key] = encoded
-        encoded = self._cache[key]
+        is_drawing = path.suffix == ".svg"
+        encoded = _drawing(path, share) if is_drawing else self._thumbnail(path, name, kind, bands, share, content)
         if isinstance(encoded, Absent):
             return encoded
         url, picture = encoded
@@ -195,24 +200,54 @@ class Pictures:
         return picture
 
     def _thumbnail(
-        self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int
+        self, path: Path, name: str, kind: str, bands: tuple[str, ...] | None, share: int, content: str | None
     ) -> tuple[str, EmbeddedPicture] | Absent:
-        image = _plain_image(path, self._sides_px[0]) if kind == _MADE else None
-        exact, shown = False, EmbeddedPicture("", 0, 0)
-        if image is None:
-            kind = "image" if kind == _MADE else kind
-            picture = make_picture(path, name, kind, bands, longest_px=self._sides_px[0])
-            if isinstance(picture, Unreadable):
-                return Absent(picture.reason)
-            image, exact = picture.image, picture.exact
-            shown = replace(shown, description=_SIZE.sub("", picture.changes), colours=picture.colours)
-        for side in self._sides_px:
-            url, (width_px, height_px) = _encoded(image, side, exact=exact)
-            if len(url) <= share:
-                self.shrunk += side < self._sides_px[0]
-                return url, replace(shown, width_px=width_px, height_px=height_px)
+        fields = [_ENCODING, content or sha256_of_file(path), kind, bands, path.suffix, self.longest_px]
+        key, decoded, encoded = sha256_of_json(fields), None, None
+        for side, quality in ((side, quality) for side in self._sides_px for quality in _QUALITIES):
+            if encoded and quality != _QUALITIES[0] and not encoded[0].startswith(_JPEG):
+                continue  # has no quality
+            encoded = self._cache.get(f"{key}-{side}-{quality}")
+            if encoded is None:
+                decoded = decoded or _decoded(path, name, kind, bands, self.longest_px)
+                if isinstance(decoded, Absent):
+                    return decoded
+                encoded = _encoded(*decoded, side, quality)
+                self._cache.put(f"{key}-{side}-{quality}", encoded)
+            if len(encoded[0]) <= share:
+                self.shrunk += side < self.longest_px
+                return encoded
         self.shrunk += 1
         return Absent("omitted to keep the page small")
+
+
+class _PictureCache:
+    """Encoded pictures on disk by the content of their file, their longest side and quality; the oldest are removed."""
+
+    def __init__(self) -> None:
+        self.folder = cache_dir("report-pictures")
+        self._sweeper = Sweeper(self.folder, min(_CACHE_MB, limit_from_environment()))
+
+    def get(self, key: str) -> tuple[str, EmbeddedPicture] | None:
+        path = self._path(key)
+        try:
+            url, picture = orjson.loads(path.read_bytes())
+            self._sweeper.mark_used(path)
+            return url, EmbeddedPicture(**picture)
+        except (OSError, ValueError, TypeError):
+            return None
+
+    def put(self, key: str, encoded: tuple[str, EmbeddedPicture]) -> None:
+        """Store a picture. If the disk is full or read-only, it is lost but no error is raised."""
+        content = orjson.dumps([encoded[0], asdict(encoded[1])])
+        with suppress(OSError):
+            path = self._path(key)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            write_whole(path, content, synced=False)
+            self._sweeper.record_write(len(content))
+
+    def _path(self, key: str) -> Path:
+        return self.folder / key[:2] / f"{key}.json"
 
 
 class RunPictures:
@@ -263,11 +298,25 @@ def artifact_key(artifact: Artifact) -> Key:
     return (artifact.sha256, artifact.kind == "mask", Path(artifact.name).suffix)
 
 
+def _decoded(
+    path: Path, name: str, kind: str, bands: tuple[str, ...] | None, longest_px: int
+) -> tuple[Image.Image, EmbeddedPicture, bool] | Absent:
+    """Return a file as a picture, its description, and whether its colours must be kept exactly."""
+    if kind in (_MADE, "image") and (image := _plain_image(path, longest_px)):
+        return image, EmbeddedPicture("", 0, 0), False
+    picture = make_picture(path, name, "image" if kind == _MADE else kind, bands, longest_px=longest_px)
+    if isinstance(picture, Unreadable):
+        return Absent(picture.reason)
+    about = EmbeddedPicture("", 0, 0, _SIZE.sub("", picture.changes), picture.colours)
+    return picture.image, about, picture.exact
+
+
 def _plain_image(path: Path, longest_px: int) -> Image.Image | None:
-    """Return a small 8-bit picture, as tools write them, several times as fast as readers of all kinds of files do."""
+    """Return a usual 8-bit picture that is upright, several times as fast as readers of all kinds of files do."""
     try:
         with Image.open(path, formats=("PNG", "JPEG", "WEBP")) as image:
-            if image.mode not in ("L", "RGB") or image.width * image.height > _LARGEST_PLAIN:
+            usual = image.mode in ("L", "RGB") and image.width * image.height <= _LARGEST_PLAIN
+            if not usual or image.getexif().get(_ORIENTATION, 1) != 1:
                 return None
             image.thumbnail((longest_px, longest_px), Image.Resampling.BILINEAR, reducing_gap=2.0)
             return image.copy()
@@ -275,17 +324,20 @@ def _plain_image(path: Path, longest_px: int) -> Image.Image | None:
         return None
 
 
-def _encoded(image: Image.Image, side: int, *, exact: bool) -> tuple[str, tuple[int, int]]:
+def _encoded(
+    image: Image.Image, about: EmbeddedPicture, exact: bool, side: int, quality: int
+) -> tuple[str, EmbeddedPicture]:
     if max(image.size) > side:
         image = image.copy()
         image.thumbnail((side, side), Image.Resampling.NEAREST if exact else Image.Resampling.BILINEAR)
     buffer = io.BytesIO()
+    about = replace(about, width_px=image.width, height_px=image.height)
     if exact:
         image.save(buffer, "PNG", compress_level=6)
-        return _data_url("png", buffer.getvalue()), image.size
-    # Slower methods save another sixth of the size and take several times as long; every evaluation writes a report.
-    image.convert("RGB").save(buffer, "WEBP", quality=70, method=0)
-    return _data_url("webp", buffer.getvalue()), image.size
+        return _data_url("png", buffer.getvalue()), about
+    # WebP saves a tenth of the size and takes four times as long.
+    image.convert("RGB").save(buffer, "JPEG", quality=quality, optimize=True)
+    return _data_url("jpeg", buffer.getvalue()), about
 
 
 def _drawing(path: Path, share: int) -> tuple[str, EmbeddedPicture] | Absent:

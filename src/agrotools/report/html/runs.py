@@ -1,31 +1,36 @@
 """Runs of a page: their data, facts and differences, floor and ceiling, and what happened in a record."""
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from copy import deepcopy
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from itertools import combinations
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
-from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunStoreError, Sample, Score, Unparseable
+from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunStoreError, Score, Unparseable
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
-from agrotools.report.html.pictures import artifact_key, benchmark_roots, file_key
+from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
 from agrotools.report.layout import fields_text, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.ladder import CEILING, FLOOR, references_of
 from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
-from agrotools.runner.records import RECORDS_FILE, RecordIndex, record_index
+from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
 from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
-from agrotools.scoring.comparisons import side_by_side
+from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
+from agrotools.scoring.summary import RunDifference
 
 _MOST_ROWS = 1000
 
@@ -41,13 +46,13 @@ def keep_rows(rows: ScoreRows, run: int, record: Record, scores: list[Score]) ->
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
-    """Return the score of a record for sorting and colouring; None if it is invalid.
+    """Return the score of a record for sorting and colouring; None if it is invalid or has no right answer to compare.
 
     It is the Final Answer Score; in step-by-step, the share of right steps."""
     if is_invalid(record):
         return None
     if record.actions is None:
-        return next((row.value for row in scores if scores_sample(row.metric)), 0.0)
+        return next((row.value for row in scores if scores_sample(row.metric)), None)
     return sum(step_is_right(record, index, scores) for index in range(len(record.actions))) / len(record.actions)
 
 
@@ -157,9 +162,30 @@ class Run:
     manifest: Manifest
     records: RecordIndex
     roots: list[Path]
-    summary: Summary
     comparisons: TextComparisons
     """Additional comparisons of texts that the run is scored by."""
+    judges: JudgedRows
+    tally: RunAggregator | None = None
+    """Collector of the scores of all records; None if the summary is known."""
+    scored: Summary | None = None
+    replaceable: dict[Key, Record] = field(default_factory=dict[Key, Record])
+    """Invalid records, which may be run again while the page is open; empty if it is written once."""
+
+    @property
+    def summary(self) -> Summary:
+        """Summary of the run, which is known once all its records are scored."""
+        assert self.scored is not None
+        return self.scored
+
+    def scores_of(self, record: Record, *, live: bool = False) -> list[Score]:
+        """Score a record, and count its scores in the summary."""
+        scores = score_record(record, self.comparisons)
+        self.replaceable.pop(record.key, None)
+        if live and record.invalid is not None:
+            self.replaceable[record.key] = record
+        elif self.tally is not None:
+            self.tally.add(record, [*scores, *self.judges.rows(record)])
+        return scores
 
 
 def opened_runs(
@@ -167,14 +193,10 @@ def opened_runs(
     *,
     data_root: Path | None,
     summaries: Sequence[Summary] | None,
-    rows: ScoreRows,
     allow_invalid: bool,
     comparisons: TextComparisons = NO_COMPARISONS,
 ) -> list[Run]:
-    """Open the runs.
-
-    Without ``summaries``, every record is scored, and ``rows`` gets the score rows of the first ones. Stored summaries
-    of another scoring version are shown unchanged.
+    """Open the runs. Stored summaries of another scoring version are shown unchanged.
 
     Raises:
         RunStoreError: a folder is not a run or has no records.
@@ -191,18 +213,7 @@ def opened_runs(
     if summaries is None:
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
         stored = stored_summaries(folders, [name for name, value in needs.items() if value])
-        resolved = [stored[folder] for folder in folders] if stored else []
-        aggregators: list[RunAggregator] = []
-        for at, (folder, index, manifest) in enumerate(zip(folders, record_indexes, manifests, strict=True)):
-            if not stored:
-                tally, judges = RunAggregator(protocol=manifest.protocol), judged_rows(folder)
-                _score(at, index, rows, tally, judges, comparisons)
-                embedder = comparisons.embedder
-                resolved.append(
-                    summary_of(folder, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
-                )
-                aggregators.append(tally)
-        summaries = side_by_side(resolved, aggregators)
+        summaries = [stored[folder] for folder in folders] if stored else None
     names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
     return [
         Run(
@@ -211,13 +222,52 @@ def opened_runs(
             manifest,
             index,
             benchmark_roots(manifest, folder, data_root),
-            summary,
             comparisons,
+            judged_rows(folder),
+            tally=None if summaries else RunAggregator(protocol=manifest.protocol),
+            scored=summaries[at] if summaries else None,
         )
-        for folder, name, manifest, index, summary in zip(
-            folders, names, manifests, record_indexes, summaries, strict=True
+        for at, (folder, name, manifest, index) in enumerate(
+            zip(folders, names, manifests, record_indexes, strict=True)
         )
     ]
+
+
+def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True) -> None:
+    """Set the summaries of runs whose records have all been scored.
+
+    Unless a run is ``finished``, what needs its records again is left out: chance level and published metrics.
+    """
+    tallies: list[RunAggregator] = []
+    for run in runs:
+        if run.tally is None:
+            continue
+        tally = deepcopy(run.tally) if run.replaceable else run.tally
+        for record in run.replaceable.values():
+            tally.add(record, [])
+        if tally.wants_answers and finished:
+            for record in run.records:
+                tally.add_answer(record)
+        tallies.append(tally)
+        run.scored = summary_of(
+            run.folder,
+            run.manifest,
+            tally,
+            run.judges,
+            allow_invalid=allow_invalid,
+            embedder=run.comparisons.embedder,
+            published=finished,
+        )
+    for run, summary in zip(runs, side_by_side([run.summary for run in runs], tallies), strict=True):
+        run.scored = summary
+
+
+def differences(runs: Sequence[Run], tallies: Sequence[RunAggregator]) -> list[RunDifference]:
+    """Return the differences of all pairs of runs, of quick parts and privileged ones, too, as ``compare`` does."""
+    if len(tallies) != len(runs):
+        return []
+    pairs = [*combinations(range(len(runs)), 2)]
+    return differences_between([run.summary.model_copy(update={"quick": False}) for run in runs], tallies, pairs)
 
 
 def floor_and_ceiling(
@@ -240,38 +290,27 @@ def floor_and_ceiling(
     return {}
 
 
-def _score(
-    run: int,
-    records: RecordIndex,
-    rows: ScoreRows,
-    tally: RunAggregator,
-    judges: JudgedRows,
-    comparisons: TextComparisons,
-) -> None:
-    """Score the records of run number ``run`` for ``tally``."""
-    for record in records:
-        scores = [*score_record(record, comparisons), *judges.rows(record)]
-        keep_rows(rows, run, record, scores)
-        tally.add(record, scores)
-    if tally.wants_answers:
-        for record in records:
-            tally.add_answer(record)
-
-
-def count_pictures(runs: Sequence[Run]) -> int:
-    """Return an upper bound of the number of distinct pictures in all records."""
-    keys: set[object] = set()
+def count_shares(runs: Sequence[Run]) -> int:
+    """Return an upper bound of the shares of the pictures in all records, whose lines are only scanned."""
+    files, made = set[object](), set[object]()
     for run in runs:
-        for record in run.records:
-            keys.update(map(file_key, record.sample.files))
-            observations = [step.observation for step in record.trajectory.steps] if record.trajectory else []
-            observations += _recorded(record.sample) if record.actions is not None else []
-            keys.update(artifact_key(artifact) for each in observations if each for artifact in each.artifacts)
-    return len(keys)
+        with (run.folder / RECORDS_FILE).open("rb") as lines:
+            for line in lines:
+                with suppress(ValueError, LookupError, TypeError):
+                    record = orjson.loads(line)
+                    files.update(each.get("sha256") or each["path"] for each in record["sample"]["files"])
+                    made.update(_artifacts_of(record))
+    return FILE_SHARES * len(files) + len(made)
 
 
-def _recorded(sample: Sample):
-    return [step.observation for step in sample.reference.steps] if sample.reference else []
+def _artifacts_of(record: dict[str, Any]) -> Iterator[object]:
+    """Yield the hashes of the files that tools made for a record, given as JSON."""
+    sample, trajectory = record["sample"], record.get("trajectory")
+    steps = trajectory["steps"] if trajectory else ()
+    if record.get("actions") is not None and sample.get("reference"):
+        steps = sample["reference"]["steps"]
+    for step in steps:
+        yield from (each.get("sha256") for each in (step.get("observation") or {}).get("artifacts", ()))
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -293,13 +332,13 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     settings = {
         "cost": f"{spend.usd:.4f} USD for {spend.replies} replies" if spend.replies else unknown,
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
-        "images": "shown" if manifest.images else "not shown",
+        "images": "" if is_baseline(manifest.model) else "shown" if manifest.images else "not shown",
         "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
         "epochs": str(manifest.epochs),
         "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),
-        "sampling": fields_text(manifest.settings) or "endpoint defaults",
-        "endpoint": manifest.base_url or "none",
+        "sampling": fields_text(manifest.settings) or ("endpoint defaults" if manifest.base_url else ""),
+        "endpoint": manifest.base_url or "",
         "toolset": ", ".join(manifest.toolset),
         "tools offered": "" if manifest.tools == "all" else f"{manifest.tools} (of each sample; --tools)",
         "toolset hash": manifest.toolset_hash[:_HASH_DIGITS],
@@ -307,7 +346,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "prompt hash": manifest.prompt_hash[:_HASH_DIGITS] or "no prompt",
         "benchmark hash": manifest.benchmark_hash[:_HASH_DIGITS],
         "agrotools": manifest.agrotools,
-        "started with": f"scoring version {manifest.scoring}",
+        "scoring version at the start": str(manifest.scoring),
         "python": manifest.python,
         "libraries": fields_text(dict(manifest.libraries)),
     }

@@ -4,36 +4,135 @@ It listens on 127.0.0.1 only, answers only requests that name this host, and onl
 other machines nor other pages in the browser can read it. Files are never served: only pages built from runs.
 """
 
+import os
 import secrets
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+import time
+import weakref
+from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from typing import NamedTuple, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import orjson
 
-from agrotools.core import AgrotoolsError, UsageError
-from agrotools.report.html.page import build_report, content_hash, page_style
+from agrotools.core import AgrotoolsError, RunStoreError, UsageError
+from agrotools.report.html.page import Page, content_hash, page_style
+from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
+from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs
-from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.rescore import SCORES_FILE
+from agrotools.report.settings import Papers, papers_of_runs
+from agrotools.runner.records import RECORDS_FILE, Key
+from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE, stored_version
+from agrotools.scoring import Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
+from agrotools.scoring.metrics import SCORING_VERSION
 
 HOST = "127.0.0.1"
+_MOST_PAGES = 8
+_REST = 9
+"""Time between two updates of a page, in durations of the first: they take at most a tenth of one processor."""
 _LONGEST_SIDE_PX = 1000
 _PICTURE_BYTES = _DETAIL_BYTES = 500_000_000
 
 
-class Viewer:
-    """Pages of the runs in ``folder``, built when they are asked for and again when a run has changed."""
+_RELOAD = "setInterval(() => { if (!document.querySelector(':checked')) location.reload(); }, 15000);"
+"""Script of the list of runs, which is loaded again unless runs are marked."""
 
-    def __init__(self, folder: Path, data_root: Path | None = None) -> None:
-        self.folder, self._data_root = folder, data_root
-        self._pages: dict[tuple[Path, ...], tuple[str, bytes]] = {}
-        self._pictures: dict[object, object] = {}
+
+class OpensGrading(Protocol):
+    """Function that opens a page for blind grading and returns its address (``build.review.grading_app``)."""
+
+    def __call__(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str: ...
+
+
+class _Shell(NamedTuple):
+    stamp: str
+    content: bytes
+    rests_until: float
+
+
+class _LivePage:
+    """Page of one or several runs. Each record is added once; its details and pictures are kept in a file."""
+
+    def __init__(self, paths: Sequence[Path], data_root: Path | None) -> None:
+        self.runs = opened_runs(paths, data_root=data_root, summaries=None, allow_invalid=True)
+        self._paths, self._data_root = paths, data_root
+        self._basis = self._outside_records()
+        self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
+        weakref.finalize(self, self._file.close)
+        self._parts: dict[str, tuple[int, int]] = {}
+        self._finished: list[set[Key]] = [set() for _ in self.runs]
+        pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
+        self._page = Page(self.runs, pictures, self._keep, {}, _DETAIL_BYTES, live=True)
+        self._whole: tuple[Papers, Mapping[str, Summary]] | None = None
+        for at, run in enumerate(self.runs):
+            self._add(at, run.records.keys)
+
+    def _outside_records(self) -> list[object]:
+        """Return what scores depend on besides records, which are scored again if it changes."""
+        judged = [run / JUDGEMENTS_FILE for run in self._paths]
+        stamps = [each.stat().st_mtime_ns if each.exists() else None for each in judged]
+        inodes = [(run / RECORDS_FILE).stat().st_ino for run in self._paths]
+        versions = [stored_version(run) or SCORING_VERSION for run in self._paths]
+        return [*stamps, *inodes, *versions]
+
+    def _keep(self, name: str, content: str) -> None:
+        encoded = content.encode()
+        self._parts[name] = (self._file.seek(0, os.SEEK_END), len(encoded))
+        self._file.write(encoded)
+        self._file.flush()
+
+    def part(self, name: str) -> bytes:
+        """Return a block of details, a long text or a picture; LookupError if there is none of this name."""
+        place, size = self._parts[name]
+        return os.pread(self._file.fileno(), size, place)
+
+    def _add(self, at: int, keys: Sequence[Key]) -> None:
+        self._page.add(at, keys)
+        self._finished[at] |= self.runs[at].records.finished & {*keys}
+        self._whole = None
+
+    def read_on(self) -> bool:
+        """Add new records; False if something else has changed, so that a new page must be begun."""
+        if self._outside_records() != self._basis:
+            return False
+        for at, run in enumerate(self.runs):
+            try:
+                new = run.records.read_on(run.folder)
+            except RunStoreError:
+                return False
+            if self._finished[at].intersection(new):
+                return False
+            if new:
+                self._add(at, new)
+        return True
+
+    def shell(self, live: Mapping[str, str]) -> bytes:
+        """Return the page without its parts; what needs all records again is added once no more are expected."""
+        finished = all(sum(run.manifest.planned.values()) <= len(run.records) for run in self.runs)
+        summarise(self.runs, allow_invalid=True, finished=finished)
+        if finished and self._whole is None:
+            present = [run.folder for run in self.runs if run.summary.scoring == SCORING_VERSION]
+            self._whole = papers_of_runs(present), floor_and_ceiling(self.runs, self._data_root)
+        papers, references = self._whole or (Papers(), {})
+        return f"{self._page.shell(papers, references, live=live)}</body>\n</html>\n".encode()
+
+
+class Viewer:
+    """Pages of the runs in ``folder``. A page of a run that goes on gets the new records when it is asked for.
+
+    ``grading`` opens a page on which runs are graded; None if there is none.
+    """
+
+    def __init__(self, folder: Path, data_root: Path | None = None, grading: OpensGrading | None = None) -> None:
+        self.folder, self._data_root, self.grading = folder, data_root, grading
+        self._pages: dict[tuple[Path, ...], _LivePage] = {}
+        self._shells: dict[tuple[Path, ...], _Shell] = {}
+        self._known: dict[str, Path] = {}
         self._building = threading.Lock()
 
     def run_list(self) -> str:
@@ -41,37 +140,52 @@ class Viewer:
         page = templates().get_template("runs.html.j2")
         style = page_style()
         entries = list(list_runs(self.folder))
-        return page.render(style=style, style_hash=content_hash(style), folder=self.folder.resolve(), runs=entries)
+        return page.render(
+            style=style,
+            style_hash=content_hash(style),
+            script=_RELOAD,
+            script_hash=content_hash(_RELOAD),
+            folder=self.folder.resolve(),
+            runs=entries,
+            grading=self.grading,
+        )
 
     def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
         """Return the folders of runs by name; a UsageError for names that are not in the list."""
-        known = {entry.name: entry.path for entry in list_runs(self.folder)}
-        if not names or any(name not in known for name in names):
+        if not names or not self._known.keys() >= {*names}:
+            self._known = {entry.name: entry.path for entry in list_runs(self.folder)}
+        if not names or not self._known.keys() >= {*names}:
             raise UsageError("there is no such run", hint="go back to the list of runs")
-        return tuple(known[name] for name in names)
+        return tuple(self._known[name] for name in names)
 
     def page(self, names: Sequence[str]) -> bytes:
-        """Return the page of the runs ``names``."""
+        """Return the page of the runs ``names``, with their new records."""
         paths = self.paths(names)
         with self._building:
-            stamp = self.stamp(paths)
-            if self._pages.get(paths, ("", b""))[0] != stamp:
-                with tempfile.TemporaryDirectory(prefix="agrotools-view-") as place:
-                    out = Path(place) / "report.html"
-                    live = {"state": f"state?{urlencode({'run': names}, doseq=True)}", "stamp": stamp}
-                    build_report(
-                        paths,
-                        out,
-                        data_root=self._data_root,
-                        allow_invalid=True,
-                        picture_bytes=_PICTURE_BYTES,
-                        detail_bytes=_DETAIL_BYTES,
-                        longest_px=_LONGEST_SIDE_PX,
-                        picture_cache=self._pictures,
-                        live=live,
-                    )
-                    self._pages[paths] = (stamp, out.read_bytes())
-            return self._pages[paths][1]
+            stamp, shell = self.stamp(paths), self._shells.get(paths)
+            if shell is None or shell.stamp != stamp:
+                began = time.monotonic()
+                page = self._pages.get(paths)
+                if page is None or not page.read_on():
+                    page = self._pages[paths] = _LivePage(paths, self._data_root)
+                for old in [*self._pages][:-_MOST_PAGES]:
+                    del self._pages[old], self._shells[old]
+                query = urlencode({"run": names}, doseq=True)
+                live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
+                live |= {"grade": f"grade?{query}"} if self.grading else {}
+                content, ended = page.shell(live), time.monotonic()
+                self._shells[paths] = _Shell(stamp, content, ended + _REST * (ended - began))
+            return self._shells[paths].content
+
+    def part(self, names: Sequence[str], name: str) -> bytes:
+        """Return a part of an open page; LookupError if there is none of this name."""
+        return self._pages[self.paths(names)].part(name)
+
+    def state(self, names: Sequence[str]) -> str:
+        """Return the stamp of the page that is due: that of the last one until the machine has rested from it."""
+        paths = self.paths(names)
+        shell = self._shells.get(paths)
+        return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
 
     @staticmethod
     def stamp(paths: Sequence[Path]) -> str:
@@ -93,31 +207,38 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
 
         def do_GET(self) -> None:
             address = urlsplit(self.path)
-            names = parse_qs(address.query).get("run", [])
+            query = parse_qs(address.query)
             hosts = {f"{name}:{server.server_port}" for name in (HOST, "localhost")}
             if self.headers.get("Host") not in hosts or not address.path.startswith(f"/{secret}/"):
                 self._send(403, b"open the address that agrotools view printed", "text/plain")
                 return
             try:
-                self._answer(address.path.removeprefix(f"/{secret}/"), names)
-            except (AgrotoolsError, OSError) as error:
+                self._answer(address.path.removeprefix(f"/{secret}/"), query.get("run", []), query)
+            except (AgrotoolsError, OSError, LookupError) as error:
                 text = f"{error}. If the run has just begun, load this page again in a moment."
                 self._send(404, text.encode(), "text/plain; charset=utf-8")
 
-        def _answer(self, what: str, names: list[str]) -> None:
+        def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
             if what == "":
                 self._send(200, viewer.run_list().encode(), "text/html; charset=utf-8")
             elif what == "page":
                 self._send(200, viewer.page(names), "text/html; charset=utf-8")
             elif what == "state":
-                state = orjson.dumps({"stamp": viewer.stamp(viewer.paths(names))})
-                self._send(200, state, "application/json")
+                self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
+            elif what == "part":
+                self._send(200, viewer.part(names, query.get("name", [""])[0]), "text/plain; charset=us-ascii")
+            elif what == "grade" and viewer.grading is not None:
+                home = f"http://{HOST}:{server.server_port}/{secret}/"
+                runs = zip(viewer.paths(names), names, strict=True)
+                reports = {path: f"{home}page?{urlencode({'run': name})}" for path, name in runs}
+                self._send(303, b"", "text/plain", viewer.grading(reports, home, query.get("sample", [""])[0]))
             else:
                 self._send(404, b"there is no such page", "text/plain")
 
-        def _send(self, status: int, content: bytes, media_type: str) -> None:
+        def _send(self, status: int, content: bytes, media_type: str, location: str = "") -> None:
             self.send_response(status)
             headers = {
+                **({"Location": location} if location else {}),
                 "Content-Type": media_type,
                 "Content-Length": str(len(content)),
                 "Cache-Control": "no-store",

@@ -5,7 +5,7 @@ chapter 11) between several judges or several votes of one judge.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from statistics import fmean, median_low
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -161,51 +161,62 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     FloatArray = NDArray[np.float64]
+    IntArray = NDArray[np.intp]
 
 _DRAWS = 1000
 _FEWEST_UNITS = 10
 
 
-def agreement(units: Sequence[Sequence[float | None]], *, seed: int = 0) -> Agreement | None:
+def agreement(
+    units: Sequence[Sequence[float | None]], clusters: Sequence[Hashable] | None = None, *, seed: int = 0
+) -> Agreement | None:
     """Return Krippendorff's ordinal alpha of grades; None if no unit has two grades.
 
-    A unit holds the grades of one answer, None for a missing grade.
+    A unit holds the grades of one answer, None for a missing grade. ``clusters``: the cluster of each unit, which the
+    bootstrap draws as a whole; None to draw single units.
     """
     import numpy as np
 
-    rated = [grades for unit in units if len(grades := [grade for grade in unit if grade is not None]) > 1]
+    labels = range(len(units)) if clusters is None else clusters
+    rated = [
+        (grades, label)
+        for unit, label in zip(units, labels, strict=True)
+        if len(grades := sorted(grade for grade in unit if grade is not None)) > 1
+    ]
     if not rated:
         return None
-    scale = {grade: rank for rank, grade in enumerate(sorted({grade for grades in rated for grade in grades}))}
-    size = len(scale)
-    counts = np.zeros((len(rated), size))
-    for row, grades in zip(counts, rated, strict=True):
-        for grade in grades:
-            row[scale[grade]] += 1
-    # Ordered pairs of grades within each unit, weighted so that a unit counts as often as it has grades.
-    m = counts.sum(axis=1)
-    pairs = (counts[:, :, None] * counts[:, None, :] - counts[:, :, None] * np.eye(size)) / (m - 1)[:, None, None]
-    alpha = _alpha(pairs.sum(axis=0))
-    if alpha is None or len(rated) < _FEWEST_UNITS:
+    sizes = np.array([len(grades) for grades, _ in rated])
+    levels = np.unique([grade for grades, _ in rated for grade in grades], return_inverse=True)[1]
+    alpha = _alpha(levels, sizes, np.ones(len(rated)))
+    number = {label: at for at, label in enumerate(dict.fromkeys(label for _, label in rated))}
+    if alpha is None or len(number) < _FEWEST_UNITS:
         return Agreement(alpha=alpha, n_units=len(rated))
-    weights = np.random.default_rng(seed).multinomial(len(rated), [1 / len(rated)] * len(rated), size=_DRAWS)
-    resampled = [_alpha(coincidences) for coincidences in np.tensordot(weights.astype(np.float64), pairs, axes=1)]
+    cluster_of = np.array([number[label] for _, label in rated])
+    weights = np.random.default_rng(seed).multinomial(len(number), [1 / len(number)] * len(number), size=_DRAWS)
+    resampled = [_alpha(levels, sizes, drawn[cluster_of].astype(np.float64)) for drawn in weights]
     alphas = [value for value in resampled if value is not None]
     lower, upper = np.percentile(alphas, [2.5, 97.5]).tolist()
     return Agreement(alpha=alpha, n_units=len(rated), interval=Interval(lower=lower, upper=upper))
 
 
-def _alpha(coincidences: "FloatArray") -> float | None:
+def _alpha(levels: "IntArray", sizes: "IntArray", weights: "FloatArray") -> float | None:
+    """Return alpha of grades, given as ``levels`` from 0, unit by unit; ``sizes`` and ``weights`` are those of units.
+
+    The ordinal distance of two grades is the number of ratings between them, with half of the ratings at either end:
+    the squared difference of their mean ranks.
+    """
     import numpy as np
 
-    totals = coincidences.sum(axis=0)
+    totals = np.bincount(levels, np.repeat(weights, sizes))
+    if np.count_nonzero(totals) < 2:
+        return None
     n = totals.sum()
-    # The distance of two grades is the number of ratings between them, with half of the ratings at either end.
-    upto = np.cumsum(totals)
-    middle = upto - totals / 2
-    distance = (middle[:, None] - middle[None, :]) ** 2
-    expected = float((np.outer(totals, totals) * distance).sum()) / (n - 1)
-    return 1 - float((coincidences * distance).sum()) / expected if expected > 0 else None
+    rank = np.cumsum(totals) - totals / 2
+    expected = n * (totals * (rank - (totals * rank).sum() / n) ** 2).sum() / (n - 1)
+    starts = np.cumsum(sizes) - sizes
+    means = np.add.reduceat(rank[levels], starts) / sizes
+    spread = np.add.reduceat((rank[levels] - np.repeat(means, sizes)) ** 2, starts)
+    return 1 - float((weights * sizes * spread / (sizes - 1)).sum() / expected)
 
 
 class PanelTally:
@@ -275,6 +286,16 @@ class JudgedRows:
             else JUDGED_METRICS[metric].combine([each for each in values if each is not None])
             for metric, values in values_by_metric.items()
         }
+
+    def by_judge(self, record: Record, metric: str) -> dict[str, float]:
+        """Return the value of ``record`` by each judge who graded all its questions of ``metric``, in [0, 1]."""
+        graded = [each for each in judged(record, self._by_question, self._rubrics) if each.question.metric == metric]
+        values: dict[str, float] = {}
+        for judge in dict.fromkeys(name for each in graded for name in each.grades):
+            alone = [each._replace(grades={judge: each.grades.get(judge, [])}).value for each in graded]
+            if (numbers := [value for value in alone if value is not None]) and len(numbers) == len(alone):
+                values[judge] = JUDGED_METRICS[metric].combine(numbers)
+        return values
 
     def of(self, record: Record) -> list[Judgement]:
         """Return the replies of judges about ``record``."""

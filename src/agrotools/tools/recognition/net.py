@@ -18,7 +18,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
@@ -26,7 +25,6 @@ from pydantic import Field, FiniteFloat, StringConstraints, model_validator
 
 from agrotools.tools.recognition.candidates import NetName, shipped_files
 from agrotools.vision import Box
-from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import (
     DescribedNet,
     DescriptionPart,
@@ -35,6 +33,7 @@ from agrotools.vision.nets import (
     read_description,
     unusable_weights,
 )
+from agrotools.vision.strangeness import picture_traits
 
 Floats = NDArray[np.float64]
 Score = Literal["max_softmax", "energy", "margin", "likeness"]
@@ -339,55 +338,6 @@ def _hint_for(name: str) -> str:
     return "install agrotools again" if name in SHIPPED else "export the net and its description again"
 
 
-HAND_VERSION = 1
-"""Version of :func:`hand_features`, increased whenever its values change."""
-_SIDE = 128
-_A_RANGE, _B_RANGE, _BINS, _LIGHTNESS_BINS = (-48.0, 48.0), (-32.0, 64.0), 8, 8
-
-
 def picture_features(pixels: NDArray[np.uint8], nets: Sequence[Net]) -> list[NDArray[np.float32]]:
-    """Return feature blocks of a picture, uint8 (rows, columns, 3): embeddings of each net, then hand features."""
-    return [*(net.predict(pixels).embedding[0] for net in nets), hand_features(pixels)]
-
-
-def hand_features(pixels: NDArray[np.uint8]) -> NDArray[np.float32]:
-    """Return hand-made features of a picture, float32 (101,).
-
-    They are square roots of the shares in histograms of a* and b* (8 x 8), of L*, and of uniform local binary patterns
-    at two scales (Ojala et al. 2002), and the mean and standard deviation of Lab and its difference between the middle
-    and the margin of the picture.
-    """
-    small = np.asarray(cv2.resize(pixels, (_SIDE, _SIDE), interpolation=cv2.INTER_AREA), np.uint8)
-    lab = lab_of(small)
-    colour, _, _ = np.histogram2d(
-        np.clip(lab[..., 1].ravel(), *_clip_bounds(_A_RANGE)),
-        np.clip(lab[..., 2].ravel(), *_clip_bounds(_B_RANGE)),
-        bins=_BINS,
-        range=(_A_RANGE, _B_RANGE),
-    )
-    lightness, _ = np.histogram(lab[..., 0], bins=_LIGHTNESS_BINS, range=(0, 100.001))
-    grey = np.asarray(cv2.cvtColor(small, cv2.COLOR_RGB2GRAY), np.int16)
-    coarse = np.asarray(cv2.resize(grey.astype(np.uint8), (64, 64), interpolation=cv2.INTER_AREA), np.int16)
-    counts = [colour.ravel(), lightness, binary_patterns(grey), binary_patterns(coarse)]
-    quarter = _SIDE // 4
-    middle = np.zeros((_SIDE, _SIDE), np.bool_)
-    middle[quarter:-quarter, quarter:-quarter] = True
-    mean = lab.mean(axis=(0, 1)) / 50
-    step = (lab[middle].mean(axis=0) - lab[~middle].mean(axis=0)) / 25
-    shares = [np.sqrt(part / max(1.0, float(part.sum()))) for part in counts]
-    return np.concatenate([*shares, mean, lab.std(axis=(0, 1)) / 25, step]).astype(np.float32)
-
-
-def binary_patterns(grey: NDArray[np.int16]) -> NDArray[np.int64]:
-    """Count rotation-invariant uniform local binary patterns of eight neighbours, int64 (10,)."""
-    middle = grey[1:-1, 1:-1]
-    rows, columns = grey.shape
-    ring = ((0, 0), (0, 1), (0, 2), (1, 2), (2, 2), (2, 1), (2, 0), (1, 0))
-    bits = np.stack([grey[y : y + rows - 2, x : x + columns - 2] >= middle for y, x in ring]).astype(np.int8)
-    changes = (bits != np.roll(bits, 1, axis=0)).sum(axis=0)
-    pattern = np.where(changes <= 2, bits.sum(axis=0), 9)
-    return np.bincount(pattern.ravel(), minlength=10)
-
-
-def _clip_bounds(bounds: tuple[float, float]) -> tuple[float, float]:
-    return bounds[0], bounds[1] - 1e-3
+    """Return feature blocks of a picture, uint8 (rows, columns, 3): embeddings of each net, then its traits."""
+    return [*(net.predict(pixels).embedding[0] for net in nets), picture_traits(pixels)]

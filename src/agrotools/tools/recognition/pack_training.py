@@ -19,7 +19,6 @@ from agrotools.core import ToolError, UsageError
 from agrotools.core.base import install_command
 from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.net import (
-    HAND_VERSION,
     SHIPPED,
     Floats,
     Net,
@@ -40,6 +39,7 @@ from agrotools.tools.recognition.packs import (
     save_pack,
 )
 from agrotools.vision.reading import read_image
+from agrotools.vision.strangeness import TRAITS_VERSION
 
 SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".tif", ".tiff")
 MOST_PICTURES = 50_000
@@ -61,12 +61,13 @@ class LabelledImage:
     group: str
 
 
-def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImage]:
+def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = True) -> list[LabelledImage]:
     """List labelled pictures from a table, or from folders.
 
     Args:
         images: folder of the pictures. Without ``labels``, each folder in it is a class.
         labels: CSV file with the header ``image,label`` or ``image,label,group`` and paths relative to ``images``.
+        to_learn: False if nothing is learnt from the pictures, so that a class may have one.
 
     Raises:
         UsageError: the folder or table does not exist, the table is malformed, pictures are missing or listed twice,
@@ -80,8 +81,34 @@ def read_labelled(images: Path, labels: Path | None = None) -> list[LabelledImag
     if len(labelled) > MOST_PICTURES:
         why = f"{len(labelled):,} pictures are more than the {MOST_PICTURES:,} that a pack learns from"
         raise UsageError(why, hint="take a part of them, the same number of each class")
-    check_classes(labelled)
+    if to_learn:
+        check_classes(labelled)
     return labelled
+
+
+def hold_out(labelled: Sequence[LabelledImage], share: float) -> tuple[list[LabelledImage], list[LabelledImage]]:
+    """Divide pictures into those to learn from and those held out, whole groups at a time, class by class.
+
+    A class holds out the nearest number to ``share`` of its groups, at least one; the draw is fixed.
+    """
+    held: set[str] = set()
+    placed: set[str] = set()
+    draw = np.random.default_rng(0)
+    for label in sorted({one.label for one in labelled}):
+        groups = sorted({one.group for one in labelled if one.label == label})
+        wanted = max(1, round(share * len(groups))) - sum(group in held for group in groups)
+        free = [group for group in groups if group not in placed]
+        held.update(free[place] for place in draw.permutation(len(free))[: max(0, wanted)])
+        placed.update(groups)
+    return [one for one in labelled if one.group not in held], [one for one in labelled if one.group in held]
+
+
+def write_labels(path: Path, images: Path, labelled: Sequence[LabelledImage]) -> None:
+    """Write a table of labels that :func:`read_labelled` reads, and ``agrotools build --answers``."""
+    with path.open("w", encoding="utf-8", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerow(("image", "label"))
+        rows.writerows((one.path.relative_to(images).as_posix(), one.label) for one in labelled)
 
 
 def check_classes(labelled: list[LabelledImage]) -> None:
@@ -239,7 +266,7 @@ def _train(data: _Data, nets: Sequence[Net], name: str, licence_note: str) -> tu
     info = PackInfo(
         name=name,
         classes=data.names,
-        hand_features=HAND_VERSION,
+        hand_features=TRAITS_VERSION,
         nets={shipped: net.info.sha256 for shipped in SHIPPED for net in nets if net.info.name == shipped},
         regularisation=strength,
         temperature=temperature,

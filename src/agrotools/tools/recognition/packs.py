@@ -26,7 +26,6 @@ from agrotools.core import FrozenModel, ToolError, UsageError
 from agrotools.core.files import cache_dir
 from agrotools.tools.recognition.candidates import NetName
 from agrotools.tools.recognition.net import (
-    HAND_VERSION,
     SHIPPED,
     FeatureDistribution,
     Floats,
@@ -36,6 +35,7 @@ from agrotools.tools.recognition.net import (
     shipped_net,
 )
 from agrotools.vision.nets import Arrays, checked_arrays, pack_arrays, unusable_weights
+from agrotools.vision.strangeness import TRAITS_VERSION
 
 DESCRIPTION, WEIGHTS = "pack.json", "weights.npz"
 FORMAT = 1
@@ -227,7 +227,7 @@ def _load(folder: str, stamps: tuple[tuple[int, int], ...]) -> Pack:
         info = PackInfo.model_validate_json((path / DESCRIPTION).read_bytes())
     except (OSError, ValidationError) as error:
         raise unusable_weights(what, "has a faulty description", _AGAIN) from error
-    if info.hand_features != HAND_VERSION:
+    if info.hand_features != TRAITS_VERSION:
         raise unusable_weights(what, "was trained for other features", _AGAIN)
     nets = tuple(shipped_net(name) for name in SHIPPED if name in info.nets)
     if other := [net.info.name for net in nets if net.info.sha256 != info.nets[net.info.name]]:  # pyright: ignore[reportArgumentType]

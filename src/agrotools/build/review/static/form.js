@@ -15,6 +15,10 @@ let stored = null; // the last stored decision
 let pending = null; // the verdict that still needs a reason or edits
 
 const fields = () => [...(article?.querySelectorAll("[data-edit]") ?? [])];
+export const keys = (act) => ({
+  a: () => act.choose("accept"), r: () => act.choose("reject"), e: () => act.choose("edit"), x: () => stored && act.decide("withdraw"),
+  ...Object.fromEntries([1, 2, 3, 4, 5].map((number) => [number, () => turnCheck(number)])),
+});
 export const pendingVerdict = () => pending;
 export const storedDecision = () => stored;
 
@@ -77,7 +81,7 @@ function setCheck(button, state) {
   button.querySelector(".sr").textContent = WORDS[state];
 }
 
-export function turnCheck(number) {
+function turnCheck(number) {
   const button = buttons[number - 1];
   if (!button || button.hidden) return;
   setCheck(button, NEXT[button.dataset.state]);

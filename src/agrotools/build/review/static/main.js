@@ -1,12 +1,12 @@
 // Page: the current sample, keys, and storage of decisions until the server has them.
 
-import * as form from "./form.js";
 import * as list from "./list.js";
 import * as pictures from "./pictures.js";
 import * as saving from "./saving.js";
 import { ask, away, awayText, flush, trouble } from "./saving.js";
 import { keepSetting, outbox, queue, setting } from "./store.js";
 
+const form = await import(`./${document.body.dataset.form}.js`); // the form of decisions: form.js or grade.js
 const byId = (id) => document.getElementById(id);
 const pane = byId("sample");
 const AHEAD = 3; // number of samples fetched in advance
@@ -67,7 +67,7 @@ async function show(id) {
     [html, decisions] = await Promise.all([fragment(id), asks]);
   } catch (error) {
     if (current !== id) return;
-    const said = `${id} cannot be shown: ${away(error) ? awayText(error) : error.message}`;
+    const said = `${id} cannot be shown: ${away(error) ? awayText(error, "show") : error.message}`;
     pane.replaceChildren(Object.assign(document.createElement("p"), { className: "absent", textContent: said }));
     form.close();
     if (away(error)) setTimeout(() => { if (current === id && !pane.querySelector("article")) show(id); }, 2000);
@@ -79,7 +79,7 @@ async function show(id) {
   pane.scrollTop = 0;
   pictures.prepare(article);
   const waiting = outbox().map((each) => each.decision).filter((each) => each.sample === id && each.reviewer === reviewer).at(-1);
-  form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null);
+  form.open(article, reviewer, waiting ? (waiting.verdict === "withdraw" ? null : waiting) : decisions?.mine ?? null, decisions);
   showOthers(article, decisions);
   fetchAhead(article);
 }
@@ -118,7 +118,7 @@ function showPosition() {
   byId("position").textContent = `${at >= 0 ? at + 1 : "–"} / ${list.shown.length}`;
   const rows = [...list.rows.values()];
   const done = rows.filter((row) => row.mine).length;
-  byId("done").textContent = `${done} of ${rows.length} decided`;
+  byId("done").textContent = `${done} of ${rows.length} ${form.word ?? "decided"}`;
   byId("bar").value = rows.length ? done / rows.length : 0;
 }
 
@@ -130,7 +130,7 @@ function go(by) {
 function goUndecided() {
   const id = list.nextUndecided(current);
   if (id) show(id);
-  else byId("saving").textContent = "all of these are decided";
+  else byId("saving").textContent = `all of these are ${form.word ?? "decided"}`;
 }
 
 function filter() {
@@ -161,7 +161,16 @@ function decide(verdict) {
   markQueued(made);
   document.activeElement?.blur();
   flush();
-  if (verdict !== "withdraw") go(1);
+  if (verdict === "withdraw") return;
+  if (form.results && ![...list.rows.values()].some((row) => !row.mine)) finish();
+  else go(1);
+}
+
+// The results are shown as soon as the server has stored everything.
+async function finish() {
+  for (let tries = 0; outbox().length && tries < 100; tries += 1) await new Promise((done) => { setTimeout(done, 50); });
+  await standing();
+  show(current);
 }
 
 // Handle a verdict by key or button: accept stores at once, the others first ask for a reason or edits.
@@ -213,20 +222,10 @@ async function standing() {
     const line = (cells, of) => { const row = document.createElement("tr"); row.append(...cells.map((text) => Object.assign(document.createElement(of), { textContent: text }))); return row; };
     made.createTHead().append(line(head, "th"));
     made.createTBody().append(...rows.map((cells) => line(cells, "td")));
-    return made;
+    return Object.assign(document.createElement("div"), { className: "scroll", tabIndex: 0 }).appendChild(made).parentElement;
   };
   const says = (text) => Object.assign(document.createElement("p"), { textContent: text });
-  const parts = [
-    says(Object.entries(summary.standings).map(([name, n]) => `${name} ${n}`).join(" · ")),
-    table(["reviewer", "accept", "edit", "reject"], Object.entries(summary.reviewers).map(([name, n]) => [name, n.accept ?? 0, n.edit ?? 0, n.reject ?? 0])),
-  ];
-  for (const pair of summary.agreements) {
-    const kappa = pair.kappa === null ? `kappa is undefined: ${pair.why}` : `Cohen's kappa ${pair.kappa.toFixed(2)}`;
-    parts.push(says(`${pair.reviewers.join(" and ")}: ${kappa} (n = ${pair.n}, ${pair.agreed} alike)`));
-  }
-  if (!summary.agreements.length) parts.push(says("Agreement needs two reviewers who decided the same samples."));
-  if (summary.outdated) parts.push(says(`${summary.outdated} decisions are on samples that have changed since, and do not count.`));
-  body.replaceChildren(...parts);
+  body.replaceChildren(...summary.map((part) => (part.text ? says(part.text) : table(part.head, part.rows))));
   byId("standing").showModal();
 }
 
@@ -244,13 +243,13 @@ function toggleList(open = byId("list-pane").hidden) {
 
 const KEYS = {
   j: () => go(1), ArrowRight: () => go(1), k: () => go(-1), ArrowLeft: () => go(-1), u: goUndecided,
-  a: () => choose("accept"), r: () => choose("reject"), e: () => choose("edit"), x: () => form.storedDecision() && decide("withdraw"),
   b: pictures.toggleShapes, l: () => toggleList(), "?": () => byId("help").showModal(),
-  m: () => { if (!pictures.toggleMasks(pane)) byId("saving").textContent = "no masks here"; },
+  o: () => { if (!pictures.toggleMasks(pane)) byId("saving").textContent = "no masks here"; },
   z: () => { const first = pane.querySelector(".files button.picture"); if (first) pictures.enlarge(first); },
   "/": () => { toggleList(true); byId("search").focus(); },
 };
-for (const number of [1, 2, 3, 4, 5]) KEYS[number] = () => form.turnCheck(number);
+KEYS.m = KEYS.o;
+Object.assign(KEYS, form.keys({ decide, choose }));
 
 document.addEventListener("keydown", (event) => {
   const field = event.target.closest?.("input, textarea, select");
@@ -272,6 +271,7 @@ document.addEventListener("keydown", (event) => {
     else event.target.blur();
     return;
   }
+  if (event.key === "Enter" && event.target.closest?.("button, a, summary")) return;
   if (field || event.ctrlKey || event.metaKey || event.altKey) return;
   const act = KEYS[event.key];
   if (act) { event.preventDefault(); act(); }
@@ -283,7 +283,12 @@ byId("help-open").addEventListener("click", KEYS["?"]);
 byId("standing-open").addEventListener("click", standing);
 byId("who").addEventListener("click", askName);
 byId("list-toggle").addEventListener("click", () => toggleList());
-byId("withdraw").addEventListener("click", KEYS.x);
+byId("withdraw").addEventListener("click", () => KEYS.x());
+byId("scheme").addEventListener("click", () => {
+  const style = document.documentElement.style;
+  const dark = style.colorScheme ? style.colorScheme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  style.colorScheme = dark ? "light" : "dark";
+});
 byId("reset").addEventListener("click", () => { list.resetFilters(); filter(); });
 for (const button of document.querySelectorAll(".verdict")) button.addEventListener("click", () => choose(button.dataset.verdict));
 byId("filters").addEventListener("input", filter);
@@ -314,13 +319,13 @@ async function begin() {
   try {
     await loadIndex();
   } catch (error) {
-    trouble(`the samples cannot be listed: ${away(error) ? awayText(error) : error.message}`);
+    trouble(`the samples cannot be listed: ${away(error) ? awayText(error, "list") : error.message}`);
     setTimeout(begin, 2000);
     return;
   }
   trouble("");
   list.fillFilters();
-  const asked = decodeURIComponent(location.hash.slice(1)) || setting("last", "");
+  const asked = decodeURIComponent(location.hash.slice(1)) || document.body.dataset.start || setting("last", "");
   list.applyFilters(asked);
   const start = list.rows.has(asked) ? asked : list.shown[0] ?? [...list.rows.keys()][0];
   list.mark(start);

@@ -35,8 +35,8 @@ export async function ask(path, options = {}) {
 // True if a retry may help: the server is unreachable, cannot write, or has lost the session.
 export const away = (error) => !(error instanceof Refused) || error.status >= 500 || error.status === 401 || error.status === 403;
 
-export function awayText(error) {
-  if (error instanceof Refused && error.status >= 500) return `the server could not store it (${error.message})`;
+export function awayText(error, what = "store") {
+  if (error instanceof Refused && error.status >= 500) return `the server could not ${what} it (${error.message})`;
   if (error instanceof Refused) return "the server was started again: open the address that it printed, in this browser";
   return "the server does not answer: start agrotools review again";
 }

@@ -1,0 +1,479 @@
+"""Blind grading of the answers of runs: what is graded by which rubrics, in which order, and the results.
+
+Equal answers to a question are graded once. Samples, and the answers to each, are in an order that depends on the seed
+alone. Names of models are masked in what is shown.
+"""
+
+import hashlib
+import os
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import combinations
+from pathlib import Path
+from typing import Annotated, Any, Self
+
+from pydantic import Field, JsonValue, StringConstraints, ValidationError, model_validator
+
+from agrotools.build.review.agreement import Agreement, cohens_kappa
+from agrotools.build.review.material import Material, facts_of_sample
+from agrotools.core import FrozenModel, Mode, Record, Step, UsageError, first_error
+from agrotools.report.curve import common_mode
+from agrotools.report.html.pictures import benchmark_roots
+from agrotools.report.html.runs import value_of
+from agrotools.report.judges import Grade, answer_key
+from agrotools.report.layout import shortened, value_text
+from agrotools.runner.config import read_toml
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.records import iter_records
+from agrotools.runner.rescore import benchmark_differences
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import Estimate, judging, score_record
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import estimate_mean
+from agrotools.scoring.summary import Agreement as Alpha
+
+GRADES_FILE = "grades.jsonl"
+DEFAULT_SCHEME = Path(__file__).with_name("grading.toml")
+MASK = "[model]"
+_Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
+_Id = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,40}$")]
+_SHORTEST_NAME = 3
+_KINDS = frozenset({"baseline", "command", "http", "https", "mcp", "python", "replay"})
+"""Prefixes of ``--model`` that name no provider."""
+
+
+class Rubric(FrozenModel):
+    """A question about an answer. ``levels``: possible grades, from 0 to 1 in equal steps."""
+
+    id: _Id
+    name: _Text
+    question: _Text
+    levels: Annotated[tuple[_Text, ...], Field(min_length=2, max_length=9)] = ("no", "partly", "yes")
+    steps: bool = False
+    """True to ask only about answers with tool calls."""
+
+
+class ErrorClass(FrozenModel):
+    """A class of errors in answers that are not of the best level in all rubrics."""
+
+    id: _Id
+    name: _Text
+    meaning: _Text
+
+
+class Scheme(FrozenModel):
+    """Rubrics and error classes, as in a TOML file with tables ``[[rubric]]`` and ``[[error]]``."""
+
+    rubric: Annotated[tuple[Rubric, ...], Field(max_length=20)] = ()
+    error: Annotated[tuple[ErrorClass, ...], Field(max_length=9)] = ()
+
+    @model_validator(mode="after")
+    def _distinct(self) -> Self:
+        for ids in ([each.id for each in self.rubric], [each.id for each in self.error]):
+            if len(set(ids)) < len(ids):
+                raise ValueError("an id is given twice")
+        if not self.rubric and not self.error:
+            raise ValueError("no rubric and no error class")
+        return self
+
+    @property
+    def digest(self) -> str:
+        return hashlib.sha256(self.model_dump_json().encode()).hexdigest()[:16]
+
+    def rubrics_of(self, item: "Item") -> tuple[Rubric, ...]:
+        """Return the rubrics that are asked about an answer."""
+        return tuple(each for each in self.rubric if item.has_calls or not each.steps)
+
+    def complaint(self, item: "Item", grade: Grade) -> str:
+        """Return what is missing or wrong in a grade of ``item``; empty if it is complete."""
+        if grade.verdict == "withdraw":
+            return ""
+        rubrics = {each.id: each for each in self.rubrics_of(item)}
+        if missing := [each.name for name, each in rubrics.items() if name not in grade.grades]:
+            return f"not graded yet: {', '.join(missing)}"
+        for name, value in grade.grades.items():
+            if name not in rubrics or not (value * (len(rubrics[name].levels) - 1)).is_integer():
+                return f"{name} has no level {value:g}"
+        if self.error and self.needs_class(grade) and grade.error not in {each.id for each in self.error}:
+            return "not graded yet: class of the error"
+        if grade.error and not self.needs_class(grade):
+            return "an answer of the best level has no error"
+        return ""
+
+    def needs_class(self, grade: Grade) -> bool:
+        """Return True if an error class belongs to the grade."""
+        return bool(self.error) and (not self.rubric or any(value < 1 for value in grade.grades.values()))
+
+
+def read_scheme(path: Path | None) -> Scheme:
+    """Read rubrics and error classes; None for the default ones. UsageError if the file is not valid."""
+    path = path or DEFAULT_SCHEME
+    try:
+        return Scheme.model_validate(read_toml(path, "file of rubrics", hint="check the path of --rubrics"))
+    except ValidationError as error:
+        hint = 'e.g. [[rubric]] with id = "goal", name = "Goal", question = "Is it right?", levels = ["no", "yes"]'
+        raise UsageError(f"{path}: {first_error(error).removeprefix('the whole: ')}", hint=hint) from error
+
+
+@dataclass(frozen=True)
+class Item:
+    """An answer to grade. ``runs``: numbers of the runs that gave it, with the epoch."""
+
+    key: str
+    label: str
+    record: Record
+    runs: tuple[tuple[int, int], ...]
+
+    @property
+    def has_calls(self) -> bool:
+        return self.record.trajectory is not None and any(step.call for step in self.record.trajectory.steps)
+
+
+@dataclass(frozen=True, eq=False)
+class Sheet:
+    """Answers to grade, by key, in the order of grading, and where they come from.
+
+    ``unanswered``: samples that a run did not answer, with their clusters, by number of the run; each counts as 0.
+    """
+
+    material: Material
+    scheme: Scheme
+    items: dict[str, Item]
+    runs: tuple[Path, ...]
+    manifests: tuple[Manifest, ...]
+    mode: Mode
+    mask: re.Pattern[str]
+    unanswered: dict[int, list[tuple[str, str]]] = field(default_factory=dict)
+
+    def names(self) -> list[str]:
+        """Return the model of each run, with the folder if two are the same."""
+        models = [each.model for each in self.manifests]
+        return [f"{m} ({run.name})" if models.count(m) > 1 else m for m, run in zip(models, self.runs, strict=True)]
+
+    def masked(self, text: str) -> str:
+        """Return ``text`` with the names of models replaced."""
+        return self.mask.sub(MASK, text)
+
+
+def default_journal(runs: Sequence[Path]) -> Path:
+    """Return the file of the grades of ``runs``: in the folder of one run, or in the folder that holds them all."""
+    return Path(os.path.commonpath([run.resolve() for run in runs])) / GRADES_FILE
+
+
+def open_sheet(
+    runs: Sequence[Path],
+    *,
+    scheme: Scheme | None = None,
+    mode: Mode | None = None,
+    seed: int = 0,
+    samples: int | None = None,
+    wrong: bool = False,
+    log: Path | None = None,
+    data_root: Path | None = None,
+) -> Sheet:
+    """Return the answers of ``runs`` to grade.
+
+    Args:
+        scheme: rubrics and error classes; None for the default ones.
+        mode: default: end-to-end if all runs have it.
+        seed: seed of the order.
+        samples: number of samples, the first in that order; None for all.
+        wrong: take only answers without the full score, for error classes.
+        log: file of the grades; default: ``grades.jsonl`` in the folder that holds the runs.
+        data_root: folder of the benchmark, if it has moved.
+
+    Raises:
+        UsageError: runs of different benchmarks, or no answers.
+        RunStoreError: a run cannot be read.
+    """
+    manifests = tuple(read_manifest(run) for run in runs)
+    if len({run.resolve() for run in runs}) < len(runs):
+        raise UsageError("a run was given twice", hint="give each run once")
+    if different := benchmark_differences(manifests):
+        raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them apart")
+    mode = common_mode(manifests, mode)
+    found: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
+    unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
+    for at, run in enumerate(runs):
+        for record in iter_records(run):
+            if record.mode != mode or is_invalid(record):
+                continue
+            key = answer_key(record)
+            if key is None:
+                unanswered[at] += [] if wrong else [(record.sample.id, record.sample.cluster or record.sample.id)]
+            elif not wrong or (value_of(record, score_record(record)) or 0.0) < 1:
+                found.setdefault(key, (record, []))[1].append((at, record.epoch))
+    drawn = sorted({record.sample.id for record, _ in found.values()}, key=lambda name: _drawn(seed, name))[:samples]
+    if not drawn:
+        raise UsageError("the runs have no answer to grade", hint="without --wrong, all answers are graded")
+    items: dict[str, Item] = {}
+    by_sample: dict[str, list[str]] = defaultdict(list)
+    for key, (record, _) in found.items():
+        by_sample[record.sample.id].append(key)
+    for number, sample in enumerate(drawn, 1):
+        for letter, key in enumerate(sorted(by_sample[sample], key=lambda key: _drawn(seed, key))):
+            label = f"{number} {chr(97 + letter) if letter < 26 else letter}"
+            items[key] = Item(key, label, found[key][0], tuple(found[key][1]))
+    scheme = scheme or read_scheme(None)
+    roots = benchmark_roots(manifests[0], runs[0], data_root)
+    facts = {}
+    for key, item in items.items():
+        of_sample = facts_of_sample(item.record.sample, ())
+        facts[key] = type(of_sample)(scheme.digest, of_sample.task_type, of_sample.source, of_sample.query, ())
+    material = Material(
+        title=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+        journal=log or default_journal(runs),
+        samples={key: item.record.sample for key, item in items.items()},
+        facts=facts,
+        roots=roots,
+        artifact_folders=[*runs, *roots],
+        flags={},
+        notes=[] if roots else [f"{manifests[0].benchmark_path} is not there: no pictures; see --data-root"],
+    )
+    kept = {at: [each for each in names if each[0] in set(drawn)] for at, names in unanswered.items()}
+    return Sheet(material, scheme, items, tuple(runs), manifests, mode, _mask_of(runs, manifests), kept)
+
+
+def _drawn(seed: int, name: str) -> bytes:
+    return hashlib.sha256(f"{seed}\0{name}".encode()).digest()
+
+
+def _mask_of(runs: Sequence[Path], manifests: Sequence[Manifest]) -> re.Pattern[str]:
+    """Return a pattern of the names of models and runs, and of the provider and family that a name begins with."""
+    names: set[str] = set()
+    stems: set[str] = set()
+    for run, manifest in zip(runs, manifests, strict=True):
+        parts = re.split(r"[/:]", manifest.model)
+        names |= {manifest.model, parts[-1], run.resolve().name}
+        stems |= {stem[0] for part in parts if part not in _KINDS and (stem := re.match(r"[A-Za-z]+", part))}
+    patterns = [re.escape(name) for name in sorted(names, key=len, reverse=True) if len(name) >= _SHORTEST_NAME]
+    patterns += [rf"{stem}(?:[\d-][\w.-]*)?" for stem in sorted(stems) if len(stem) >= _SHORTEST_NAME]
+    return re.compile(rf"(?<!\w)(?:{'|'.join(patterns) or '(?!)'})(?!\w)", re.IGNORECASE)
+
+
+def shown_steps(sheet: Sheet, item: Item) -> list[dict[str, Any]]:
+    """Return the calls of an answer for the page, with the names of models masked."""
+    trajectory = item.record.trajectory
+    steps = [step for step in trajectory.steps if step.call] if trajectory else []
+    return [_shown(sheet, number, step) for number, step in enumerate(steps, 1)]
+
+
+def _shown(sheet: Sheet, number: int, step: Step) -> dict[str, Any]:
+    assert step.call is not None
+    observation = step.observation
+    result: Mapping[str, JsonValue] = (observation.result if observation else None) or {}
+    return {
+        "number": number,
+        "tool": sheet.masked(step.call.tool),
+        "thought": sheet.masked(step.thought),
+        "arguments": [(sheet.masked(name), sheet.masked(value_text(v))) for name, v in step.call.arguments.items()],
+        "result": [(name, sheet.masked(shortened(value_text(v), 200))) for name, v in result.items() if v is not None],
+        "error": sheet.masked(f"{observation.error.kind}: {observation.error.message}")
+        if observation and observation.error
+        else "",
+        "artifacts": [each for each in (observation.artifacts if observation else ()) if each.kind != "table"],
+    }
+
+
+# --- results ---------------------------------------------------------------------------------------------------------
+
+
+class RubricAgreement(FrozenModel):
+    """Agreement of two graders on one rubric: Cohen's kappa with quadratic weights (1968); None where undefined."""
+
+    graders: tuple[str, str]
+    rubric: str
+    n: int
+    kappa: float | None = None
+
+
+class RunGrades(FrozenModel):
+    """Grades of one run: means over samples, graders and epochs, and the number of answers of each error class."""
+
+    run: str
+    mean: Estimate | None
+    """mean over the rubrics"""
+    by_rubric: dict[str, Estimate]
+    errors: dict[str, float]
+    """answers by error class, as means over graders"""
+    answers: int
+    unanswered: int
+
+
+class GradingSummary(FrozenModel):
+    """Progress, agreement and, once all answers are graded or on request, the results of each run."""
+
+    answers: int
+    graded: int
+    """answers that at least one person graded"""
+    graders: dict[str, int]
+    agreements: tuple[RubricAgreement, ...]
+    alphas: dict[str, Alpha]
+    """Krippendorff's ordinal alpha of all graders, by rubric"""
+    classes: tuple[Agreement, ...]
+    """Cohen's kappa of error classes, for each pair of graders"""
+    runs: tuple[RunGrades, ...] = ()
+    """empty until the results are unblinded"""
+    outdated: int
+    """grades by other rubrics, or of answers that are not here; they do not count"""
+    notes: tuple[str, ...] = ()
+
+
+def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
+    """Return Cohen's kappa with quadratic weights of two graders' values; None if both gave one and the same value.
+
+    It is one minus the mean squared difference, over that of all pairs of a value of one and a value of the other.
+    """
+    if not pairs:
+        return None
+    first, second = zip(*pairs, strict=True)
+    by_chance = sum((a - b) ** 2 for a in first for b in second) / len(pairs) ** 2
+    observed = sum((a - b) ** 2 for a, b in pairs) / len(pairs)
+    return 1 - observed / by_chance if by_chance > 0 else None
+
+
+def summarise_grades(
+    sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = (), *, unblind: bool = False
+) -> GradingSummary:
+    """Summarise ``grades`` of the answers of ``sheet``. ``unblind``: results of runs before all answers are graded."""
+    valid = [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
+    by_item: dict[str, dict[str, Grade]] = defaultdict(dict)
+    for grade in valid:
+        by_item[grade.sample][grade.reviewer] = grade
+    graders = sorted({each.reviewer for each in valid})
+    agreements: list[RubricAgreement] = []
+    classes: list[Agreement] = []
+    for first, second in combinations(graders, 2):
+        both = [(of[first], of[second]) for of in by_item.values() if first in of and second in of]
+        for rubric in sheet.scheme.rubric:
+            pairs = [(a.grades[rubric.id], b.grades[rubric.id]) for a, b in both if rubric.id in a.grades]
+            if pairs:
+                kappa = weighted_kappa(pairs)
+                agreements.append(
+                    RubricAgreement(graders=(first, second), rubric=rubric.name, n=len(pairs), kappa=kappa)
+                )
+        if sheet.scheme.error:
+            wrong = [(a.error, b.error) for a, b in both if a.error and b.error]
+            kappa, why = cohens_kappa(wrong)
+            alike = sum(a == b for a, b in wrong)
+            classes.append(Agreement(reviewers=(first, second), n=len(wrong), agreed=alike, kappa=kappa, why=why))
+    alphas: dict[str, Alpha] = {}
+    for rubric in sheet.scheme.rubric:
+        units = [[each.grades.get(rubric.id) for each in of.values()] for of in by_item.values()]
+        clusters = [_cluster(sheet.items[key]) for key in by_item]
+        if alpha := judging.agreement(units, clusters):
+            alphas[rubric.name] = alpha
+    done = len(by_item) == len(sheet.items)
+    return GradingSummary(
+        answers=len(sheet.items),
+        graded=len(by_item),
+        graders=dict(Counter(each.reviewer for each in valid)),
+        agreements=tuple(agreements),
+        alphas=alphas,
+        classes=tuple(classes),
+        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs))) if done or unblind else (),
+        outdated=len(grades) - len(valid),
+        notes=tuple(notes),
+    )
+
+
+def _cluster(item: Item) -> str:
+    return item.record.sample.cluster or item.record.sample.id
+
+
+def _run_grades(sheet: Sheet, by_item: Mapping[str, Mapping[str, Grade]], at: int) -> RunGrades:
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    errors: dict[str, float] = defaultdict(float)
+    clusters: dict[str, str] = {}
+    answers = 0
+    for key, of in by_item.items():
+        item = sheet.items[key]
+        times = sum(run == at for run, _ in item.runs)
+        sample = item.record.sample.id
+        answers += times
+        for grade in of.values() if times else ():
+            clusters[sample] = _cluster(item)
+            for name, value in grade.grades.items():
+                values[name][sample] += [value] * times
+            if grade.value is not None:
+                values[""][sample] += [grade.value] * times
+            if grade.error:
+                errors[grade.error] += times / len(of)
+    unanswered = sheet.unanswered.get(at, [])
+    for name in ("", *(each.id for each in sheet.scheme.rubric if not each.steps)):
+        for sample, cluster in unanswered if sheet.scheme.rubric else ():
+            clusters[sample] = cluster
+            values[name][sample].append(0.0)
+    estimates = {
+        name: estimate_mean([sum(v) / len(v) for v in of.values()], [clusters[sample] for sample in of])
+        for name, of in values.items()
+    }
+    return RunGrades(
+        run=sheet.names()[at],
+        mean=estimates.pop("", None),
+        by_rubric={each.id: estimates[each.id] for each in sheet.scheme.rubric if each.id in estimates},
+        errors={each.id: errors[each.id] for each in sheet.scheme.error},
+        answers=answers,
+        unanswered=len(unanswered),
+    )
+
+
+Part = dict[str, Any]
+"""Paragraph (``text``) or table (``head``, ``rows``) of the dialog of results."""
+
+
+def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
+    """Yield the summary as paragraphs and tables, for the page and the terminal."""
+    yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
+    yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
+    if summary.runs:
+        rubrics = [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in summary.runs)]
+        names = [run.run for run in summary.runs]
+        if rubrics:
+            means = [(each.name, [_figure(run.by_rubric.get(each.id)) for run in summary.runs]) for each in rubrics]
+            rows = [("mean", [_figure(run.mean) for run in summary.runs]), *means]
+            yield {"head": ["rubric", *names], "rows": [[name, *figures] for name, figures in rows]}
+            yield {"text": "In percent; 95 % intervals by cluster, from 10 clusters on. A missing answer is a 0."}
+        if sheet.scheme.error:
+            classes = [
+                [each.name, *(f"{run.errors[each.id]:g}" for run in summary.runs)] for each in sheet.scheme.error
+            ]
+            answers = ["answers", *(str(run.answers) for run in summary.runs)]
+            lacking = ["without answer", *(str(run.unanswered) for run in summary.runs)]
+            yield {"head": ["class of the error", *names], "rows": [*classes, answers, lacking]}
+    else:
+        yield {"text": "The runs are named once all answers are graded."}
+    if len(summary.graders) < 2:
+        yield {"text": "Agreement needs two graders of the same answers."}
+    if summary.agreements:
+        pairs = list(dict.fromkeys(each.graders for each in summary.agreements))
+        kappas = {(each.rubric, each.graders): _kappa(each.kappa, each.n) for each in summary.agreements}
+        alphas = {name: _kappa(alpha.alpha, alpha.n_units) for name, alpha in summary.alphas.items()}
+        rubrics = dict.fromkeys(each.rubric for each in summary.agreements)
+        yield {
+            "head": ["rubric", *(" and ".join(pair) for pair in pairs), "all"],
+            "rows": [
+                [name, *(kappas.get((name, pair), "") for pair in pairs), alphas.get(name, "")] for name in rubrics
+            ],
+        }
+        yield {"text": "Pairs: Cohen's kappa with quadratic weights. All: Krippendorff's ordinal alpha."}
+    for each in summary.classes:
+        kappa = f"Cohen's kappa {each.kappa:.2f}" if each.kappa is not None else f"kappa undefined ({each.why})"
+        yield {"text": f"Error classes, {' and '.join(each.reviewers)}: {kappa}, n = {each.n}, {each.agreed} alike"}
+    if summary.outdated:
+        yield {"text": f"{summary.outdated} grades by other rubrics, or of other answers, do not count."}
+
+
+def _figure(estimate: Estimate | None) -> str:
+    if estimate is None:
+        return ""
+    interval = (
+        f" ({100 * estimate.interval.lower:.0f}–{100 * estimate.interval.upper:.0f})" if estimate.interval else ""
+    )
+    return f"{100 * estimate.value:.1f}{interval}"
+
+
+def _kappa(value: float | None, n: int) -> str:
+    return f"{value:.2f} (n = {n})" if value is not None else f"undefined (n = {n})"

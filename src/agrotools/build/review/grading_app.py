@@ -1,0 +1,154 @@
+"""Web application for blind grading: the pages and requests of the review, with answers in place of samples."""
+
+import re
+import threading
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from pydantic import ValidationError
+from starlette.exceptions import HTTPException
+
+from agrotools.build.review.app import Review, render
+from agrotools.build.review.grading import Item, Sheet, open_sheet, shown_steps, summarise_grades, summary_parts
+from agrotools.build.review.journal import ReviewJournal
+from agrotools.build.review.presenting import present
+from agrotools.build.review.server import Doorkeeper, RunningReview, bound_socket, review_server
+from agrotools.core import ReferenceStep, Step, first_error
+from agrotools.report.judges import Grade
+
+
+class Grading(Review):
+    """Blind grading of the answers of ``sheet``. The runs are named to a grader who has graded all of them.
+
+    ``reports``: address of the report page of each run, if there is one.
+    """
+
+    page = "grade.html.j2"
+
+    def __init__(
+        self,
+        sheet: Sheet,
+        journal: ReviewJournal[Grade],
+        doorkeeper: Doorkeeper,
+        reviewer: str = "",
+        reports: Mapping[Path, str] | None = None,
+        home: str = "",
+    ) -> None:
+        super().__init__(sheet.material, journal, doorkeeper, reviewer)
+        self.sheet, self.reports, self.home = sheet, reports or {}, home
+        self.start = ""
+        """Key of the answer that the page shows first."""
+
+    def show_first(self, sample: str) -> None:
+        """Let the page begin with the first answer to ``sample``, if there is one."""
+        keys = (key for key, item in self.sheet.items.items() if item.record.sample.id == sample)
+        self.start = next(keys, self.start)
+
+    def page_values(self) -> dict[str, Any]:
+        scheme = self.sheet.scheme
+        return {"rubrics": scheme.rubric, "errors": scheme.error, "start": self.start, "home": self.home}
+
+    def _index(self, reviewer: str) -> dict[str, Any]:
+        self.journal.refresh()
+        grades: list[Grade] = self.journal.decisions()
+        summary = summarise_grades(self.sheet, grades, unblind=self._all_graded(grades, reviewer))
+        if not self._all_graded(grades, reviewer):
+            summary = summary.model_copy(update={"runs": ()})
+        rows = [self._row(grades, item, reviewer) for item in self.sheet.items.values()]
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": list(summary_parts(self.sheet, summary))}
+
+    def _row(self, grades: Sequence[Grade], item: Item, reviewer: str) -> dict[str, Any]:
+        facts = self.sheet.material.facts[item.key]
+        row = {"id": item.key, "label": item.label, "task": facts.task_type, "source": facts.source}
+        row |= {"query": facts.query, "flags": [], "standing": "", "content": facts.content}
+        mine = self._grade_of(grades, item.key, reviewer)
+        return row | {"mine": "grade" if mine else None, "reviewers": int(mine is not None)}
+
+    def _grade_of(self, grades: Sequence[Grade], key: str, reviewer: str) -> Grade | None:
+        digest = self.sheet.scheme.digest
+        of = (each for each in grades if each.sample == key and each.content == digest and each.reviewer == reviewer)
+        return next(of, None)
+
+    def _all_graded(self, grades: Sequence[Grade], reviewer: str) -> bool:
+        digest = self.sheet.scheme.digest
+        graded = {each.sample for each in grades if each.reviewer == reviewer and each.content == digest}
+        return self.sheet.items.keys() <= graded
+
+    def _render_sample(self, key: str) -> str:
+        item = self.sheet.items[key]
+        sample = item.record.sample
+        trajectory = item.record.trajectory
+        shown = present(self.material, sample, *self._files_of(sample), key=item.key)
+        shown |= {
+            "label": item.label,
+            "rubrics": [each.id for each in self.sheet.scheme.rubrics_of(item)],
+            "text": self.sheet.masked((trajectory.answer if trajectory else None) or ""),
+            "taken": shown_steps(self.sheet, item),
+        }
+        return render("answer.html.j2", shown=shown)
+
+    def _decisions_on(self, sample_id: str, reviewer: str) -> dict[str, Any]:
+        grades: list[Grade] = self.journal.decisions()
+        mine = self._grade_of(grades, sample_id, reviewer)
+        item = self.sheet.items[sample_id]
+        sources = [self._source(item, *each) for each in item.runs] if self._all_graded(grades, reviewer) else []
+        return {"mine": mine.model_dump(mode="json") if mine else None, "others": [], "hidden": 0, "sources": sources}
+
+    def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
+        """Return the name of the run that gave an answer, and its place in the report."""
+        run = self.sheet.runs[at]
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", run.resolve().name) or "run"
+        place = quote(f"{name}/{item.record.mode}/{item.record.sample.id}/{epoch}")
+        report = self.reports.get(run)
+        return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
+
+    def _store_decision(self, body: bytes) -> dict[str, Any]:
+        try:
+            grade = Grade.model_validate_json(body)
+        except ValidationError as error:
+            raise HTTPException(422, first_error(error).removeprefix("the whole: ")) from error
+        if (item := self.sheet.items.get(grade.sample)) is None:
+            raise HTTPException(404, "there is no such answer")
+        if grade.content != self.sheet.scheme.digest:
+            raise HTTPException(409, "the rubrics are not those that were shown: reload the page")
+        if complaint := self.sheet.scheme.complaint(item, grade):
+            raise HTTPException(422, complaint)
+        self.journal.append(grade.model_copy(update={"at": datetime.now(UTC).isoformat(timespec="seconds")}))
+        return {"saved": True, "row": self._row(self.journal.decisions(), item, grade.reviewer)}
+
+    def _steps(self, key: str) -> Sequence[ReferenceStep | Step]:
+        trajectory = self.sheet.items[key].record.trajectory
+        return [step for step in trajectory.steps if step.call] if trajectory else []
+
+
+class GradingPages:
+    """Grading pages that a server of reports opens on demand, one for each set of runs, each with its own server.
+
+    They run in threads of this process and end with it.
+    """
+
+    def __init__(self, data_root: Path | None = None) -> None:
+        self._data_root = data_root
+        self._running: dict[frozenset[Path], RunningReview] = {}
+        self._opening = threading.Lock()
+
+    def open(self, reports: Mapping[Path, str], home: str, sample: str = "") -> str:
+        """Return the address of the page for the runs ``reports`` (addresses of their reports by folder).
+
+        ``home``: address of the list of runs; ``sample``: the sample whose answers are shown first.
+        """
+        with self._opening:
+            running = self._running.get(frozenset(reports))
+            if running is None:
+                sheet = open_sheet(list(reports), data_root=self._data_root)
+                journal = ReviewJournal(sheet.material.journal, Grade)
+                place = bound_socket(journal.path, None)
+                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal, place)
+                threading.Thread(target=running.server.run, kwargs={"sockets": [place]}, daemon=True).start()
+                self._running[frozenset(reports)] = running
+        assert isinstance(running.page, Grading)
+        running.page.show_first(sample)
+        return running.address

@@ -1,0 +1,121 @@
+"""``agrotools grade``: blind grading of the answers of runs by people."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from agrotools.cli.output import count_text, print_json
+
+
+def grade(
+    runs: Annotated[list[Path], typer.Argument(help="Run folders of one benchmark.")],
+    reviewer: Annotated[str, typer.Option(help="Grader's name. Without it the page asks.")] = "",
+    rubrics: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="TOML file with [[rubric]] and [[error]] tables. Default: criteria of Agent-X, errors of AgriEval.",
+            show_default=False,
+        ),
+    ] = None,
+    samples: Annotated[int | None, typer.Option(min=1, help="Number of samples to draw. Default: all.")] = None,
+    wrong: Annotated[bool, typer.Option("--wrong", help="Only answers without the full score.")] = False,
+    mode: Annotated[
+        str | None, typer.Option(help="end-to-end or no-tool.", show_default="end-to-end if all runs have it")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Seed of the order and of the drawn samples.")] = 0,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of grades. Default: grades.jsonl in the folder that holds the runs.", show_default=False
+        ),
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(min=1, max=65535, help="Port to listen on. Default: any free port.")
+    ] = None,
+    browser: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Print progress and agreement, and results once all is graded, then exit.")
+    ] = False,
+    unblind: Annotated[
+        bool, typer.Option("--unblind", help="With --summary: results of the runs before the end.")
+    ] = False,
+    data_root: Annotated[Path | None, typer.Option(help="Folder of the benchmark, if it was moved.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print --summary as JSON.")] = False,
+) -> None:
+    """Grade answers of several runs by rubrics on a local page, without knowing which model gave which.
+
+    Only this machine can open it, with the address that is printed. Every grade is stored at once; the same command
+    resumes. agrotools chart judges --grades compares the grades with those of models.
+    """
+    import sys
+
+    from agrotools.build.review import require_extra
+    from agrotools.build.review.grading import open_sheet, read_scheme, summarise_grades, summary_parts
+    from agrotools.build.review.journal import ReviewJournal
+    from agrotools.core import MODES, UsageError
+    from agrotools.report.judges import Grade
+
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
+    if (as_json or unblind) and not summary:
+        raise UsageError("--json and --unblind are for --summary", hint="add it")
+    if not summary:
+        require_extra()
+    sheet = open_sheet(
+        runs,
+        scheme=read_scheme(rubrics),
+        mode=mode,
+        seed=seed,
+        samples=samples,
+        wrong=wrong,
+        log=log,
+        data_root=data_root,
+    )
+    journal = ReviewJournal(sheet.material.journal, Grade)
+    notes = [*sheet.material.notes, *journal.notes]
+    if summary:
+        result = summarise_grades(sheet, journal.decisions(), notes, unblind=unblind)
+        if as_json:
+            print_json(result.model_dump(mode="json"))
+            return
+        _print_parts([*summary_parts(sheet, result), *({"text": note} for note in notes)])
+        return
+    for note in notes:
+        typer.echo(note, err=True)
+
+    def started(address: str) -> None:
+        answers = count_text(len(sheet.items), "answer")
+        typer.echo(f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}")
+        typer.echo(f"open once, in one browser: {address}")
+        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    from agrotools.build.review.grading_app import Grading
+    from agrotools.build.review.server import serve_review
+
+    serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
+
+
+def _print_parts(parts: list[dict[str, str | list[str] | list[list[str]]]]) -> None:
+    from rich.console import RenderableType
+    from rich.text import Text
+
+    from agrotools.report.layout import harmless, new_table, print_parts
+
+    shown: list[RenderableType] = []
+    for part in parts:
+        if "text" in part:
+            shown.append(Text(harmless(str(part["text"]))))
+            continue
+        first, *headings = map(harmless, part["head"])  # pyright: ignore[reportArgumentType]
+        table = new_table(first, headings)
+        for row in part["rows"]:
+            table.add_row(*map(harmless, row))
+        shown.append(table)
+    print_parts(shown)

@@ -1,0 +1,274 @@
+"""Tables: CSV files with any delimiter in one of several encodings, and sheets of xlsx files.
+
+Rows are read one by one, so memory use does not grow with the length of the table. They are numbered as in a
+spreadsheet: the header is row 1.
+"""
+
+import codecs
+import csv
+import io
+import re
+import sys
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from datetime import date, datetime
+from pathlib import Path
+from typing import Any
+from zipfile import ZipFile
+
+from agrotools.core import BenchmarkError
+from agrotools.core.base import NoFileError, install_command
+
+Row = tuple[int, tuple[str, ...]]
+"""Number of the row, and its cells as text, one per column; fewer where the file has fewer."""
+
+DELIMITERS = (",", ";", "\t", "|")
+ENCODINGS = ("utf-8", "gb18030", "latin-1", "utf-16")
+_DETECTED_BYTES = 1 << 24
+"""Size of the start of a file from which its encoding is detected."""
+_SAMPLE_ROWS = 100
+_LONGEST_CELL = 131_072
+_MOST_COLUMNS = 1000
+_LARGEST_WORKBOOK = 300_000_000
+"""Most bytes of a workbook when unpacked: a small file can hold gigabytes of one character."""
+_ESCAPED = re.compile("_x([0-9A-Fa-f]{4})_")
+"""Escape of Excel for a character that XML does not allow, or that would be lost, such as a carriage return."""
+_CJK_TEXT = re.compile("[\u4e00-\u9fff\u3000-\u303f\uff00-\uffef]")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``columns`` are the unique names in the header; ``rows()`` reads the rows below it that have text.
+
+    ``encoding`` and ``delimiter`` are set for CSV files, ``sheet`` for xlsx files.
+    """
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: Callable[[], Iterator[Row]]
+    encoding: str | None = None
+    delimiter: str | None = None
+    sheet: str | None = None
+
+    def place_of(self, column: str) -> int:
+        """Return the index of a column; BenchmarkError if there is none."""
+        if column not in self.columns:
+            known = ", ".join(self.columns[:20])
+            raise BenchmarkError(f"{self.path.name} has no column {column!r}", hint=f"its columns: {known}")
+        return self.columns.index(column)
+
+    @property
+    def described(self) -> str:
+        """Description of the file's format."""
+        if self.sheet is not None:
+            return f"sheet {self.sheet!r}"
+        separator = {",": "comma", ";": "semicolon", "\t": "tab", "|": "bar"}.get(self.delimiter or "", self.delimiter)
+        return f"encoding {self.encoding}, delimiter {separator}"
+
+
+def open_table(
+    path: Path, *, encoding: str | None = None, delimiter: str | None = None, sheet: str | None = None
+) -> Table:
+    """Open the table in ``path``; settings that are None are detected.
+
+    Raises:
+        BenchmarkError: the file does not exist, is of another type, is empty, has no header or is not in that encoding.
+    """
+    if not path.is_file():
+        raise NoFileError(f"there is no table {path}", hint="give a .csv or .xlsx file")
+    if path.suffix.lower() in (".xlsx", ".xlsm"):
+        return _open_sheet(path, sheet)
+    if path.suffix.lower() in (".xls", ".ods", ".numbers"):
+        raise NoFileError(f"{path.name} cannot be read", hint="save it as .xlsx or .csv")
+    return _open_csv(path, encoding, delimiter)
+
+
+def _open_csv(path: Path, encoding: str | None, delimiter: str | None) -> Table:
+    try:
+        encoding = _checked_encoding(path, encoding) if encoding else found_encoding(path)
+        delimiter = delimiter or _found_delimiter(path, encoding)
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", hint="check that you may read it") from error
+
+    def records() -> Iterator[list[str]]:
+        with path.open(newline="", encoding=_with_mark(encoding), errors="strict") as file, _cells_of_any_length():
+            yield from csv.reader(file, delimiter=delimiter, strict=True)
+
+    return _table(path, records, encoding=encoding, delimiter=delimiter)
+
+
+def _open_sheet(path: Path, sheet: str | None) -> Table:
+    try:
+        from openpyxl import load_workbook
+    except ImportError as error:
+        raise NoFileError(
+            f"{path.name} needs openpyxl", hint=f"{install_command('build')}, or save the table as .csv"
+        ) from error
+
+    def opened() -> Any:
+        try:
+            with ZipFile(path) as parts:
+                size = sum(part.file_size for part in parts.infolist())
+            if size > _LARGEST_WORKBOOK:
+                raise NoFileError(f"{path.name} has {size / 1e6:,.0f} MB unpacked", hint="save the table as .csv")
+            return load_workbook(path, read_only=True, data_only=True)
+        except NoFileError:
+            raise
+        except Exception as error:  # openpyxl passes on exceptions of zipfile and of its XML parser
+            raise BenchmarkError(
+                f"{path.name} cannot be read as a workbook: {error}", hint="open it and save it again as .xlsx"
+            ) from error
+
+    book = opened()
+    names = [name for name in book.sheetnames if hasattr(book[name], "iter_rows")]
+    book.close()
+    if not names or (sheet is not None and sheet not in names):
+        what = f"no sheet {sheet!r}" if names else "no sheet with cells"
+        raise NoFileError(f"{path.name} has {what}", hint=f"its sheets: {', '.join(names) or 'none'}")
+    chosen = sheet or names[0]
+
+    def records() -> Iterator[list[str]]:
+        book = opened()
+        try:
+            for row in book[chosen].iter_rows():
+                yield [_cell_text(cell) for cell in row]
+        finally:
+            book.close()
+
+    return _table(path, records, sheet=chosen)
+
+
+def _table(path: Path, records: Callable[[], Iterator[list[str]]], **more: Any) -> Table:
+    def guarded() -> Iterator[tuple[int, list[str]]]:
+        number = 0
+        try:
+            for number, record in enumerate(records(), start=1):
+                yield number, record
+        except UnicodeDecodeError as error:
+            why = f"{path.name} is not in {more.get('encoding')}: {error.reason} after row {number}"
+            raise BenchmarkError(why, hint=f"save it as UTF-8; known encodings: {', '.join(ENCODINGS)}") from error
+        except csv.Error as error:
+            why = f"{path.name}, row {number + 1} is not a row of a table: {error}"
+            raise BenchmarkError(why, hint="check the quotes of that row: one that is opened must be closed") from error
+
+    header = next((record for _, record in guarded() if any(cell.strip() for cell in record)), None)
+    if header is None:
+        raise NoFileError(f"{path.name} is empty", hint="row 1 names the columns, the others contain answers")
+    if len(header) > _MOST_COLUMNS:
+        raise NoFileError(f"{path.name} has {len(header)} columns", hint=f"keep at most {_MOST_COLUMNS}")
+    columns = _unique([cell.strip() or f"column {number}" for number, cell in enumerate(header, start=1)])
+
+    def rows() -> Iterator[Row]:
+        below = False
+        for number, record in guarded():
+            if "delimiter" in more and any(cell.strip() for cell in record[len(columns) :]):
+                why = f"{path.name}, row {number} has {len(record)} cells, but there are {len(columns)} columns"
+                raise BenchmarkError(why, hint="put quotes around a cell that contains the delimiter or a line break")
+            if below and any(record):
+                yield number, tuple(record[: len(columns)])
+            below = below or any(cell.strip() for cell in record)
+
+    return Table(path, columns, rows, **more)
+
+
+def _unique(names: list[str]) -> tuple[str, ...]:
+    seen: Counter[str] = Counter()
+    unique_names: list[str] = []
+    for name in names:
+        plain = " ".join(name.split())
+        seen[plain] += 1
+        unique_names.append(plain if seen[plain] == 1 else f"{plain} ({seen[plain]})")
+    return tuple(unique_names)
+
+
+def _cell_text(cell: Any) -> str:
+    value = cell.value
+    if value is None:
+        return ""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        if "%" in str(getattr(cell, "number_format", "")):
+            return f"{100 * value:.12g} %"
+        return f"{value:.12g}"
+    if isinstance(value, datetime | date):
+        return value.isoformat()
+    return _ESCAPED.sub(lambda match: chr(int(match[1], 16)), str(value))
+
+
+def found_encoding(path: Path) -> str:
+    """Return the encoding: UTF-8 if valid, UTF-16 if marked, GB18030 if that gives mostly Chinese, otherwise Latin-1.
+
+    Latin-1 decodes any bytes and therefore never fails, so check the resulting names.
+    """
+    with path.open("rb") as file:
+        content = file.read(_DETECTED_BYTES)
+        whole = not file.read(1)
+    if content.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        return "utf-16"
+    for encoding in ("utf-8", "gb18030"):
+        try:
+            text = codecs.getincrementaldecoder(encoding)().decode(content, final=whole)
+        except UnicodeDecodeError:
+            continue
+        letters = [letter for letter in text if ord(letter) > 127][:10_000]
+        signs = sum(bool(_CJK_TEXT.match(letter)) for letter in letters)
+        if encoding == "utf-8" or (letters and signs >= 0.9 * len(letters) and _common(letters) >= 0.5 * signs):
+            return encoding
+    return "latin-1"
+
+
+def _common(letters: Iterable[str]) -> int:
+    """Return the number of characters among the 3,755 common ones of GB 2312 and Chinese punctuation.
+
+    Two adjacent accented letters in Latin-1 also decode to a Chinese character, but hardly ever to a common one.
+    """
+    codes = [letter.encode("gb2312", errors="ignore") for letter in letters]
+    return sum(len(code) == 2 and (0xB0 <= code[0] <= 0xD7 or code[0] in (0xA1, 0xA3)) for code in codes)
+
+
+def _checked_encoding(path: Path, encoding: str) -> str:
+    try:
+        codecs.lookup(encoding)
+    except LookupError as error:
+        hint = f"one of {', '.join(ENCODINGS)}"
+        raise NoFileError(f"there is no encoding {encoding!r} (for {path.name})", hint=hint) from error
+    return encoding
+
+
+@contextmanager
+def _cells_of_any_length() -> Generator[None]:
+    """Lift the limit of 128 kB for a cell, which is one of the whole process: some tables hold pictures as text."""
+    limit = csv.field_size_limit(sys.maxsize)
+    try:
+        yield
+    finally:
+        csv.field_size_limit(limit)
+
+
+def _with_mark(encoding: str) -> str:
+    return "utf-8-sig" if encoding == "utf-8" else encoding
+
+
+def _found_delimiter(path: Path, encoding: str) -> str:
+    """Return the delimiter that splits the most rows into the same large number of columns."""
+    lines: list[str] = []
+    with path.open(newline="", encoding=_with_mark(encoding), errors="replace") as file:
+        for line in file:
+            lines.append(line[:_LONGEST_CELL])
+            if len(lines) == _SAMPLE_ROWS:
+                break
+    best, best_score = ",", 0.0
+    for delimiter in DELIMITERS:
+        widths: Counter[int] = Counter()
+        with suppress(csv.Error):
+            widths.update(len(row) for row in csv.reader(io.StringIO("".join(lines)), delimiter=delimiter) if row)
+        if not widths:
+            continue
+        width, times = widths.most_common(1)[0]
+        score = (width > 1) * (times / widths.total()) * min(width, 20)
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best

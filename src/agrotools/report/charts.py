@@ -1,0 +1,481 @@
+"""Charts of runs, each with its table: score by size or release, outcomes of calls, scores by difficulty and depth.
+
+All runs of a chart are compared on the samples that are valid in every one of them. Means and 95 % intervals are those
+of scoring (:func:`agrotools.scoring.comparisons.mean_on`). Similar figures are in GTA (calls), ThinkGeo (difficulty),
+Agent-X (depth) and AgriEval (size).
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NamedTuple
+
+from pydantic import Field, ValidationError
+from rich.console import RenderableType
+from rich.text import Text
+
+from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError
+from agrotools.report.curve import check_suffix, common_mode, interval_lengths, save_figure
+from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
+from agrotools.runner.config import check_keys, read_toml
+from agrotools.runner.manifest import Manifest
+from agrotools.runner.rescore import benchmark_differences, scored_run
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import METRICS, Estimate
+from agrotools.scoring.aggregate import RunAggregator
+from agrotools.scoring.comparisons import common_samples, mean_on
+from agrotools.scoring.matching import CALL_OUTCOMES, call_outcomes
+from agrotools.scoring.metrics import is_invalid
+from agrotools.tools.plotting.sheet import COLOURS
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Kind = Literal["size", "calls", "difficulty", "depth"]
+CALLS, DIFFICULTY = "calls of the reference", "difficulty"
+_AXES = {"parameters_b": "parameters (billions)", "released": "date of release"}
+_THIRDS = ("easiest third", "middle third", "hardest third")
+_LEVELS = ("very easy", "easy", "medium", "moderate", "hard", "difficult", "very hard")
+_CALL_COLOURS = ("#009E73", "#E69F00", "#56B4E9", "#CC79A7", "#D55E00")
+_SHADES = ("#C6DBEF", "#9ECAE1", "#6BAED6", "#4292C6", "#2171B5")
+_MOST_NAMES = 8
+"""Models whose names are beside their points; more are numbered, with their names below."""
+_FEWEST = 10
+"""Samples of the last group of reference calls; longer chains join it until it has as many."""
+
+
+class ModelAttributes(FrozenModel):
+    """Attributes of a model. ``family``: models with one colour and a line between them."""
+
+    parameters_b: Annotated[float | None, Field(gt=0)] = None
+    """Number of parameters in billions."""
+    released: date | None = None
+    family: str = ""
+
+
+class ChartRow(FrozenModel):
+    """Value of a model in one group of samples, or over all samples at a size or date ``x``."""
+
+    model: str
+    axis: str
+    """Name of the horizontal axis: the attribute, or the grouping of the samples."""
+    group: str = ""
+    family: str = ""
+    x: float | date | None = None
+    value: Estimate
+
+
+class CallRow(FrozenModel):
+    """Calls of a model by outcome, as means over the epochs of each sample; ``needed``: calls of the reference."""
+
+    model: str
+    outcomes: dict[str, float]
+    needed: int
+
+
+class Chart(FrozenModel):
+    """Chart of several runs on the same samples. ``n_dropped``: samples that are not valid in every run."""
+
+    kind: Kind
+    benchmark: str
+    mode: Mode
+    metric: str
+    label: str
+    n: int
+    n_dropped: int
+    rows: tuple[ChartRow, ...] = ()
+    calls: tuple[CallRow, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def draw(self, path: str | Path) -> None:
+        """Draw the chart as SVG, PNG or PDF.
+
+        Raises:
+            UsageError: another suffix.
+        """
+        check_suffix(path)
+        from matplotlib.figure import Figure
+
+        models = len({row.model for row in self.rows or self.calls})
+        axes = list(dict.fromkeys(row.axis for row in self.rows))
+        sideways = self.kind in ("calls", "difficulty")
+        height = 1.6 + models * (0.35 if self.kind == "calls" else 0.6) if sideways else 4.4
+        figure = Figure(figsize=(7.2 if len(axes) < 2 else 9.6, height), layout="constrained")
+        panels = figure.subplots(1, max(1, len(axes)), sharey=True, squeeze=False)[0]
+        if self.kind == "calls":
+            _draw_calls(panels[0], self.calls)
+        draw = {"size": _draw_size, "difficulty": _draw_bars}.get(self.kind, _draw_lines)
+        for axis, panel in zip(axes, panels, strict=False):
+            draw(panel, [row for row in self.rows if row.axis == axis])
+        if self.rows:
+            (panels[0].set_xlabel if sideways else panels[0].set_ylabel)(f"{self.label} (%)")
+        for panel in panels:
+            panel.spines[["top", "right"]].set_visible(False)
+        handles, labels = panels[0].get_legend_handles_labels()
+        if self.kind == "calls":  # matplotlib lists lines before bars
+            handles, labels = ([*each[1:], each[0]] for each in (handles, labels))
+        if any(labels):
+            width, height = figure.get_size_inches()
+            room = int(16 * width / (8 + max(map(len, labels))))  # about 16 letters to the inch
+            columns = 3 if self.kind == "calls" else max(1, min(len(labels), 4, room))
+            figure.set_size_inches(width, height + 0.16 * (-(-len(labels) // columns) - 1))
+            figure.legend(handles, labels, loc="outside lower center", ncols=columns, frameon=False, fontsize=8)
+        left_out = [note for note in self.notes if "not shown" in note]
+        title = "\n".join([f"{self.benchmark}, {self.mode}, {self.n} samples", *left_out])
+        figure.suptitle(plain_text(title), fontsize=9, wrap=True)
+        save_figure(figure, path)
+
+
+class _Case(NamedTuple):
+    """Difficulty of a sample, as stated by its benchmark and as measured, and its number of reference calls."""
+
+    stated: str
+    level: float | None
+    calls: int | None
+
+
+class _Runs(NamedTuple):
+    """Scored runs by name, and the samples that are valid in all of them."""
+
+    benchmark: str
+    mode: Mode
+    metric: str
+    tallies: Mapping[str, RunAggregator]
+    shared: frozenset[str]
+    n_dropped: int
+    cases: Mapping[str, _Case]
+    outcomes: Mapping[str, Mapping[str, Sequence[Counter[str]]]]
+    """Outcomes of the calls of each valid record, by run and sample; only for a chart of calls."""
+    notes: tuple[str, ...]
+
+    def mean(self, run: str, samples: frozenset[str] | None = None, *, whole: bool = False) -> Estimate | None:
+        return mean_on(samples or self.shared, self.tallies[run], self.mode, self.metric, whole=whole)
+
+
+def chart_of(
+    kind: Kind,
+    runs: Sequence[str | Path],
+    *,
+    mode: Mode | None = None,
+    metric: str | None = None,
+    attributes: Mapping[str, ModelAttributes] | None = None,
+    by: str = "parameters_b",
+) -> Chart:
+    """Return the chart ``kind`` of ``runs``. The default mode is end-to-end if all runs have it.
+
+    Args:
+        metric: id of the score; None: the one that runs are compared in.
+        attributes: attributes by model, for ``size``.
+        by: ``parameters_b`` or ``released``, for ``size``.
+
+    Raises:
+        UsageError: runs of different benchmarks, no mode or sample in common, or nothing to show.
+        RunStoreError: a run cannot be read.
+    """
+    read = _read(runs, mode, metric, with_calls=kind == "calls")
+    rows: list[ChartRow] = []
+    calls: list[CallRow] = []
+    notes: list[str] = []
+    if kind == "size":
+        rows, notes = _size_rows(read, attributes or {}, by)
+    elif kind == "calls":
+        calls, notes = _call_rows(read)
+    else:
+        axes = {} if kind == "difficulty" else {CALLS: _by_calls(read)}
+        if by_difficulty := _by_difficulty(read):
+            axes[DIFFICULTY] = by_difficulty
+        rows = [row for axis, groups in axes.items() for row in _group_rows(read, axis, groups, kind == "difficulty")]
+        grouped = frozenset[str]().union(*(each for groups in axes.values() for each in groups.values()))
+        if not rows:
+            needs = "a difficulty" if kind == "difficulty" else "reference calls or a difficulty"
+            raise UsageError(f"no sample of these runs has {needs}", hint="agrotools benchmarks describe NAME")
+        if left_out := len(read.shared - grouped):
+            notes.append(f"{left_out} samples without reference calls or difficulty are not shown")
+        elif kind == "depth" and DIFFICULTY not in axes:
+            notes.append("the samples have no difficulty: only the number of reference calls is drawn")
+    label = METRICS[read.metric].label
+    return Chart(
+        kind=kind,
+        benchmark=read.benchmark,
+        mode=read.mode,
+        metric=read.metric,
+        label="calls" if kind == "calls" else "wholly right answers" if kind == "difficulty" else label,
+        n=len(read.shared),
+        n_dropped=read.n_dropped,
+        rows=tuple(rows),
+        calls=tuple(calls),
+        notes=(*notes, *read.notes),
+    )
+
+
+def _read(runs: Sequence[str | Path], mode: Mode | None, metric: str | None, *, with_calls: bool) -> _Runs:
+    folders = [Path(run) for run in runs]
+    manifests = [read_manifest(run) for run in folders]
+    if different := benchmark_differences(manifests):
+        raise UsageError(f"a chart needs runs on one benchmark: {different[0]}", hint="draw a chart of each benchmark")
+    mode = common_mode(manifests, "end-to-end" if with_calls else mode)
+    tallies: dict[str, RunAggregator] = {}
+    cases: dict[str, _Case] = {}
+    outcomes = defaultdict[str, defaultdict[str, list[Counter[str]]]](lambda: defaultdict(list))
+    names = run_names(folders, manifests)
+    for folder, name in zip(folders, names, strict=True):
+
+        def collect(record: Record, _: list[Score], name: str = name) -> None:
+            if record.mode == mode and not is_invalid(record):
+                cases[record.sample.id] = _case(record.sample)
+                if with_calls and record.sample.reference and record.sample.reference.steps:
+                    outcomes[name][record.sample.id].append(Counter(call_outcomes(record)))
+
+        tallies[name] = scored_run(folder, collect)
+    in_all = [each.modes[mode].metrics if mode in each.modes else [] for each in tallies.values()]
+    known = [each for each in in_all[0] if all(each in names for names in in_all)]
+    compared = [each for each in known if mode in METRICS[each].compared_in]
+    chosen = next((each for each in compared if common_samples([*tallies.values()], mode, each)), "")
+    chosen = metric or chosen
+    shared = common_samples([*tallies.values()], mode, chosen) if chosen in known else frozenset[str]()
+    if not shared:
+        raise UsageError(
+            f"the runs have no sample with {metric or 'a score'} in common",
+            hint=f"--metric, one of {', '.join(known)}" if metric else "run them without --limit, or with the same",
+        )
+    knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
+    notes = ["synthetic images: scores say nothing about real fields"] * any(each.synthetic for each in manifests)
+    notes += [f"given the reference, do not report as results: {', '.join(knowing)}"] if knowing else []
+    benchmark = f"{manifests[0].benchmark} {manifests[0].benchmark_version}"
+    return _Runs(benchmark, mode, chosen, tallies, shared, len(cases.keys() - shared), cases, outcomes, tuple(notes))
+
+
+def run_names(folders: Sequence[Path], manifests: Sequence[Manifest]) -> list[str]:
+    """Return a distinct name for each run: model, tools and doses; the folder too where these are the same."""
+    names = [
+        ", ".join(filter(None, (each.model, "" if each.tools == "all" else f"{each.tools} tools", each.conditions)))
+        for each in manifests
+    ]
+    if len({folder.resolve() for folder in folders}) < len(folders):
+        raise UsageError("a run was given twice", hint="give each run once")
+    return [
+        f"{name} ({folder})" if names.count(name) > 1 else name for folder, name in zip(folders, names, strict=True)
+    ]
+
+
+def _case(sample: Sample) -> _Case:
+    level = sample.difficulty.get("level")
+    stated = sample.groups.get("difficulty", sample.metadata.get("difficulty") if level is None else None)
+    calls = len(sample.reference.steps) if sample.reference else None
+    return _Case("" if stated is None else str(stated), level, calls)
+
+
+def read_attributes(file: Path) -> dict[str, ModelAttributes]:
+    """Return the attributes of models from a TOML file with a table for each model.
+
+    Raises:
+        UsageError: the file cannot be read, or a key or a value is not valid.
+    """
+    attributes: dict[str, ModelAttributes] = {}
+    for model, values in read_toml(file, "file of models", hint="check the path of --models").items():
+        if not isinstance(values, dict):
+            raise UsageError(f"{file}: {model} is not a table", hint='e.g. ["openai:gpt-4.1"]')
+        check_keys(values, ModelAttributes.model_fields, f"[{model}] of {file}")
+        try:
+            attributes[model] = ModelAttributes.model_validate(values)
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise UsageError(
+                f"{file}, [{model}] {first['loc'][0]}: {first['msg'].lower()}",
+                hint='e.g. parameters_b = 7, released = "2025-04-01", family = "Qwen"',
+            ) from error
+    return attributes
+
+
+def _size_rows(read: _Runs, attributes: Mapping[str, ModelAttributes], by: str) -> tuple[list[ChartRow], list[str]]:
+    shown: list[tuple[str, Any, str, Estimate]] = []
+    missing: list[str] = []
+    for name in read.tallies:
+        known = attributes.get(name) or attributes.get(name.split(", ")[0]) or ModelAttributes()
+        if (x := getattr(known, by)) is None:
+            missing.append(name)
+        elif value := read.mean(name):
+            shown.append((known.family, x, name, value))
+    if not shown:
+        example = f'["{missing[0]}"] with {by} = ' + ("7" if by == "parameters_b" else '"2025-04-01"')
+        raise UsageError(f"no model of these runs has {by}", hint=f"add tables to the file of --models: {example}")
+    shown.sort(key=lambda each: each[:3])
+    rows = [ChartRow(model=name, axis=by, family=family, x=x, value=value) for family, x, name, value in shown]
+    return rows, [f"no {_AXES[by]} given, not shown: {', '.join(missing)}"] if missing else []
+
+
+def _call_rows(read: _Runs) -> tuple[list[CallRow], list[str]]:
+    samples = [each for each in read.shared if read.cases[each].calls]
+    if not samples:
+        raise UsageError("no sample of these runs has reference calls", hint="take runs of another benchmark")
+    rows: list[CallRow] = []
+    for name, of_run in read.outcomes.items():
+        outcomes = {
+            outcome: sum(sum(each[outcome] for each in of_run[sample]) / len(of_run[sample]) for sample in samples)
+            for outcome in CALL_OUTCOMES
+        }
+        rows.append(CallRow(model=name, outcomes=outcomes, needed=sum(read.cases[each].calls or 0 for each in samples)))
+    left_out = len(read.shared) - len(samples)
+    return rows, [f"{left_out} samples without reference calls are not shown"] if left_out else []
+
+
+def _by_calls(read: _Runs) -> dict[str, frozenset[str]]:
+    """Return the samples by number of reference calls; the last numbers are joined to have at least ten samples."""
+    of_number = defaultdict[int, set[str]](set)
+    for sample in read.shared:
+        if (calls := read.cases[sample].calls) is not None:
+            of_number[calls].add(sample)
+    numbers = sorted(of_number)
+    while len(numbers) > 1 and len(of_number[numbers[-1]]) < _FEWEST:
+        of_number[numbers[-2]] |= of_number[numbers.pop()]
+    longest = max(of_number, default=0)
+    return {f"{n}+" if n == numbers[-1] < longest else str(n): frozenset(of_number[n]) for n in numbers}
+
+
+def _by_difficulty(read: _Runs) -> dict[str, frozenset[str]]:
+    """Return the samples by the difficulty that the benchmark states, else by thirds of the measured level."""
+    stated = {sample: read.cases[sample].stated for sample in read.shared if read.cases[sample].stated}
+    if not stated:
+        levels = {sample: level for sample in read.shared if (level := read.cases[sample].level) is not None}
+        ranked = sorted(levels.values())
+        cuts = [ranked[len(ranked) * third // 3] for third in (1, 2)] if ranked else []
+        stated = {sample: _THIRDS[sum(level >= cut for cut in cuts)] for sample, level in levels.items()}
+    order = [*_THIRDS, *_LEVELS]
+    names = sorted(
+        set(stated.values()),
+        key=lambda name: (
+            order.index(name.lower()) if name.lower() in order else 99,
+            float(name) if name.isdecimal() else 0.0,
+            name,
+        ),
+    )
+    return {name: frozenset(sample for sample, each in stated.items() if each == name) for name in names}
+
+
+def _group_rows(read: _Runs, axis: str, groups: Mapping[str, frozenset[str]], whole: bool) -> Iterator[ChartRow]:
+    for name in read.tallies:
+        for group, samples in groups.items():
+            if value := read.mean(name, samples, whole=whole):
+                yield ChartRow(model=name, axis=axis, group=group, value=value)
+
+
+def chart_tables(chart: Chart) -> list[RenderableType]:
+    """Return the tables of a chart for the terminal, with notes. Scores are in percent."""
+    title = f"{chart.benchmark}, {chart.mode}"
+    notes = [f"{chart.n} samples that are valid in every run ({chart.n_dropped} are not)"]
+    tables: list[RenderableType] = []
+    if chart.kind == "calls":
+        table = new_table(f"Calls by outcome: {title}", [*CALL_OUTCOMES, "all", "needed"])
+        for row in chart.calls:
+            made = sum(row.outcomes.values())
+            cells = [stacked([f"{n:g}", f"{percent(n / made)} %"]) if made else DASH for n in row.outcomes.values()]
+            table.add_row(harmless(row.model), *cells, f"{made:g}", str(row.needed))
+        tables.append(table)
+        notes += [f"{name}: {meaning}" for name, meaning in CALL_OUTCOMES.items()]
+    elif chart.kind == "size":
+        table = new_table(
+            f"{chart.label} by {_AXES[chart.rows[0].axis]}: {title}", ["family", _AXES[chart.rows[0].axis], chart.label]
+        )
+        for row in chart.rows:
+            table.add_row(harmless(row.model), harmless(row.family) or DASH, f"{row.x}", value_cell(row.value))
+        tables.append(table)
+    for axis in dict.fromkeys(row.axis for row in chart.rows if row.group):
+        cells = {(row.model, row.group): row.value for row in chart.rows if row.axis == axis}
+        sizes = {row.group: row.value.n for row in chart.rows if row.axis == axis}
+        table = new_table(
+            f"{chart.label} by {axis}: {title}", [f"{harmless(each)}\nn {n}" for each, n in sizes.items()]
+        )
+        for model in dict.fromkeys(model for model, _ in cells):
+            found = (cells.get((model, group)) for group in sizes)
+            table.add_row(harmless(model), *(value_cell(each) if each else DASH for each in found))
+        tables.append(table)
+    notes += ["95 % intervals by cluster; none with fewer than 10 clusters"] if chart.rows else []
+    return [*tables, Text("\n" + "\n".join(map(harmless, (*notes, *chart.notes))), style="dim")]
+
+
+def plain_text(text: str) -> str:
+    """Return a text that matplotlib shows as it is, without reading formulas in it."""
+    return harmless(text).replace("$", r"\$")
+
+
+def _draw_size(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    families = list(dict.fromkeys(row.family for row in rows))
+    crowded = len(rows) > _MOST_NAMES
+    for family in families:
+        of_family = [row for row in rows if row.family == family]
+        x: Any = [row.x for row in of_family]
+        values = [100 * row.value.value for row in of_family]
+        style: dict[str, Any] = {"color": COLOURS[families.index(family) % 6]} if family else {"color": COLOURS[-1]}
+        line = "-" if family else ""
+        lengths = interval_lengths([row.value for row in of_family])
+        panel.errorbar(x, values, lengths, fmt=f"o{line}", lw=0.8, ms=5, capsize=2, label=plain_text(family), **style)
+        for row, value in zip(of_family, values, strict=True):
+            at: Any = (row.x, value)
+            name = str(rows.index(row) + 1) if crowded else plain_text(row.model)
+            panel.annotate(name, at, (6, -10), textcoords="offset points", fontsize=7, **style)
+    for number, row in enumerate(rows if crowded else (), 1):
+        panel.plot([], [], " ", label=plain_text(f"{number} {row.model}"))
+    if rows[0].axis == "parameters_b":
+        panel.set_xscale("log")
+        sizes = [row.x for row in rows if isinstance(row.x, float)]
+        ticks = [each * 10.0**power for power in range(-2, 5) for each in (1, 2, 5)]
+        ticks = [tick for tick in ticks if min(sizes) / 2 <= tick <= max(sizes) * 2]
+        panel.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+        panel.minorticks_off()
+    panel.set_xlabel(_AXES[rows[0].axis])
+    panel.margins(x=0.15)
+    panel.set_ylim(0, 100)
+
+
+def _draw_calls(panel: "Axes", rows: Sequence[CallRow]) -> None:
+    names = [plain_text(row.model) for row in rows]
+    left = [0.0] * len(rows)
+    for outcome, colour in zip(CALL_OUTCOMES, _CALL_COLOURS, strict=True):
+        widths = [row.outcomes[outcome] for row in rows]
+        panel.barh(names, widths, left=left, color=colour, label=outcome)
+        left = [start + width for start, width in zip(left, widths, strict=True)]
+    panel.axvline(rows[0].needed, color="black", ls="--", lw=1, label=f"needed: {rows[0].needed}")
+    panel.invert_yaxis()
+    panel.set_xlabel("calls")
+
+
+def _draw_bars(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
+    for at, group in enumerate(groups):
+        shown = [row for row in rows if row.group == group]
+        places = [models.index(row.model) + 0.8 * ((at + 0.5) / len(groups) - 0.5) for row in shown]
+        values = [100 * row.value.value for row in shown]
+        shade = _SHADES[round(at * (len(_SHADES) - 1) / max(1, len(groups) - 1))]
+        label = f"{plain_text(group)} (n {shown[0].value.n})"
+        errors = interval_lengths([row.value for row in shown])
+        panel.barh(
+            places,
+            values,
+            0.8 / len(groups),
+            xerr=errors,
+            color=shade,
+            label=label,
+            ecolor="0.3",
+            capsize=2,
+            error_kw={"elinewidth": 0.8},
+        )
+    panel.set_yticks(range(len(models)), list(map(plain_text, models)))
+    panel.margins(y=0.01)
+    panel.invert_yaxis()
+    panel.set_xlim(0, 100)
+
+
+def _draw_lines(panel: "Axes", rows: Sequence[ChartRow]) -> None:
+    models, groups = (list(dict.fromkeys(each)) for each in ((row.model for row in rows), (row.group for row in rows)))
+    for number, model in enumerate(models):
+        shown = [row for row in rows if row.model == model]
+        shift = 0.3 * ((number + 0.5) / len(models) - 0.5)
+        places = [groups.index(row.group) + shift for row in shown]
+        style: dict[str, Any] = {"color": COLOURS[number % 6], "marker": "osD^v"[number // 6 % 5]}
+        values, errors = [100 * row.value.value for row in shown], interval_lengths([row.value for row in shown])
+        panel.errorbar(places, values, errors, ms=4, lw=1, capsize=2, label=plain_text(model), **style)
+    sizes = {row.group: row.value.n for row in rows}
+    panel.set_xticks(range(len(groups)), [f"{plain_text(group)}\nn {sizes[group]}" for group in groups], fontsize=8)
+    panel.set_xlabel(rows[0].axis)
+    panel.set_ylim(0, 100)

@@ -1,0 +1,377 @@
+"""Agreement of judges on the same answers: on the ranking of the models, and on single answers.
+
+A judge is a model that graded answers (``agrotools score --judge``), a person who graded them (``agrotools grade``), or
+a metric of scoring, by its current and earlier versions. Rankings are compared by Kendall's tau-b (1945), answers by
+Spearman's rho (1904) and Krippendorff's ordinal alpha (2004); intervals are 95 % percentiles of a bootstrap by cluster.
+"""
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from itertools import combinations
+from pathlib import Path
+from statistics import fmean
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+import orjson
+from pydantic import Field, StringConstraints
+from rich.console import RenderableType
+from rich.text import Text
+
+from agrotools.core import FrozenModel, Mode, Record, Score, UsageError
+from agrotools.core.files import read_lines
+from agrotools.report.charts import plain_text, run_names
+from agrotools.report.curve import check_suffix, common_mode, interval_lengths, save_figure
+from agrotools.report.layout import DASH, harmless, new_table, stacked, value_cell
+from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
+from agrotools.runner.store import read_manifest
+from agrotools.scoring import METRICS, Estimate
+from agrotools.scoring.judging import agreement
+from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.statistics import Interval, estimate_mean
+from agrotools.scoring.summary import Agreement
+from agrotools.tools.plotting.sheet import COLOURS
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    FloatArray = NDArray[np.float64]
+
+_DRAWS = 1000
+_FEWEST_CLUSTERS = 10
+_FEW_MODELS = 5
+
+
+class Grade(FrozenModel):
+    """Grade of one answer by one person, as a line of the file that ``agrotools grade`` writes.
+
+    ``sample`` is the key of the answer (:func:`answer_key`). ``grades``: value of each rubric, from 0 to 1. The verdict
+    ``withdraw`` cancels an earlier grade.
+    """
+
+    id: Annotated[str, Field(pattern=r"^[0-9a-f-]{8,64}$")]
+    sample: Annotated[str, Field(pattern=r"^[0-9a-f]{12}$")]
+    content: Annotated[str, Field(pattern=r"^[0-9a-f]{16}$")]
+    """hash of the rubrics and error classes that were shown"""
+    reviewer: Annotated[
+        str, StringConstraints(strip_whitespace=True, min_length=1, max_length=60, pattern=r"^[^\x00-\x1f]+$")
+    ]
+    verdict: Literal["grade", "withdraw"]
+    grades: dict[str, Annotated[float, Field(ge=0, le=1)]] = {}
+    error: str = ""
+    """id of the error class; empty for none"""
+    reason: Annotated[str, StringConstraints(strip_whitespace=True, max_length=2000)] = ""
+    at: str = ""
+    """time of storage, UTC, ISO 8601"""
+
+    @property
+    def value(self) -> float | None:
+        """Mean over the rubrics, from 0 to 1; None without rubrics."""
+        return fmean(self.grades.values()) if self.grades else None
+
+
+def answer_key(record: Record) -> str | None:
+    """Return the key of an answer, the same for equal answers (with equal calls) to a question; None without answer."""
+    trajectory = record.trajectory if record.invalid is None else None
+    if trajectory is None or not (trajectory.answer or "").strip():
+        return None
+    calls = [[step.call.tool, step.call.arguments] for step in trajectory.steps if step.call]
+    content = [record.sample.id, record.sample.query, calls, trajectory.answer]
+    return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+
+class JudgeScore(FrozenModel):
+    """Mean score of a model by one judge."""
+
+    judge: str
+    model: str
+    value: Estimate
+
+
+class JudgePair(FrozenModel):
+    """Agreement of two judges. A statistic is None where it is undefined: everything has the same score."""
+
+    judges: tuple[str, str]
+    tau: float | None
+    """Kendall's tau-b of the mean scores of the models, -1 to 1"""
+    tau_interval: Interval | None = None
+    rho: float | None
+    """Spearman's rho of the scores of single answers, -1 to 1"""
+    rho_interval: Interval | None = None
+    alpha: Agreement | None = None
+
+
+class JudgeAgreement(FrozenModel):
+    """Scores of models by several judges of the same answers, and the agreement of the judges.
+
+    ``n`` is the number of samples that every judge graded in every run; ``n_dropped`` were graded by some.
+    ``n_answers``: answers to these samples in all runs; samples without an answer score 0 and are not among them.
+    """
+
+    benchmark: str
+    mode: Mode
+    metric: str
+    models: tuple[str, ...]
+    judges: tuple[str, ...]
+    n: int
+    n_dropped: int
+    n_answers: int
+    scores: tuple[JudgeScore, ...]
+    pairs: tuple[JudgePair, ...]
+    notes: tuple[str, ...] = ()
+
+    def draw(self, path: str | Path) -> None:
+        """Draw the score of each model by each judge as SVG, PNG or PDF; UsageError for another suffix."""
+        check_suffix(path)
+        from matplotlib.figure import Figure
+
+        figure = Figure(figsize=(7.2, 1.6 + 0.5 * len(self.models)), layout="constrained")
+        panel = figure.subplots()
+        for at, judge in enumerate(self.judges):
+            rows = [each.value for each in self.scores if each.judge == judge]
+            shift = 0.5 * ((at + 0.5) / len(self.judges) - 0.5)
+            places = [number + shift for number in range(len(rows))]
+            values = [100 * each.value for each in rows]
+            style: dict[str, Any] = {"color": COLOURS[at % 6], "fmt": "osD^v"[at % 5] + "-", "label": plain_text(judge)}
+            panel.errorbar(values, places, xerr=interval_lengths(rows), ms=5, lw=0.6, capsize=2, **style)
+        panel.set_yticks(range(len(self.models)), list(map(plain_text, self.models)))
+        panel.invert_yaxis()
+        panel.set_xlim(-2, 102)
+        panel.set_xlabel("mean score (%)")
+        panel.spines[["top", "right"]].set_visible(False)
+        figure.legend(loc="outside lower center", ncols=min(3, len(self.judges)), frameon=False, fontsize=8)
+        figure.suptitle(plain_text(f"{self.benchmark}, {self.mode}, {self.n} samples"), fontsize=9)
+        save_figure(figure, path)
+
+
+Values = dict[str, list[float]]
+"""Scores of the epochs by sample."""
+
+
+def judge_agreement(
+    runs: Sequence[str | Path],
+    *,
+    mode: Mode | None = None,
+    metric: str | None = None,
+    scores: Sequence[str] = (),
+    grades: Sequence[Path] = (),
+) -> JudgeAgreement:
+    """Return the agreement of all judges of ``runs`` on the samples that every judge graded in every run.
+
+    Args:
+        mode: default: end-to-end if all runs have it.
+        metric: metric whose judges are compared. Default: the first that judges graded all runs by.
+        scores: ids of metrics of scoring that count as judges, too, by every stored scoring version.
+        grades: files of people's grades.
+
+    Raises:
+        UsageError: runs of different benchmarks, fewer than two runs or judges, or no answer that all judges graded.
+        RunStoreError: a run or a file of grades cannot be read.
+    """
+    folders = [Path(run) for run in runs]
+    manifests = [read_manifest(run) for run in folders]
+    if len(folders) < 2:
+        raise UsageError("a ranking needs at least two runs", hint="give the runs of several models")
+    if different := benchmark_differences(manifests):
+        raise UsageError(f"judges are compared on runs of one benchmark: {different[0]}")
+    mode = common_mode(manifests, mode)
+    judges = {run: judged_rows(run) for run in folders}
+    asked = [name for name in judges[folders[0]].metrics if all(name in each.metrics for each in judges.values())]
+    metric = metric or (asked[0] if asked else "")
+    people = people_values(grades, metric)
+    names = run_names(folders, manifests)
+    values: dict[str, dict[str, Values]] = defaultdict(lambda: {name: {} for name in names})
+    clusters: dict[str, str] = {}
+    unanswered: set[tuple[str, str, int]] = set()
+    for run, name in zip(folders, names, strict=True):
+
+        def collect(record: Record, rows: list[Score], run: Path = run, name: str = name) -> None:
+            if record.mode != mode or is_invalid(record):
+                return
+            sample = record.sample.id
+            clusters[sample] = record.sample.cluster or sample
+            found = judges[run].by_judge(record, metric) if metric in asked else {}
+            found |= people(record)
+            for score in scores:
+                if of_score := [row.value for row in rows if row.metric == score and row.slot is row.step is None]:
+                    found[score] = fmean(of_score)
+            for judge, value in found.items():
+                values[judge][name].setdefault(sample, []).append(value)
+            if answer_key(record) is None:
+                unanswered.add((name, sample, record.epoch))
+
+        scored_run(run, collect)
+        for score in scores:
+            for judge, rows in _earlier_versions(run, score).items():
+                values[judge][name] = rows
+    for name, sample, _ in unanswered:
+        for by_run in values.values():
+            by_run[name].setdefault(sample, [0.0])
+    return _compared(
+        {judge: by_run for judge, by_run in values.items() if all(by_run.values())},
+        names,
+        clusters,
+        {(name, sample) for name, sample, _ in unanswered},
+        JudgeAgreement(
+            benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
+            mode=mode,
+            metric=metric,
+            models=tuple(names),
+            judges=(),
+            n=0,
+            n_dropped=0,
+            n_answers=0,
+            scores=(),
+            pairs=(),
+            notes=("synthetic images: scores say nothing about real fields",) * any(m.synthetic for m in manifests),
+        ),
+    )
+
+
+def people_values(files: Sequence[Path], metric: str = "") -> Callable[[Record], dict[str, float]]:
+    """Return a function that gives the value of a record by each person: of the rubric of ``metric``, else the mean."""
+    rubric = metric.rpartition(".")[2]
+    by_answer: dict[str, dict[str, float]] = defaultdict(dict)
+    for file in files:
+        if not file.is_file():
+            raise UsageError(f"there is no file {file}", hint="give the file that agrotools grade wrote")
+        for grade in read_lines(file, Grade, "remove that line"):
+            value = grade.grades.get(rubric, grade.value)
+            by_answer[grade.sample].pop(grade.reviewer, None)
+            if grade.verdict == "grade" and value is not None:
+                by_answer[grade.sample][grade.reviewer] = value
+    return lambda record: dict(by_answer.get(answer_key(record) or "", {}))
+
+
+def _earlier_versions(run: Path, metric: str) -> dict[str, Values]:
+    """Return the scores of samples by earlier scoring versions, which scoring keeps in the folder of a run."""
+    versions: dict[str, Values] = {}
+    modes = read_manifest(run).modes
+    for path in sorted(run.glob("scores-v*.json")) if len(modes) == 1 else ():
+        values: Values = {}
+        for row in orjson.loads(path.read_bytes())["scores"]:
+            if row["metric"] == metric and row.get("slot") is row.get("step") is None:
+                values.setdefault(row["sample_id"], []).append(row["value"])
+        versions[f"{metric} {path.stem.removeprefix('scores-')}"] = values
+    return versions
+
+
+def _compared(
+    values: Mapping[str, Mapping[str, Values]],
+    names: Sequence[str],
+    clusters: Mapping[str, str],
+    unanswered: set[tuple[str, str]],
+    about: JudgeAgreement,
+) -> JudgeAgreement:
+    import numpy as np
+
+    if len(values) < 2:
+        have = f"only {next(iter(values))} graded" if values else "no judge graded"
+        raise UsageError(
+            f"agreement needs at least two judges: {have} answers of every run",
+            hint="agrotools score RUNS --judge MODEL, agrotools grade RUNS and --grades FILE, or --score agrotools.ots",
+        )
+    graded = [by_sample.keys() for by_run in values.values() for by_sample in by_run.values()]
+    shared = [sample for sample in clusters if all(sample in keys for keys in graded)]
+    if not shared:
+        raise UsageError("no sample was graded by every judge in every run", hint="grade the same samples of each run")
+    judges = list(values)
+    table = np.array([[[fmean(values[j][m][s]) for s in shared] for m in names] for j in judges])
+    given = np.array([[(name, sample) not in unanswered for sample in shared] for name in names])
+    of_sample = [clusters[sample] for sample in shared]
+    order: list[int] = np.argsort(-table.mean(axis=(0, 2)), kind="stable").tolist()
+    pairs = [
+        _pair((judges[a], judges[b]), table[a], table[b], given, of_sample)
+        for a, b in combinations(range(len(judges)), 2)
+    ]
+    dropped = len(set[str]().union(*graded)) - len(shared)
+    few = f"tau of {len(names)} models has few possible values" if len(names) < _FEW_MODELS else ""
+    lacking = f"{len(unanswered & {(n, s) for n in names for s in shared})} answers are missing and score 0"
+    return about.model_copy(
+        update={
+            "models": tuple(names[at] for at in order),
+            "judges": tuple(judges),
+            "n": len(shared),
+            "n_dropped": dropped,
+            "n_answers": int(given.sum()),
+            "scores": tuple(
+                JudgeScore(judge=judge, model=names[at], value=estimate_mean(scores[at], of_sample))
+                for judge, scores in zip(judges, table, strict=True)
+                for at in order
+            ),
+            "pairs": tuple(pairs),
+            "notes": tuple(filter(None, (few, lacking * (not given.all()), *about.notes))),
+        }
+    )
+
+
+def _pair(
+    judges: tuple[str, str],
+    first: "FloatArray",
+    second: "FloatArray",
+    given: "NDArray[np.bool_]",
+    clusters: Sequence[str],
+) -> JudgePair:
+    """Return the agreement of two judges; scores have shape ``(models, samples)``, ``given`` marks real answers."""
+    import numpy as np
+    from scipy import stats
+
+    library: Any = stats  # its types are wrong
+
+    def tau(columns: Any) -> float:
+        means = [np.round(scores[:, columns].mean(axis=1), 12) for scores in (first, second)]
+        return library.kendalltau(*means).statistic if all(np.ptp(each) > 0 for each in means) else np.nan
+
+    def rho(columns: Any) -> float:
+        mask = given[:, columns]
+        single = [scores[:, columns][mask] for scores in (first, second)]
+        return library.spearmanr(*single).statistic if all(len(x) > 2 and np.ptp(x) > 0 for x in single) else np.nan
+
+    number = {label: at for at, label in enumerate(dict.fromkeys(clusters))}
+    cluster_of = np.array([number[label] for label in clusters])
+    columns = np.arange(len(clusters))
+    drawn = np.random.default_rng(0).multinomial(len(number), [1 / len(number)] * len(number), size=_DRAWS)
+    draws = [np.repeat(columns, weights[cluster_of]) for weights in drawn] if len(number) >= _FEWEST_CLUSTERS else []
+    fields: dict[str, Any] = {}
+    for name, statistic in (("tau", tau), ("rho", rho)):
+        value = float(statistic(columns))
+        fields[name] = value if np.isfinite(value) else None
+        resampled = [each for draw in draws if np.isfinite(each := statistic(draw))]
+        if fields[name] is not None and len(resampled) > _DRAWS / 2:
+            lower, upper = np.percentile(resampled, [2.5, 97.5]).tolist()
+            fields[f"{name}_interval"] = Interval(lower=lower, upper=upper)
+    units = np.stack([first[given], second[given]], axis=1).tolist()
+    labels = [clusters[at] for at in np.nonzero(given)[1].tolist()]
+    return JudgePair(judges=judges, alpha=agreement(units, labels), **fields)
+
+
+def agreement_tables(result: JudgeAgreement) -> list[RenderableType]:
+    """Return the tables of :class:`JudgeAgreement` for the terminal, with notes. Scores are in percent."""
+    of = f"{result.benchmark}, {result.mode}"
+    label = f"{METRICS[result.metric].label}: " if result.metric in METRICS else ""
+    cells = {(each.model, each.judge): each.value for each in result.scores}
+    means = new_table(f"Mean score by judge: {label}{of}", [*map(harmless, result.judges)])
+    for model in result.models:
+        means.add_row(harmless(model), *(value_cell(cells[model, judge]) for judge in result.judges))
+    pairs = new_table(
+        "Agreement of judges",
+        ["Kendall's tau-b\nof the ranking", "Spearman's rho\nof answers", "Krippendorff's\nalpha"],
+    )
+    for each in result.pairs:
+        alpha = each.alpha or Agreement(alpha=None, n_units=0)
+        figures = [(each.tau, each.tau_interval), (each.rho, each.rho_interval), (alpha.alpha, alpha.interval)]
+        pairs.add_row(harmless(" and ".join(each.judges)), *(_figure_cell(*figure) for figure in figures))
+    notes = [
+        f"{result.n} samples that every judge graded in each of {len(result.models)} runs"
+        f" ({result.n_dropped} were graded by some); {result.n_answers} answers",
+        "1: the judges agree, 0: as by chance, -1: they rank the other way round. 95 % intervals by cluster",
+        *result.notes,
+    ]
+    return [means, pairs, Text("\n" + "\n".join(map(harmless, notes)), style="dim")]
+
+
+def _figure_cell(value: float | None, interval: Interval | None) -> Text | str:
+    if value is None:
+        return DASH
+    return stacked([f"{value:.2f}", *([f"{interval.lower:.2f} to {interval.upper:.2f}"] if interval else [])])

@@ -1,0 +1,43 @@
+"""The bench of tools on pictures that they are not made for."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from agrotools.build.accuracy.cross_domain import CALLS, measure, read_contents, summarise
+from agrotools.tools import TOOLS
+
+
+def test_calls_and_folders_are_known() -> None:
+    assert all(call.tool in TOOLS for call in CALLS.values())
+    known = read_contents()
+    assert all(one.made_for <= set(CALLS) for folders in known.values() for one in folders.values())
+
+
+def test_a_stored_result_is_not_measured_again(tmp_path: Path) -> None:
+    folder = tmp_path / "data" / "ocr_text"
+    (folder / "images").mkdir(parents=True)
+    green = np.random.default_rng(0).integers(0, 60, (90, 120, 3), np.uint8)
+    green[..., 1] += 120
+    green[:, :30] = (110, 80, 60)
+    for name in ("one", "two"):
+        Image.fromarray(green).save(folder / "images" / f"{name}.png")
+    items = [{"id": name, "image": f"images/{name}.png", "source": {"repo": "r"}} for name in ("one", "two")]
+    (folder / "truth.json").write_text(json.dumps(items))
+    results = tmp_path / "results.jsonl"
+    chosen = {"calls": ["plant_cover", "marks", "same_picture"], "folders": ["ocr_text"]}
+    outcomes = measure(tmp_path / "data", None, results, **chosen)
+    assert len(outcomes) == len(results.read_text().splitlines()) == 6
+    cover = [one for one in outcomes if one.call == "plant_cover"]
+    assert all(one.wrong for one in cover)  # the folder is declared to show no plants
+    assert not any(one.wrong for one in outcomes if one.call == "same_picture")
+    assert all(one.status == "refused" for one in outcomes if one.call == "marks")
+    stored = results.read_text().replace(cover[0].answer, "stored")
+    results.write_text(stored)
+    again = measure(tmp_path / "data", None, results, **chosen)
+    assert results.read_text() == stored
+    assert any(one.answer == "stored" for one in again)
+    row = next(row for row in summarise(outcomes) if row[:2] == ("all", "all strangers"))
+    assert (row[2], row[7]) == ("6", str(sum(one.wrong and one.status == "answered" for one in cover)))

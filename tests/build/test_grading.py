@@ -1,0 +1,207 @@
+"""Blind grading: what is shown in which order, what a grade must hold, and results that are known beforehand."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner
+
+from agrotools.build.review.grading import (
+    DEFAULT_SCHEME,
+    Item,
+    Scheme,
+    Sheet,
+    open_sheet,
+    read_scheme,
+    shown_steps,
+    summarise_grades,
+    weighted_kappa,
+)
+from agrotools.build.review.journal import ReviewJournal
+from agrotools.cli.main import app
+from agrotools.core import UsageError
+from agrotools.report.judges import Grade
+from support.made_runs import call, end_to_end, made_sample, write_files, write_run
+
+MODELS = ("acme/qwen3-vl-8b", "openai:gpt-4.1")
+PLAIN = Scheme.model_validate(
+    {
+        "rubric": [
+            {"id": "goal", "name": "Goal", "question": "Right?"},
+            {"id": "plan", "name": "Plan", "question": "Sound?", "levels": ["no", "yes"], "steps": True},
+        ],
+        "error": [{"id": "a", "name": "A", "meaning": "a"}, {"id": "b", "name": "B", "meaning": "b"}],
+    }
+)
+
+
+def runs_of(folder: Path, n: int = 12) -> list[Path]:
+    """Two runs with their own answers, right in every other sample; the first has calls and leaves one out."""
+    samples = [made_sample(f"s{k:02}", cluster=f"c{k}") for k in range(n)]
+    write_files(folder, samples)
+    runs = []
+    for at, model in enumerate(MODELS):
+        steps = [call("2*3", thought="qwen3-vl-8b thinks")] if at == 0 else []
+        records = [
+            end_to_end(
+                s, *steps,
+                answer=None if (at, k) == (0, 3) else f"rows: {7 + (k + at) % 2}, says {('Qwen', 'GPT')[at]}",
+            )
+            for k, s in enumerate(samples)
+        ]  # fmt: skip
+        runs.append(write_run(folder / "runs" / f"run-{at}", records, model=model))
+    return runs
+
+
+def graded(sheet: Sheet, item: Item, who: str, number: int, **changes: Any) -> Grade:
+    fields: dict[str, Any] = {
+        "id": f"{number:08x}", "sample": item.key, "content": sheet.scheme.digest, "reviewer": who, "verdict": "grade",
+        "grades": {each.id: 1.0 for each in sheet.scheme.rubrics_of(item)},
+    }  # fmt: skip
+    return Grade.model_validate(fields | changes)
+
+
+def test_answers_of_a_sample_are_together_in_an_order_of_the_seed_alone(tmp_path: Path):
+    runs = runs_of(tmp_path)
+    sheet, turned, other = open_sheet(runs), open_sheet(runs[::-1]), open_sheet(runs, seed=1)
+    assert len(sheet.items) == 23
+    assert [*sheet.items] == [*turned.items] != [*other.items]
+    assert sheet.items.keys() == other.items.keys()
+    samples = [item.record.sample.id for item in sheet.items.values()]
+    assert len([at for at in range(1, 23) if samples[at] != samples[at - 1]]) == 11
+    assert len({sheet.items[key].runs[0][0] for key in sheet.items if sheet.items[key].label.endswith("a")}) == 2
+    few = open_sheet(runs, samples=4)
+    assert [*few.items] == [*sheet.items][: len(few.items)]
+    assert len({item.record.sample.id for item in few.items.values()}) == 4
+
+
+def test_equal_answers_are_graded_once_and_count_for_both_runs(tmp_path: Path):
+    samples = [made_sample(f"s{k}") for k in range(3)]
+    runs = [write_run(tmp_path / name, map(end_to_end, samples), model=name) for name in ("one", "two")]
+    sheet = open_sheet(runs, scheme=PLAIN)
+    assert [item.runs for item in sheet.items.values()] == [((0, 0), (1, 0))] * 3
+    grades = [graded(sheet, item, "Ada", at) for at, item in enumerate(sheet.items.values())]
+    assert [run.answers for run in summarise_grades(sheet, grades).runs] == [3, 3]
+
+
+def test_names_of_models_are_masked(tmp_path: Path):
+    sheet = open_sheet(runs_of(tmp_path))
+    for text in ("I am Qwen3.", "qwen3-vl-8b", "ACME/Qwen3-VL-8B says", "GPT-4.1!", "gpt", "as run-0 did"):
+        assert "[model]" in sheet.masked(text)
+        assert not any(name in sheet.masked(text).lower() for name in ("qwen", "gpt", "acme", "run-0"))
+    assert sheet.masked("egypt and vl-8b") == "egypt and vl-8b"
+    item = next(item for item in sheet.items.values() if item.has_calls)
+    assert shown_steps(sheet, item)[0]["thought"] == "[model] thinks"
+
+
+def test_only_wrong_answers(tmp_path: Path):
+    sheet = open_sheet(runs_of(tmp_path), wrong=True)
+    assert len(sheet.items) == 11, "12 of 24 are wrong, one of them is no answer"
+    assert not any("rows: 7" in (item.record.trajectory.answer or "") for item in sheet.items.values())  # pyright: ignore[reportOptionalMemberAccess]
+
+
+def test_results_and_agreement_are_those_of_hand_calculation(tmp_path: Path):
+    sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
+    grades: list[Grade] = []
+    for number, item in enumerate(sheet.items.values()):
+        good = item.runs[0][0] == 0
+        values = {each.id: 1.0 if good else 0.5 for each in PLAIN.rubrics_of(item)}
+        error = {} if good else {"error": "a"}
+        grades.append(graded(sheet, item, "Ada", number, grades=values, **error))
+        # Bo sees the same, but takes every other error for the other class.
+        error = {} if good else {"error": "a" if number % 2 else "b"}
+        grades.append(graded(sheet, item, "Bo", 100 + number, grades=values, **error))
+    summary = summarise_grades(sheet, grades)
+    assert (summary.answers, summary.graded, summary.graders) == (23, 23, {"Ada": 23, "Bo": 23})
+    first, second = summary.runs
+    assert first.run == MODELS[0]
+    assert first.mean is not None
+    assert second.mean is not None
+    assert (first.answers, first.unanswered) == (11, 1)
+    assert first.mean.value == pytest.approx(11 / 12), "the missing answer counts as 0"
+    assert first.mean.interval is not None
+    assert first.by_rubric["plan"].value == 1, "a rubric of steps is not asked about a missing answer"
+    assert second.mean.value == 0.5
+    assert second.errors["a"] + second.errors["b"] == 12
+    assert [each.kappa for each in summary.agreements] == [1, None]
+    assert summary.alphas["Goal"].alpha == pytest.approx(1)
+    (classes,) = summary.classes
+    assert (classes.n, classes.kappa) == (12, 0), "one of the two always said a"
+
+
+def test_results_of_runs_are_hidden_before_the_end(tmp_path: Path):
+    sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
+    first = next(iter(sheet.items.values()))
+    grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
+    summary = summarise_grades(sheet, grades)
+    assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
+    assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
+
+
+def test_weighted_kappa():
+    """Two raters of 200 cases on three levels (Fleiss, Statistical Methods, 1981, table 13.1), worked out by hand."""
+    counts = {(0, 0): 106, (0, 1): 10, (0, 2): 4, (1, 0): 22, (1, 1): 28, (1, 2): 10, (2, 0): 2, (2, 1): 12, (2, 2): 6}
+    pairs = [(a / 2, b / 2) for (a, b), n in counts.items() for _ in range(n)]
+    observed = (10 + 22 + 10 + 12) / 4 + 4 + 2
+    rows, columns = (120, 60, 20), (130, 50, 20)
+    expected = sum(rows[a] * columns[b] * (a - b) ** 2 / 4 for a in range(3) for b in range(3)) / 200
+    assert weighted_kappa(pairs) == pytest.approx(1 - observed / expected)
+    assert weighted_kappa([(0, 0), (1, 1)]) == 1
+    assert weighted_kappa([(0, 1), (1, 0)]) == -1
+    assert weighted_kappa([(0, 0), (0, 1), (1, 0), (1, 1)]) == 0
+    assert weighted_kappa([(1, 1)]) is None
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({}, ""),
+        ({"grades": {"goal": 1}}, "not graded yet: Plan"),
+        ({"grades": {"goal": 0.3, "plan": 1}, "error": "a"}, "no level"),
+        ({"grades": {"goal": 1, "plan": 1, "other": 1}}, "no level"),
+        ({"grades": {"goal": 0.5, "plan": 1}}, "class of the error"),
+        ({"grades": {"goal": 0.5, "plan": 1}, "error": "c"}, "class of the error"),
+        ({"error": "a"}, "has no error"),
+        ({"verdict": "withdraw", "grades": {}}, ""),
+    ],
+)
+def test_what_a_grade_must_hold(tmp_path: Path, changes: dict[str, Any], complaint: str):
+    sheet = open_sheet(runs_of(tmp_path, 4), scheme=PLAIN)
+    item = next(item for item in sheet.items.values() if item.has_calls)
+    assert complaint in PLAIN.complaint(item, graded(sheet, item, "Ada", 1, **changes))
+    assert bool(PLAIN.complaint(item, graded(sheet, item, "Ada", 1, **changes))) == bool(complaint)
+
+
+def test_schemes(tmp_path: Path):
+    assert [each.id for each in read_scheme(None).error] == ["knowledge", "understanding", "reasoning"]
+    assert read_scheme(DEFAULT_SCHEME).rubric[0].levels == ("no", "partly", "yes")
+    file = tmp_path / "rubrics.toml"
+    for text in (
+        "",
+        "[[rubric]]\nid = 'a'",
+        "[[rubric]]\nid='a'\nname='A'\nquestion='?'\nlevels=['one']",
+        "x = 1",
+        "[[",
+    ):
+        file.write_text(text)
+        with pytest.raises(UsageError):
+            read_scheme(file)
+
+
+def test_the_summary_in_the_terminal(tmp_path: Path):
+    runs = runs_of(tmp_path)
+    sheet = open_sheet(runs)
+    journal = ReviewJournal(sheet.material.journal, Grade)
+    assert journal.path == tmp_path / "runs" / "grades.jsonl"
+    for number, item in enumerate(sheet.items.values()):
+        journal.append(graded(sheet, item, "\x1b[31mAda".replace("\x1b", "<"), number))
+    command = ["grade", *map(str, runs), "--summary"]
+    done = CliRunner().invoke(app, command)
+    assert done.exit_code == 0, done.output
+    assert "23 of 23 answers graded" in done.stdout
+    assert "91.7" in done.stdout
+    data = json.loads(CliRunner().invoke(app, [*command, "--json"]).stdout)
+    assert data["runs"][0]["mean"]["value"] == pytest.approx(11 / 12)
+    few = CliRunner().invoke(app, [*command, "--rubrics", str(tmp_path / "none.toml")])
+    assert isinstance(few.exception, UsageError)
