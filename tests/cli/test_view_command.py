@@ -1,13 +1,11 @@
 """``agrotools view`` and ``agrotools runs`` as a user runs them."""
 
-import asyncio
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
 from typing import Any
@@ -180,10 +178,5 @@ async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, fold
         await page.click("input[value='more/half']")
         await page.click("form button")
         n_runs = "document.querySelectorAll('.runs .run .name button').length"
-        async with asyncio.timeout(60):
-            while True:  # the next page is loaded meanwhile
-                with suppress(AssertionError):
-                    if await page.evaluate(n_runs) == 2:
-                        break
-                await asyncio.sleep(0.1)
+        await page.until(f"{n_runs} === 2")
         assert page.errors == []

@@ -27,12 +27,17 @@ NO_BROWSER = "no Chromium here (apt-get install chromium, or name one with AGROT
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _START_S = 60.0
 _STEP_S = 60.0
+_LEFT = ("navigated or closed", "context was destroyed", "Cannot find context", "Cannot find default execution context")
 
 
 def find_browser() -> str | None:
     """The Chromium to use: the one named by ``AGROTOOLS_TEST_BROWSER``, else the first that is installed."""
     named = os.environ.get("AGROTOOLS_TEST_BROWSER")
     return shutil.which(named) if named else next(filter(None, map(shutil.which, _NAMES)), None)
+
+
+class PageLeftError(AssertionError):
+    """The page was left for another one before its answer."""
 
 
 @dataclass
@@ -73,11 +78,14 @@ class Page:
         return reply["result"].get("value")
 
     async def until(self, expression: str) -> Any:
-        """Wait until an expression is true, and return its value."""
+        """Wait until an expression is true, and return its value; a page that is loaded meanwhile is asked again."""
         poll = (
             f"const look = () => {{ const found = {expression}; found ? done(found) : setTimeout(look, 20); }}; look();"
         )
-        return await self.evaluate(f"new Promise((done) => {{ {poll} }})")
+        async with asyncio.timeout(_STEP_S):
+            while True:
+                with contextlib.suppress(PageLeftError):
+                    return await self.evaluate(f"new Promise((done) => {{ {poll} }})")
 
     async def click(self, selector: str) -> None:
         """Click with the mouse in the middle of the first element that ``selector`` finds."""
@@ -174,7 +182,8 @@ class Chromium:
                 if waiting.done():
                     continue
                 if "error" in data:
-                    waiting.set_exception(AssertionError(data["error"]))
+                    left = any(words in data["error"]["message"] for words in _LEFT)
+                    waiting.set_exception((PageLeftError if left else AssertionError)(data["error"]))
                 else:
                     waiting.set_result(data["result"])
             elif page := self._pages.get(data.get("sessionId", "")):
