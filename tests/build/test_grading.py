@@ -16,6 +16,7 @@ from agrotools.build.review.grading import (
     read_scheme,
     shown_steps,
     summarise_grades,
+    summary_parts,
     weighted_kappa,
 )
 from agrotools.build.review.journal import ReviewJournal
@@ -136,6 +137,18 @@ def test_results_of_runs_are_hidden_before_the_end(tmp_path: Path):
     grades = [graded(sheet, first, "Ada", 1), graded(sheet, first, "Ada", 2, content="0" * 16)]
     summary = summarise_grades(sheet, grades)
     assert (summary.graded, summary.runs, summary.outdated) == (1, (), 1)
+    assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
+
+
+def test_the_runs_stay_hidden_while_another_grader_is_at_work(tmp_path: Path):
+    sheet = open_sheet(runs_of(tmp_path), scheme=PLAIN)
+    grades = [graded(sheet, item, "Ada", number) for number, item in enumerate(sheet.items.values())]
+    assert len(summarise_grades(sheet, grades).runs) == 2
+    grades.append(graded(sheet, next(iter(sheet.items.values())), "Bo", 100))
+    summary = summarise_grades(sheet, grades)
+    assert (summary.graded, summary.runs) == (23, ())
+    texts = [part.get("text", "") for part in summary_parts(sheet, summary)]
+    assert "The runs are named once everybody who began has graded all answers (Bo 1 of 23)." in texts
     assert len(summarise_grades(sheet, grades, unblind=True).runs) == 2
 
 

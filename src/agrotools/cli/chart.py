@@ -88,7 +88,7 @@ def judges(
     from agrotools.report.judges import agreement_tables, judge_agreement
 
     check_suffix(out)
-    result = judge_agreement(runs, mode=_checked(mode), metric=metric, scores=scores or (), grades=grades or ())
+    result = judge_agreement(runs, mode=mode, metric=metric, scores=scores or (), grades=grades or ())
     _show(result, out, as_json, agreement_tables)
 
 
@@ -98,18 +98,8 @@ def _draw(
     from agrotools.report.charts import chart_of, chart_tables
     from agrotools.report.curve import check_suffix
 
-    if "mode" in options:
-        options["mode"] = _checked(options["mode"])
     check_suffix(out)
     _show(chart_of(kind, runs, **options), out, as_json, chart_tables)
-
-
-def _checked(mode: str | None) -> Any:
-    from agrotools.core import MODES, UsageError
-
-    if mode is not None and mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
-    return mode
 
 
 def _show(result: Any, out: Path, as_json: bool, tables: Callable[[Any], Any]) -> None:

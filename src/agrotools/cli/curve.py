@@ -18,15 +18,10 @@ def curve(
     as_json: Annotated[bool, typer.Option("--json", help="Print the curve as JSON.")] = False,
 ) -> None:
     """Draw score against dose, of runs with --degrade or --faults; baseline:oracle shows the loss of the tools."""
-    from typing import cast
-
-    from agrotools.core import MODES, Mode, UsageError
     from agrotools.report.curve import curve_tables, dose_curve
     from agrotools.report.layout import print_parts
 
-    if mode is not None and mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
-    result = dose_curve(runs, mode=cast("Mode | None", mode), metric=metric)
+    result = dose_curve(runs, mode=mode, metric=metric)
     result.draw(out)
     if as_json:
         print_json(result.model_dump(mode="json"))

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import count_text, print_json
+from agrotools.cli.output import address_printer, count_text, print_json
 
 
 def grade(
@@ -49,16 +49,12 @@ def grade(
     Only this machine can open it, with the address that is printed. Every grade is stored at once; the same command
     resumes. agrotools chart judges --grades compares the grades with those of models.
     """
-    import sys
-
     from agrotools.build.review import require_extra
     from agrotools.build.review.grading import open_sheet, read_scheme, summarise_grades, summary_parts
     from agrotools.build.review.journal import ReviewJournal
-    from agrotools.core import MODES, UsageError
+    from agrotools.core import UsageError
     from agrotools.report.judges import Grade
 
-    if mode is not None and mode not in MODES:
-        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
     if (as_json or unblind) and not summary:
         raise UsageError("--json and --unblind are for --summary", hint="add it")
     if not summary:
@@ -85,20 +81,13 @@ def grade(
     for note in notes:
         typer.echo(note, err=True)
 
-    def started(address: str) -> None:
-        answers = count_text(len(sheet.items), "answer")
-        typer.echo(f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}")
-        typer.echo(f"open once, in one browser: {address}")
-        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
-        sys.stdout.flush()
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
+    answers = count_text(len(sheet.items), "answer")
+    about = f"{sheet.material.title}: {answers} of {count_text(len(runs), 'run')}, grades go to {journal.path}"
 
     from agrotools.build.review.grading_app import Grading
     from agrotools.build.review.server import serve_review
 
+    started = address_printer(about, browser)
     serve_review(lambda door: Grading(sheet, journal, door, reviewer.strip()), journal, port, started=started)
 
 

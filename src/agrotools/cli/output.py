@@ -3,7 +3,7 @@
 import io
 import select
 import sys
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -85,6 +85,21 @@ def _has_no_reader(stream: TextIO | None) -> bool:
     except (OSError, ValueError):
         return False
     return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def address_printer(about: str, browser: bool) -> Callable[[str], None]:
+    """Return a function that prints ``about`` and the address of a page for one reader, and opens it if ``browser``."""
+
+    def printed(address: str) -> None:
+        typer.echo(f"{about}\nopen once, in one browser: {address}")
+        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
+        sys.stdout.flush()
+        if browser:
+            import webbrowser
+
+            webbrowser.open(address)
+
+    return printed
 
 
 def count_text(count: int, noun: str, plural: str = "") -> str:

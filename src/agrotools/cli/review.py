@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from agrotools.cli.output import count_text, print_json, terminal_progress
+from agrotools.cli.output import address_printer, count_text, print_json, terminal_progress
 
 if TYPE_CHECKING:
     from agrotools.build.review.agreement import ReviewSummary
@@ -43,7 +43,6 @@ def review(
 
     Only this machine can open it, with the address that is printed. Every decision is stored at once.
     """
-    import sys
 
     from agrotools.build.review import require_extra
     from agrotools.build.review.agreement import LONGEST_NAME, Decision, summary_of
@@ -77,19 +76,12 @@ def review(
     for note in [*material.notes, *journal.notes]:
         typer.echo(note, err=True)
 
-    def started(address: str) -> None:
-        typer.echo(f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}")
-        typer.echo(f"open once, in one browser: {address}")
-        typer.echo("Press Ctrl-C to stop; run the same command again to resume")
-        sys.stdout.flush()
-        if browser:
-            import webbrowser
-
-            webbrowser.open(address)
+    about = f"{material.title}: {count_text(len(material.facts), 'sample')}, decisions go to {journal.path}"
 
     from agrotools.build.review.app import Review
     from agrotools.build.review.server import serve_review
 
+    started = address_printer(about, browser)
     serve_review(lambda door: Review(material, journal, door, reviewer.strip()), journal, port, started=started)
 
 

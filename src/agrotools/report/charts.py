@@ -157,7 +157,7 @@ def chart_of(
     kind: Kind,
     runs: Sequence[str | Path],
     *,
-    mode: Mode | None = None,
+    mode: str | None = None,
     metric: str | None = None,
     attributes: Mapping[str, ModelAttributes] | None = None,
     by: str = "parameters_b",
@@ -209,7 +209,7 @@ def chart_of(
     )
 
 
-def _read(runs: Sequence[str | Path], mode: Mode | None, metric: str | None, *, with_calls: bool) -> _Runs:
+def _read(runs: Sequence[str | Path], mode: str | None, metric: str | None, *, with_calls: bool) -> _Runs:
     folders = [Path(run) for run in runs]
     manifests = [read_manifest(run) for run in folders]
     if different := benchmark_differences(manifests):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from rich.console import RenderableType
 from rich.text import Text
 
-from agrotools.core import FrozenModel, Mode, Record, UsageError
+from agrotools.core import MODES, FrozenModel, Mode, Record, UsageError
 from agrotools.report.layout import DASH, interval_cell, new_table, percent, points, stacked, value_cell
 from agrotools.runner.degradation import Degradation
 from agrotools.runner.doses import UNDISTURBED, doses_text
@@ -117,12 +117,14 @@ def interval_lengths(estimates: Sequence[Estimate]) -> list[list[float]]:
     return [below, [100 * (each.interval.upper - each.value) if each.interval else 0.0 for each in estimates]]
 
 
-def common_mode(manifests: Sequence[Manifest], mode: Mode | None = None) -> Mode:
+def common_mode(manifests: Sequence[Manifest], mode: str | None = None) -> Mode:
     """Return ``mode``, or the first scored mode that all runs have: end-to-end, else no-tool.
 
     Raises:
-        UsageError: not all runs have it.
+        UsageError: there is no such mode, or not all runs have it.
     """
+    if mode is not None and mode not in MODES:
+        raise UsageError(f"unknown mode {mode!r}", hint="end-to-end or no-tool")
     for each in ("end-to-end", "no-tool"):
         if mode in (None, each) and all(each in manifest.modes for manifest in manifests):
             return each
@@ -141,7 +143,7 @@ class _RunScores(NamedTuple):
     """Records with faults, and their scores."""
 
 
-def dose_curve(runs: Sequence[str | Path], *, mode: Mode | None = None, metric: str = "agrotools.fas") -> Curve:
+def dose_curve(runs: Sequence[str | Path], *, mode: str | None = None, metric: str = "agrotools.fas") -> Curve:
     """Return the curve of ``metric`` over the doses of ``runs``. The default mode is end-to-end if all runs have it.
 
     Raises:

@@ -18,7 +18,7 @@ from pydantic import Field, StringConstraints
 from rich.console import RenderableType
 from rich.text import Text
 
-from agrotools.core import FrozenModel, Mode, Record, Score, UsageError
+from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
 from agrotools.core.files import read_lines
 from agrotools.report.charts import plain_text, run_names
 from agrotools.report.curve import check_suffix, common_mode, interval_lengths, save_figure
@@ -28,6 +28,7 @@ from agrotools.runner.store import read_manifest
 from agrotools.scoring import METRICS, Estimate
 from agrotools.scoring.judging import agreement
 from agrotools.scoring.metrics import is_invalid
+from agrotools.scoring.plots import drawn_spec
 from agrotools.scoring.statistics import Interval, estimate_mean
 from agrotools.scoring.summary import Agreement
 from agrotools.tools.plotting.sheet import COLOURS
@@ -72,13 +73,20 @@ class Grade(FrozenModel):
 
 
 def answer_key(record: Record) -> str | None:
-    """Return the key of an answer, the same for equal answers (with equal calls) to a question; None without answer."""
+    """Return the key of an answer, the same for equal answers (with equal calls) to a question; None without answer.
+
+    Where a figure is asked for, one that a tool drew is an answer without words.
+    """
     trajectory = record.trajectory if record.invalid is None else None
-    if trajectory is None or not (trajectory.answer or "").strip():
+    if trajectory is None or not ((trajectory.answer or "").strip() or _has_figure(record.sample, trajectory)):
         return None
     calls = [[step.call.tool, step.call.arguments] for step in trajectory.steps if step.call]
     content = [record.sample.id, record.sample.query, calls, trajectory.answer]
     return hashlib.sha256(orjson.dumps(content, option=orjson.OPT_SORT_KEYS)).hexdigest()[:12]
+
+
+def _has_figure(sample: Sample, trajectory: Trajectory) -> bool:
+    return any(isinstance(slot, PlotSlot) for slot in sample.answer) and drawn_spec(trajectory) is not None
 
 
 class JudgeScore(FrozenModel):
@@ -106,7 +114,8 @@ class JudgeAgreement(FrozenModel):
     """Scores of models by several judges of the same answers, and the agreement of the judges.
 
     ``n`` is the number of samples that every judge graded in every run; ``n_dropped`` were graded by some.
-    ``n_answers``: answers to these samples in all runs; samples without an answer score 0 and are not among them.
+    ``n_answers``: answers to these samples in all runs. A run without an answer to a sample that the judge graded in
+    another run scores 0 there.
     """
 
     benchmark: str
@@ -152,7 +161,7 @@ Values = dict[str, list[float]]
 def judge_agreement(
     runs: Sequence[str | Path],
     *,
-    mode: Mode | None = None,
+    mode: str | None = None,
     metric: str | None = None,
     scores: Sequence[str] = (),
     grades: Sequence[Path] = (),
@@ -175,7 +184,7 @@ def judge_agreement(
         raise UsageError("a ranking needs at least two runs", hint="give the runs of several models")
     if different := benchmark_differences(manifests):
         raise UsageError(f"judges are compared on runs of one benchmark: {different[0]}")
-    mode = common_mode(manifests, mode)
+    scored_mode = common_mode(manifests, mode)
     judges = {run: judged_rows(run) for run in folders}
     asked = [name for name in judges[folders[0]].metrics if all(name in each.metrics for each in judges.values())]
     metric = metric or (asked[0] if asked else "")
@@ -187,7 +196,7 @@ def judge_agreement(
     for run, name in zip(folders, names, strict=True):
 
         def collect(record: Record, rows: list[Score], run: Path = run, name: str = name) -> None:
-            if record.mode != mode or is_invalid(record):
+            if record.mode != scored_mode or is_invalid(record):
                 return
             sample = record.sample.id
             clusters[sample] = record.sample.cluster or sample
@@ -205,9 +214,11 @@ def judge_agreement(
         for score in scores:
             for judge, rows in _earlier_versions(run, score).items():
                 values[judge][name] = rows
-    for name, sample, _ in unanswered:
-        for by_run in values.values():
-            by_run[name].setdefault(sample, [0.0])
+    for by_run in values.values():
+        graded = set[str]().union(*by_run.values())
+        for name, sample, _ in unanswered:
+            if sample in graded:
+                by_run[name].setdefault(sample, [0.0])
     return _compared(
         {judge: by_run for judge, by_run in values.items() if all(by_run.values())},
         names,
@@ -215,7 +226,7 @@ def judge_agreement(
         {(name, sample) for name, sample, _ in unanswered},
         JudgeAgreement(
             benchmark=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
-            mode=mode,
+            mode=scored_mode,
             metric=metric,
             models=tuple(names),
             judges=(),

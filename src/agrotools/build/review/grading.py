@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from pathlib import Path
 from typing import Annotated, Any, Self
@@ -166,7 +166,7 @@ def open_sheet(
     runs: Sequence[Path],
     *,
     scheme: Scheme | None = None,
-    mode: Mode | None = None,
+    mode: str | None = None,
     seed: int = 0,
     samples: int | None = None,
     wrong: bool = False,
@@ -193,35 +193,35 @@ def open_sheet(
         raise UsageError("a run was given twice", hint="give each run once")
     if different := benchmark_differences(manifests):
         raise UsageError(f"answers are graded together on one benchmark: {different[0]}", hint="grade them apart")
-    mode = common_mode(manifests, mode)
-    found: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
+    scored_mode = common_mode(manifests, mode)
+    answers: dict[str, tuple[Record, list[tuple[int, int]]]] = {}
     unanswered: dict[int, list[tuple[str, str]]] = defaultdict(list)
     for at, run in enumerate(runs):
         for record in iter_records(run):
-            if record.mode != mode or is_invalid(record):
+            if record.mode != scored_mode or is_invalid(record):
                 continue
             key = answer_key(record)
             if key is None:
                 unanswered[at] += [] if wrong else [(record.sample.id, record.sample.cluster or record.sample.id)]
             elif not wrong or (value_of(record, score_record(record)) or 0.0) < 1:
-                found.setdefault(key, (record, []))[1].append((at, record.epoch))
-    drawn = sorted({record.sample.id for record, _ in found.values()}, key=lambda name: _drawn(seed, name))[:samples]
+                answers.setdefault(key, (record, []))[1].append((at, record.epoch))
+    drawn = sorted({record.sample.id for record, _ in answers.values()}, key=lambda name: _drawn(seed, name))[:samples]
     if not drawn:
         raise UsageError("the runs have no answer to grade", hint="without --wrong, all answers are graded")
     items: dict[str, Item] = {}
     by_sample: dict[str, list[str]] = defaultdict(list)
-    for key, (record, _) in found.items():
+    for key, (record, _) in answers.items():
         by_sample[record.sample.id].append(key)
     for number, sample in enumerate(drawn, 1):
         for letter, key in enumerate(sorted(by_sample[sample], key=lambda key: _drawn(seed, key))):
             label = f"{number} {chr(97 + letter) if letter < 26 else letter}"
-            items[key] = Item(key, label, found[key][0], tuple(found[key][1]))
+            items[key] = Item(key, label, answers[key][0], tuple(answers[key][1]))
     scheme = scheme or read_scheme(None)
     roots = benchmark_roots(manifests[0], runs[0], data_root)
     facts = {}
     for key, item in items.items():
         of_sample = facts_of_sample(item.record.sample, ())
-        facts[key] = type(of_sample)(scheme.digest, of_sample.task_type, of_sample.source, of_sample.query, ())
+        facts[key] = replace(of_sample, content=scheme.digest)
     material = Material(
         title=f"{manifests[0].benchmark} {manifests[0].benchmark_version}",
         journal=log or default_journal(runs),
@@ -232,8 +232,8 @@ def open_sheet(
         flags={},
         notes=[] if roots else [f"{manifests[0].benchmark_path} is not there: no pictures; see --data-root"],
     )
-    kept = {at: [each for each in names if each[0] in set(drawn)] for at, names in unanswered.items()}
-    return Sheet(material, scheme, items, tuple(runs), manifests, mode, _mask_of(runs, manifests), kept)
+    of_drawn = {at: [each for each in names if each[0] in set(drawn)] for at, names in unanswered.items()}
+    return Sheet(material, scheme, items, tuple(runs), manifests, scored_mode, _mask_of(runs, manifests), of_drawn)
 
 
 def _drawn(seed: int, name: str) -> bytes:
@@ -303,7 +303,7 @@ class RunGrades(FrozenModel):
 
 
 class GradingSummary(FrozenModel):
-    """Progress, agreement and, once all answers are graded or on request, the results of each run."""
+    """Progress, agreement and, once everybody who began has graded all or on request, the results of each run."""
 
     answers: int
     graded: int
@@ -334,11 +334,27 @@ def weighted_kappa(pairs: Sequence[tuple[float, float]]) -> float | None:
     return 1 - observed / by_chance if by_chance > 0 else None
 
 
+def valid_grades(sheet: Sheet, grades: Sequence[Grade]) -> list[Grade]:
+    """Return the grades by the rubrics of ``sheet``, of its answers."""
+    return [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
+
+
+def grades_by(sheet: Sheet, grades: Sequence[Grade]) -> dict[str, int]:
+    """Return the number of answers of ``sheet`` that each grader graded."""
+    return dict(Counter(each.reviewer for each in valid_grades(sheet, grades)))
+
+
+def all_graded(sheet: Sheet, grades: Sequence[Grade]) -> bool:
+    """Return True if somebody graded, and everybody who began has graded all answers."""
+    counts = grades_by(sheet, grades)
+    return bool(counts) and min(counts.values()) == len(sheet.items)
+
+
 def summarise_grades(
     sheet: Sheet, grades: Sequence[Grade], notes: Sequence[str] = (), *, unblind: bool = False
 ) -> GradingSummary:
-    """Summarise ``grades`` of the answers of ``sheet``. ``unblind``: results of runs before all answers are graded."""
-    valid = [each for each in grades if each.sample in sheet.items and each.content == sheet.scheme.digest]
+    """Summarise ``grades`` of the answers of ``sheet``. ``unblind``: results of runs while somebody still grades."""
+    valid = valid_grades(sheet, grades)
     by_item: dict[str, dict[str, Grade]] = defaultdict(dict)
     for grade in valid:
         by_item[grade.sample][grade.reviewer] = grade
@@ -365,15 +381,16 @@ def summarise_grades(
         clusters = [_cluster(sheet.items[key]) for key in by_item]
         if alpha := judging.agreement(units, clusters):
             alphas[rubric.name] = alpha
-    done = len(by_item) == len(sheet.items)
     return GradingSummary(
         answers=len(sheet.items),
         graded=len(by_item),
-        graders=dict(Counter(each.reviewer for each in valid)),
+        graders=grades_by(sheet, grades),
         agreements=tuple(agreements),
         alphas=alphas,
         classes=tuple(classes),
-        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs))) if done or unblind else (),
+        runs=tuple(_run_grades(sheet, by_item, at) for at in range(len(sheet.runs)))
+        if unblind or all_graded(sheet, grades)
+        else (),
         outdated=len(grades) - len(valid),
         notes=tuple(notes),
     )
@@ -427,7 +444,8 @@ Part = dict[str, Any]
 def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
     """Yield the summary as paragraphs and tables, for the page and the terminal."""
     yield {"text": f"{summary.graded} of {summary.answers} answers graded"}
-    yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
+    if summary.graders:
+        yield {"head": ["grader", "answers"], "rows": [[name, str(n)] for name, n in summary.graders.items()]}
     if summary.runs:
         rubrics = [each for each in sheet.scheme.rubric if any(each.id in run.by_rubric for run in summary.runs)]
         names = [run.run for run in summary.runs]
@@ -444,7 +462,9 @@ def summary_parts(sheet: Sheet, summary: GradingSummary) -> Iterator[Part]:
             lacking = ["without answer", *(str(run.unanswered) for run in summary.runs)]
             yield {"head": ["class of the error", *names], "rows": [*classes, answers, lacking]}
     else:
-        yield {"text": "The runs are named once all answers are graded."}
+        waiting = [f"{who} {n} of {summary.answers}" for who, n in summary.graders.items() if n < summary.answers]
+        progress = f" ({', '.join(waiting)})" if waiting else ""
+        yield {"text": f"The runs are named once everybody who began has graded all answers{progress}."}
     if len(summary.graders) < 2:
         yield {"text": "Agreement needs two graders of the same answers."}
     if summary.agreements:

@@ -1,6 +1,5 @@
 """Web application for blind grading: the pages and requests of the review, with answers in place of samples."""
 
-import re
 import threading
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -12,16 +11,29 @@ from pydantic import ValidationError
 from starlette.exceptions import HTTPException
 
 from agrotools.build.review.app import Review, render
-from agrotools.build.review.grading import Item, Sheet, open_sheet, shown_steps, summarise_grades, summary_parts
+from agrotools.build.review.grading import (
+    Item,
+    Sheet,
+    all_graded,
+    grades_by,
+    open_sheet,
+    shown_steps,
+    summarise_grades,
+    summary_parts,
+)
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.presenting import present
 from agrotools.build.review.server import Doorkeeper, RunningReview, bound_socket, review_server
 from agrotools.core import ReferenceStep, Step, first_error
+from agrotools.core.base import count_text
+from agrotools.report.html.runs import name_of
 from agrotools.report.judges import Grade
+
+_LATER = "Agreement, and the results of the runs, are shown once you have graded all."
 
 
 class Grading(Review):
-    """Blind grading of the answers of ``sheet``. The runs are named to a grader who has graded all of them.
+    """Blind grading of the answers of ``sheet``. The runs are named once everybody who began has graded all answers.
 
     ``reports``: address of the report page of each run, if there is one.
     """
@@ -54,11 +66,13 @@ class Grading(Review):
     def _index(self, reviewer: str) -> dict[str, Any]:
         self.journal.refresh()
         grades: list[Grade] = self.journal.decisions()
-        summary = summarise_grades(self.sheet, grades, unblind=self._all_graded(grades, reviewer))
-        if not self._all_graded(grades, reviewer):
-            summary = summary.model_copy(update={"runs": ()})
+        own = grades_by(self.sheet, grades).get(reviewer, 0)
+        if own < len(self.sheet.items):  # the agreement with others would show how they graded
+            parts = [{"text": f"You graded {own} of {count_text(len(self.sheet.items), 'answer')}."}, {"text": _LATER}]
+        else:
+            parts = list(summary_parts(self.sheet, summarise_grades(self.sheet, grades)))
         rows = [self._row(grades, item, reviewer) for item in self.sheet.items.values()]
-        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": list(summary_parts(self.sheet, summary))}
+        return {"csrf": self.doorkeeper.csrf, "samples": rows, "summary": parts}
 
     def _row(self, grades: Sequence[Grade], item: Item, reviewer: str) -> dict[str, Any]:
         facts = self.sheet.material.facts[item.key]
@@ -71,11 +85,6 @@ class Grading(Review):
         digest = self.sheet.scheme.digest
         of = (each for each in grades if each.sample == key and each.content == digest and each.reviewer == reviewer)
         return next(of, None)
-
-    def _all_graded(self, grades: Sequence[Grade], reviewer: str) -> bool:
-        digest = self.sheet.scheme.digest
-        graded = {each.sample for each in grades if each.reviewer == reviewer and each.content == digest}
-        return self.sheet.items.keys() <= graded
 
     def _render_sample(self, key: str) -> str:
         item = self.sheet.items[key]
@@ -94,14 +103,13 @@ class Grading(Review):
         grades: list[Grade] = self.journal.decisions()
         mine = self._grade_of(grades, sample_id, reviewer)
         item = self.sheet.items[sample_id]
-        sources = [self._source(item, *each) for each in item.runs] if self._all_graded(grades, reviewer) else []
+        sources = [self._source(item, *each) for each in item.runs] if all_graded(self.sheet, grades) else []
         return {"mine": mine.model_dump(mode="json") if mine else None, "others": [], "hidden": 0, "sources": sources}
 
     def _source(self, item: Item, at: int, epoch: int) -> dict[str, str]:
         """Return the name of the run that gave an answer, and its place in the report."""
         run = self.sheet.runs[at]
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", run.resolve().name) or "run"
-        place = quote(f"{name}/{item.record.mode}/{item.record.sample.id}/{epoch}")
+        place = quote(f"{name_of(run)}/{item.record.mode}/{item.record.sample.id}/{epoch}")
         report = self.reports.get(run)
         return {"name": self.sheet.names()[at], "link": f"{report}#samples?id={place}" if report else ""}
 

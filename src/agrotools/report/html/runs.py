@@ -214,7 +214,7 @@ def opened_runs(
         needs = {"--allow-invalid": allow_invalid, "--with": comparisons.names, "--embedder": comparisons.embedder}
         stored = stored_summaries(folders, [name for name, value in needs.items() if value])
         summaries = [stored[folder] for folder in folders] if stored else None
-    names = _distinct([re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run" for folder in folders])
+    names = _distinct(list(map(name_of, folders)))
     return [
         Run(
             folder,
@@ -231,6 +231,11 @@ def opened_runs(
             zip(folders, names, manifests, record_indexes, strict=True)
         )
     ]
+
+
+def name_of(folder: Path) -> str:
+    """Return the name of a run in the addresses of a page, from its folder; several of one name get numbers."""
+    return re.sub(r"[^A-Za-z0-9._-]+", "-", folder.resolve().name) or "run"
 
 
 def summarise(runs: Sequence[Run], *, allow_invalid: bool, finished: bool = True) -> None:
