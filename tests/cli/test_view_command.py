@@ -145,6 +145,42 @@ def test_each_record_is_processed_once_while_a_run_goes_on(folder: Path, monkeyp
     assert [row["value"] for row in fresh.records] == [1, 0, 1, 1]
 
 
+def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(folder: Path, tmp_path: Path):
+    viewer = Viewer(folder)
+    text = viewer.run_list().decode()
+    shown = viewer.state([])
+    assert f'data-stamp="{shown}"' in text
+    viewer._list = viewer._list._replace(rests_until=0)
+    assert viewer.state([]) == shown
+    begun = write_run(folder / "begun", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
+    records = (begun / "records.jsonl").read_bytes()
+    (begun / "records.jsonl").write_bytes(b"")
+    assert viewer.state([]) != shown
+    assert viewer.without_records(["begun", "done"]) == ["begun"]
+    (begun / "records.jsonl").write_bytes(records)
+    assert viewer.without_records(["begun", "done"]) == []
+    assert b"three" in viewer.page(["begun"])
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
+async def test_the_list_shows_a_run_that_begins_and_its_page_opens_with_the_first_record(address: str, folder: Path):
+    async with browser() as chromium:
+        page = await chromium.open(address)
+        begun = write_run(folder / "begun", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
+        records = (begun / "records.jsonl").read_bytes()
+        (begun / "records.jsonl").write_bytes(b"")
+        await page.until("document.querySelector('a[href*=begun]')")
+        await page.click("a[href*=begun]")
+        await page.until("document.body.textContent.includes('no sample is finished yet')")
+        (begun / "records.jsonl").write_bytes(records)
+        assert await page.until("document.querySelector('.figure b')?.textContent") == "100"
+        await page.goto(f"{address}page?run=nowhere")
+        assert "there is no such run" in await page.evaluate("document.body.textContent")
+        await page.click("a")
+        await page.until("document.querySelector('a[href*=begun]')")
+
+
 @pytest.mark.slow
 @pytest.mark.skipif(find_browser() is None, reason=NO_BROWSER)
 async def test_the_page_shows_new_records_while_a_run_goes_on(address: str, folder: Path):

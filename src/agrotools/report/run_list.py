@@ -42,8 +42,13 @@ class RunEntry:
 
 def list_runs(folder: Path) -> Iterator[RunEntry]:
     """Yield the runs in ``folder`` and up to two levels below it, the last changed first."""
-    paths = {path.parent for depth in _DEPTHS for path in folder.glob(f"{depth}{MANIFEST_FILE}")}
-    yield from sorted((run_entry(path, folder) for path in paths), key=lambda entry: (-entry.changed, entry.name))
+    entries = (run_entry(path, folder) for path in run_folders(folder))
+    yield from sorted(entries, key=lambda entry: (-entry.changed, entry.name))
+
+
+def run_folders(folder: Path) -> list[Path]:
+    """Return the runs in ``folder`` and up to two levels below it, by path."""
+    return sorted({path.parent for depth in _DEPTHS for path in folder.glob(f"{depth}{MANIFEST_FILE}")})
 
 
 def run_entry(run: Path, folder: Path) -> RunEntry:

@@ -4,6 +4,7 @@ It listens on 127.0.0.1 only, answers only requests that name this host, and onl
 other machines nor other pages in the browser can read it. Files are never served: only pages built from runs.
 """
 
+import hashlib
 import os
 import secrets
 import tempfile
@@ -13,7 +14,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 from urllib.parse import parse_qs, urlencode, urlsplit
 
 import orjson
@@ -23,10 +24,11 @@ from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
-from agrotools.report.run_list import list_runs
+from agrotools.report.run_list import list_runs, run_folders
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.records import RECORDS_FILE, Key
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE, stored_version
+from agrotools.runner.store import MANIFEST_FILE
 from agrotools.scoring import Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -35,12 +37,16 @@ HOST = "127.0.0.1"
 _MOST_PAGES = 8
 _REST = 9
 """Time between two updates of a page, in durations of the first: they take at most a tenth of one processor."""
+_LONGEST_REST_S = 20.0
 _LONGEST_SIDE_PX = 1000
 _PICTURE_BYTES = _DETAIL_BYTES = 500_000_000
 
 
-_RELOAD = "setInterval(() => { if (!document.querySelector(':checked')) location.reload(); }, 15000);"
-"""Script of the list of runs, which is loaded again unless runs are marked."""
+_RELOAD = """setInterval(async () => {
+  const due = await fetch("state").then((reply) => reply.json(), () => null);
+  if (due && due.stamp !== document.body.dataset.stamp && !document.querySelector(":checked")) location.reload();
+}, 2000);"""
+"""Script of the list of runs, which is loaded again when a run has changed, unless runs are marked."""
 
 
 class OpensGrading(Protocol):
@@ -133,22 +139,17 @@ class Viewer:
         self._pages: dict[tuple[Path, ...], _LivePage] = {}
         self._shells: dict[tuple[Path, ...], _Shell] = {}
         self._known: dict[str, Path] = {}
+        self._list = _Shell("", b"", 0.0)
         self._building = threading.Lock()
 
-    def run_list(self) -> str:
+    def run_list(self) -> bytes:
         """Return the page with the list of runs."""
-        page = templates().get_template("runs.html.j2")
-        style = page_style()
-        entries = list(list_runs(self.folder))
-        return page.render(
-            style=style,
-            style_hash=content_hash(style),
-            script=_RELOAD,
-            script_hash=content_hash(_RELOAD),
-            folder=self.folder.resolve(),
-            runs=entries,
-            grading=self.grading,
-        )
+        began, stamp = time.monotonic(), self.stamp(list(run_folders(self.folder)))
+        if stamp != self._list.stamp:
+            fields = {"folder": self.folder.resolve(), "runs": list(list_runs(self.folder)), "grading": self.grading}
+            fields |= {"script": _RELOAD, "script_hash": content_hash(_RELOAD), "stamp": stamp}
+            self._list = _shell_of(stamp, _rendered("runs.html.j2", **fields), began)
+        return self._list.content
 
     def paths(self, names: Sequence[str]) -> tuple[Path, ...]:
         """Return the folders of runs by name; a UsageError for names that are not in the list."""
@@ -173,25 +174,44 @@ class Viewer:
                 query = urlencode({"run": names}, doseq=True)
                 live = {"state": f"state?{query}", "part": f"part?{query}", "stamp": stamp}
                 live |= {"grade": f"grade?{query}"} if self.grading else {}
-                content, ended = page.shell(live), time.monotonic()
-                self._shells[paths] = _Shell(stamp, content, ended + _REST * (ended - began))
+                self._shells[paths] = _shell_of(stamp, page.shell(live), began)
             return self._shells[paths].content
+
+    def without_records(self, names: Sequence[str]) -> list[str]:
+        """Return the names of those runs that have no finished sample yet."""
+        files = [run / RECORDS_FILE for run in self.paths(names)]
+        return [name for name, file in zip(names, files, strict=True) if not file.exists() or not file.stat().st_size]
 
     def part(self, names: Sequence[str], name: str) -> bytes:
         """Return a part of an open page; LookupError if there is none of this name."""
         return self._pages[self.paths(names)].part(name)
 
     def state(self, names: Sequence[str]) -> str:
-        """Return the stamp of the page that is due: that of the last one until the machine has rested from it."""
-        paths = self.paths(names)
-        shell = self._shells.get(paths)
+        """Return the stamp of the page that is due: that of the last one until the machine has rested from it.
+
+        Without names, it is that of the list of runs.
+        """
+        paths = self.paths(names) if names else tuple(run_folders(self.folder))
+        shell = self._shells.get(paths) if names else self._list
         return shell.stamp if shell and time.monotonic() < shell.rests_until else self.stamp(paths)
 
     @staticmethod
     def stamp(paths: Sequence[Path]) -> str:
         """Return a text that changes whenever one of the runs does."""
-        files = [run / name for run in paths for name in (RECORDS_FILE, SCORES_FILE, ATTRIBUTION_FILE)]
-        return " ".join(str(file.stat().st_mtime_ns) if file.exists() else "-" for file in files)
+        files = [run / name for run in paths for name in (MANIFEST_FILE, RECORDS_FILE, SCORES_FILE, ATTRIBUTION_FILE)]
+        times = [str(file.stat().st_mtime_ns) if file.exists() else "-" for file in files]
+        return hashlib.sha256(" ".join([*map(str, paths), *times]).encode()).hexdigest()[:16]
+
+
+def _shell_of(stamp: str, content: bytes, began: float) -> _Shell:
+    ended = time.monotonic()
+    return _Shell(stamp, content, ended + min(_LONGEST_REST_S, _REST * (ended - began)))
+
+
+def _rendered(template: str, **fields: Any) -> bytes:
+    style = page_style()
+    page = templates().get_template(template)
+    return page.render(style=style, style_hash=content_hash(style), **fields).encode()
 
 
 def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]) -> None:
@@ -215,14 +235,17 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             try:
                 self._answer(address.path.removeprefix(f"/{secret}/"), query.get("run", []), query)
             except (AgrotoolsError, OSError, LookupError) as error:
-                text = f"{error}. If the run has just begun, load this page again in a moment."
-                self._send(404, text.encode(), "text/plain; charset=utf-8")
+                page = _rendered("message.html.j2", title="not found", text=str(error), waiting=False)
+                self._send(404, page, "text/html; charset=utf-8")
 
         def _answer(self, what: str, names: list[str], query: Mapping[str, list[str]]) -> None:
             if what == "":
-                self._send(200, viewer.run_list().encode(), "text/html; charset=utf-8")
+                self._send(200, viewer.run_list(), "text/html; charset=utf-8")
             elif what == "page":
-                self._send(200, viewer.page(names), "text/html; charset=utf-8")
+                waiting = viewer.without_records(names)
+                text = f"{', '.join(waiting)}: no sample is finished yet. The page opens as soon as one is."
+                page = _rendered("message.html.j2", title="waiting", text=text, waiting=True) if waiting else b""
+                self._send(200, page or viewer.page(names), "text/html; charset=utf-8")
             elif what == "state":
                 self._send(200, orjson.dumps({"stamp": viewer.state(names)}), "application/json")
             elif what == "part":
