@@ -62,6 +62,13 @@ def test_json_has_flips_with_reasons_and_causes(runs):
     assert found["by_cause"]["end-to-end"]["tool:calculate"]["value"] == 0.5
 
 
+def test_a_run_that_saw_the_reference_is_named(runs, tmp_path):
+    knowing = written(tmp_path / "baseline:oracle", answers(at < 30 for at in range(40)), privileged=True)
+    text = run_command("compare", str(knowing), str(runs[1])).stdout
+    assert "baseline:oracle saw the reference" in text
+    assert "saw the reference" not in run_command("compare", *map(str, runs)).stdout
+
+
 @pytest.mark.parametrize("form", ["md", "latex"])
 def test_tables_have_a_row_for_each_difference(runs, form):
     text = run_command("compare", *map(str, runs), "--format", form).stdout

@@ -60,6 +60,7 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Ren
     yield line(f"{first} minus {second}, percentage points", "bold")
     marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
     marks += ["synthetic: generated images, scores say nothing about real fields"] if comparison.synthetic else []
+    marks += [f"{harmless(name)} saw the reference" for name in comparison.privileged]
     if any(marks):
         yield line(", ".join(filter(None, marks)), "dim")
     if not comparison.modes:

@@ -350,7 +350,7 @@ def _detectable(setting: Setting, summaries: Sequence[Summary]) -> str:
         ]
         if least := detectable_points(estimates, METRICS[metric].out_of):
             parts.append(f"{METRICS[metric].label} {least}")
-    return f"Detectable difference between two runs like these (points): {', '.join(parts)}" if parts else ""
+    return f"Detectable difference between two runs like these, unpaired (points): {', '.join(parts)}" if parts else ""
 
 
 def gain_table(summaries: Sequence[Summary], notes: Notes) -> list[RenderableType]:

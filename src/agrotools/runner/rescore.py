@@ -286,7 +286,11 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         raise UsageError(
             "these runs have no scored sample in common", hint="compare runs in the same mode on the same samples"
         )
-    return [each.model_copy(update=update) for each in compared]
+    knowing = [name for name, each in zip(names, manifests, strict=True) if each.privileged]
+    return [
+        each.model_copy(update=update | {"privileged": tuple(n for n in (each.first, each.second) if n in knowing)})
+        for each in compared
+    ]
 
 
 def _drawn_anew(first: Manifest, second: Manifest) -> bool:

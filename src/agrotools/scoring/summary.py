@@ -404,6 +404,8 @@ class Comparison(FrozenModel):
     synthetic: bool = False
     quick: bool = False
     """True if only the quick part of the benchmark was run."""
+    privileged: tuple[str, ...] = ()
+    """Those of the two runs whose policy saw the reference."""
     paired: bool = True
     """False if the runs are on different samples: a published benchmark, and the same from new scenes."""
     modes: dict[Mode, dict[str, Metric]] = {}

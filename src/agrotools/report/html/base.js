@@ -35,7 +35,10 @@ const svg = (name, attributes, ...children) => fill(document.createElementNS(MAR
 
 const words = (text) => String(text).replaceAll("_", " ");
 const one = (value) => (Math.abs(value) >= 99.95 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1));
-const points = (share) => one(Math.round(1000 * share) / 10);
+// Halves are rounded to even digits, as in the terminal: 81.25 is 81.2. (Other ends in 5 are no exact halves.)
+const rounded = (value) => Math.round(value) - (value % 2 === 0.5 ? 1 : 0);
+const tenth = (value) => Number((Math.abs(value % 1) === 0.25 ? value - 0.05 * Math.sign(value) : value).toFixed(1));
+const points = (share) => one(tenth(100 * share));
 const signed = (share) => (share > 0 ? "+" : share < 0 ? "\u2212" : "") + points(Math.abs(share));
 const count = (n, word) => `${n.toLocaleString("en")} ${word}${n === 1 ? "" : "s"}`;
 
@@ -53,7 +56,7 @@ const MARKS = { right: "✓", partial: "≈", wrong: "✗", invalid: "!", unscor
 
 // Score with its sign: colour is never the only difference.
 const badge = (value, title, state = stateOf(value)) => el(`span.score.${state}`, { title: title ?? state },
-  el("i", { "aria-hidden": "true" }, MARKS[state]), value !== null ? Math.round(100 * value) : state === "invalid" ? "inv" : "–");
+  el("i", { "aria-hidden": "true" }, MARKS[state]), value !== null ? rounded(100 * value) : state === "invalid" ? "inv" : "–");
 const recordBadge = (record) => badge(record.value, undefined, record.state);
 
 // --- data -----------------------------------------------------------------------------------------------------------

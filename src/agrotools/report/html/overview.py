@@ -147,7 +147,12 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     formless = [1 - each.used_form / each.answers if each and each.answers else None for each in counts]
     for label, meaning, unit, values in (
         ("Calls/needed", "calls made for each call of the reference; 1: as many as needed (end-to-end)", "×", ratios),
-        ("Tool errors", "share of calls that ended in an error (end-to-end)", "%", failed),
+        (
+            "Tool errors",
+            "share of calls that ended in an error, as when a tool refuses an unfit picture (end-to-end)",
+            "%",
+            failed,
+        ),
         ("Form missed", "share of answers that do not give every value in the answer form (end-to-end)", "%", formless),
         ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", unparsed),
     ):
