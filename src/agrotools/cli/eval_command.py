@@ -217,6 +217,12 @@ def evaluate(
 ) -> None:
     """Run a benchmark, score it and print where it stands between floor and ceiling. Run it again to resume."""
     import sys
+    import time
+
+    from agrotools.cli.finished import copied_output, keep_screen, shown_before
+
+    if not as_json and shown_before(config):
+        raise typer.Exit
 
     from agrotools.cli.planning import ask_before_spending, planned_run, print_plans
     from agrotools.cli.results import Evaluated, ask_judges, check_judges, show_runs
@@ -254,6 +260,7 @@ def evaluate(
     failure: AgrotoolsError | None = None
     with stop_message("finished samples are kept"):
         benchmark = load_for_run(first, sys.stderr, () if dry_run else configs)
+        loaded_ns = time.time_ns()
         if first.quick and "mode" not in first.model_fields_set and "end-to-end" in benchmark.modes:
             configs = [each.model_copy(update={"mode": "end-to-end"}) for each in configs]
         if dry_run:
@@ -270,18 +277,24 @@ def evaluate(
                 raise
             failure = error  # shown below the scores of the previous models
     missing = ask_judges([each.run for each in runs], judging)
-    code = show_runs(
-        [each.run for each in runs],
-        compared,
-        allow_invalid=allow_invalid,
-        details=details,
-        as_json=as_json,
-        evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
-    )
-    if len({(each.degrade, each.faults) for each in configs}) > 1:
-        typer.echo(f"score against dose: agrotools curve {' '.join(str(each.run) for each in runs)}", err=as_json)
+    folders, scored_ns = [each.run for each in runs], time.time_ns()
+    with copied_output() as screen:
+        code = show_runs(
+            folders,
+            compared,
+            allow_invalid=allow_invalid,
+            details=details,
+            as_json=as_json,
+            evaluated=Evaluated(configs[0], benchmark, [each.stopped for each in runs if each.stopped]),
+        )
+        if len({(each.degrade, each.faults) for each in configs}) > 1:
+            typer.echo(f"score against dose: agrotools curve {' '.join(map(str, folders))}", err=as_json)
     if failure:
         raise failure
+    if not (code or missing or judging.judge or texts.extra or texts.embedder or texts.embedder_path):
+        notes = [note for each in runs for note in each.repeated_notes]
+        times = {"loaded_ns": loaded_ns, "scored_ns": scored_ns}
+        keep_screen("".join(screen), notes, folders, benchmark, configs, config, **times)
     raise typer.Exit(code or int(missing))
 
 

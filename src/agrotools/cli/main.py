@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import ARGUMENTS, code_of, make_streams_safe, redirect_unread_streams
+from agrotools.cli.output import ARGUMENTS, WARNED, code_of, make_streams_safe, redirect_unread_streams
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -156,6 +156,7 @@ def main() -> None:
     gc.set_threshold(100_000, 20, 20)
     warnings.showwarning = _show_warning
     make_streams_safe()
+    WARNED.clear()
     try:
         app()
     except SystemExit as end:
@@ -182,6 +183,7 @@ def main() -> None:
 
 def _show_warning(message: Warning | str, category: type[Warning], *_: Any) -> None:
     """Write a warning in the format of other messages, without its source location."""
+    WARNED.append(str(message))
     sys.stderr.write(f"warning: {message}\n" if category.__module__.startswith("agrotools") else f"{message}\n")
 
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
+WARNED: list[str] = []
+"""Warnings that the running command has shown."""
 
 DONE = 0
 FAULTS = 1

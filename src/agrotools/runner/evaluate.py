@@ -34,7 +34,7 @@ from agrotools.runner.policies import (
     replayed_run,
     run_protocol,
 )
-from agrotools.runner.progress import Progress, stage_progress
+from agrotools.runner.progress import Progress, printable, stage_progress
 from agrotools.runner.rescore import rerun_width
 from agrotools.runner.run_manifest import default_folder, describe_run
 from agrotools.runner.store import RunStore
@@ -75,10 +75,14 @@ class PreparedRun(NamedTuple):
 
 
 class Evaluation(NamedTuple):
-    """Folder of a run, and the reason why it ended early (None: complete)."""
+    """Folder of a run, and the reason why it ended early (None: complete).
+
+    ``repeated_notes``: lines of progress of the same evaluation when all of its samples are done.
+    """
 
     run: Path
     stopped: BudgetReached | None = None
+    repeated_notes: tuple[str, ...] = ()
 
 
 def evaluate(
@@ -160,8 +164,8 @@ def _evaluate(
             bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
         if config.budget and counting and counting.price and counting.price.source == "local":
             bar.note(f"requests to {counting.name} are taken as free: no budget is kept without --price IN/OUT")
-        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *store.notes]
-        for note in [*notes, *_probe_notes(source, settings, folder)]:
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark)]
+        for note in [*notes, *store.notes, *_probe_notes(source, settings, folder)]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
@@ -180,7 +184,7 @@ def _evaluate(
             bar.close()
             if accounts.replies and accounts.replies.fault:
                 bar.note(accounts.replies.fault)
-    return Evaluation(folder)
+    return Evaluation(folder, None, (bar.done_line(), *map(printable, notes)))
 
 
 def _probe_notes(source: PolicySource, settings: RunSettings, folder: Path) -> list[str]:

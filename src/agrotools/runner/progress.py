@@ -217,13 +217,21 @@ class Progress:
         self._signs = -1
         self._last_sign = self._started
         self._closed = not total
-        whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
+        self._whole = f"{already + total} ({composition})" if composition else count_text(already + total, "sample")
         if not total:
-            self._line.print(f"{title}: {'all ' if already != 1 else ''}{whole} already done")
+            self._line.print(self.done_line())
         elif already:
-            self._line.print(f"{title}: resuming, {already} of {whole} done")
+            self._line.print(f"{title}: resuming, {already} of {self._whole} done")
         elif not self._line.live:
-            self._line.print(f"{title}: {f'{composition} ({total} to run)' if composition else f'{whole} to run'}")
+            self._line.print(
+                f"{title}: {f'{composition} ({total} to run)' if composition else f'{self._whole} to run'}"
+            )
+
+    def done_line(self) -> str:
+        """Return the line of a run whose samples are all done."""
+        return printable(
+            f"{self._title}: {'all ' if self._already + self._total != 1 else ''}{self._whole} already done"
+        )
 
     def finished(self, record: Record) -> None:
         """Count one record."""
