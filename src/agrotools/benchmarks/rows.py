@@ -13,7 +13,7 @@ from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.tables import found_encoding, open_table
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
-_TABLES = {".csv": None, ".tsv": "\t", ".xlsx": None}
+TABLES = {".csv": None, ".tsv": "\t", ".xlsx": None}
 """Delimiter of a table; None: it is detected."""
 
 
@@ -30,8 +30,8 @@ def read_rows(path: Path) -> Iterator[Any]:
     try:
         if path.suffix == ".parquet":
             yield from _parquet_rows(path)
-        elif path.suffix in _TABLES:
-            table = open_table(path, delimiter=_TABLES[path.suffix])
+        elif path.suffix in TABLES:
+            table = open_table(path, delimiter=TABLES[path.suffix])
             yield from (dict(zip(table.columns, cells, strict=False)) for _, cells in table.rows())
         else:
             yield from _json_rows(path)

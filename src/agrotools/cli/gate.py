@@ -114,10 +114,13 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         for beyond, power in zip(BEYOND, result.power, strict=True)
         if power is not None and result.max_drop + beyond <= 1
     ]
-    unknown = "no sample changed" if not bound.drop else "all samples changed alike"
-    unknown += ", so the spread of changes, and with it the probability of finding a drop, is not known"
-    unknown = unknown if not any(result.power) else "a larger drop than the allowed one is not possible"
-    lines.append(f"probability of failing at a true drop of {', of '.join(drops)}" if drops else unknown)
+    if drops:
+        lines.append(f"probability of failing at a true drop of {', of '.join(drops)}")
+    elif any(result.power):
+        lines.append("a larger drop than the allowed one is not possible")
+    else:
+        alike = "all samples changed alike" if bound.drop else "no sample changed"
+        lines.append(f"{alike}, so the spread of changes, and with it the probability of finding a drop, is not known")
     for n, where in ((result.lost, "old"), (result.added, "new")):
         if n:
             lines.append(f"not compared: {count_text(n, 'sample')} with a valid record only in the {where} run")

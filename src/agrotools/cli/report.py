@@ -89,7 +89,9 @@ def _runs_of_page(page: Path, run: Path) -> list[Path]:
 
 
 def _is_run(folder: Path) -> bool:
-    return (folder / "manifest.json").is_file()
+    from agrotools.core.files import MANIFEST_FILE
+
+    return (folder / MANIFEST_FILE).is_file()
 
 
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:

@@ -296,7 +296,7 @@ def cross_domain(
     if unknown := set(call or ()) - set(CALLS):
         _fail(f"no kind of call {', '.join(sorted(unknown))}", f"known: {', '.join(CALLS)}", {}, False, BAD_USAGE)
     outcomes = measure(
-        data, pools, results, calls=call or (), folders=folder or (), told=lambda line: typer.echo(line, err=True)
+        data, pools, results, calls=call or (), folders=folder or (), progress=lambda line: typer.echo(line, err=True)
     )
     if not outcomes:
         _fail("nothing could be asked", "pass --data or --pools", {}, False, NOT_DONE)

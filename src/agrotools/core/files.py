@@ -23,6 +23,7 @@ from agrotools.core.base import FrozenModel, RunStoreError
 Line = TypeVar("Line", bound=FrozenModel)
 
 RECORDS_FILE = "records.jsonl"
+MANIFEST_FILE = "manifest.json"
 SYNC_EVERY_S = 1.0
 
 _numbers = count()

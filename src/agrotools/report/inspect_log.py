@@ -14,11 +14,10 @@ from zipfile import ZIP_DEFLATED, ZipFile
 import orjson
 
 from agrotools.core import Mode, Record
-from agrotools.core.files import sha256_of_json, temporary_sibling
+from agrotools.core.files import MANIFEST_FILE, sha256_of_json, temporary_sibling
 from agrotools.report.layout import expected_text
 from agrotools.report.transcript import ScoredRun, Turn, final_answer
 from agrotools.runner.records import RECORDS_FILE
-from agrotools.runner.store import MANIFEST_FILE
 
 _SCHEMA = 2
 _ERROR_TYPES = {"timeout": "timeout", "file_not_found": "file_not_found", "limit": "limit"}

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, cast
 import orjson
 
 from agrotools.benchmarks import Benchmark
-from agrotools.benchmarks.rows import SUFFIXES, read_rows
+from agrotools.benchmarks.rows import SUFFIXES, TABLES, read_rows
 from agrotools.core import Mode, Record, Sample, Step, Trajectory, UsageError, imported
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file, sha256_of_json, write_whole
@@ -232,7 +232,7 @@ def _match(
         if match is None or match[0] in answers:
             (unknown if match is None else repeated).append(f"row {number}{label}")
         else:
-            answers[match[0]] = text = _prediction(row.get(column), of_table=file.suffix in (".csv", ".tsv", ".xlsx"))
+            answers[match[0]] = text = _prediction(row.get(column), of_table=file.suffix in TABLES)
             empty += [f"row {number}{label}"] if text is None else []
     if not answers:
         raise UsageError(

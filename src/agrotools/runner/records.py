@@ -19,7 +19,7 @@ from pydantic import ValidationError
 
 from agrotools.core import MODES, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
-from agrotools.core.files import RECORDS_FILE, sync, temporary_sibling
+from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE, sync, temporary_sibling
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""
@@ -159,7 +159,7 @@ class RecordIndex:
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples that the manifest of ``run`` does not list, if it lists any."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            planned = {*orjson.loads((run / "manifest.json").read_bytes())["sample_ids"]}
+            planned = {*orjson.loads((run / MANIFEST_FILE).read_bytes())["sample_ids"]}
             self.foreign = sorted({*self.foreign, *(key for key in self._at if planned and key[1] not in planned)})
             self.repeated = self.repeated if planned else set()  # a recorded session is written after every call
             for key in self._at.keys() & self.foreign:

@@ -22,13 +22,12 @@ from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.base import NoRunError
-from agrotools.core.files import Journal, artifact_path, copy_whole, sync, write_whole
+from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import Manifest, differences, merged
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, recover
 
 LOCK_FILE = ".lock"
-MANIFEST_FILE = "manifest.json"
 _MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"

@@ -212,7 +212,7 @@ def measure(
     calls: Sequence[str] = (),
     folders: Sequence[str] = (),
     seed: int = 0,
-    told: Callable[[str], None] = lambda _: None,
+    progress: Callable[[str], None] = lambda _: None,
 ) -> list[Outcome]:
     """Make the calls that have no result in the file ``results`` yet, append theirs, and return all of the selection.
 
@@ -221,7 +221,7 @@ def measure(
         pools: folder of training pools: ``NAME/images.zip`` or ``images_masks.zip`` with a table of labels.
         calls: kinds of calls; default: all.
         folders: names of folders and pools; default: all.
-        told: called with one line per kind of call and folder.
+        progress: called with one line per kind of call and folder.
     """
     stored: dict[tuple[str, str, str], Outcome] = {}
     if results.is_file():
@@ -245,7 +245,7 @@ def measure(
                         file.write(json.dumps(asdict(outcome)) + "\n")
                         file.flush()
                     outcomes.append(outcome)
-                told(f"{kind} on {name}: {len(chosen)}")
+                progress(f"{kind} on {name}: {len(chosen)}")
     return outcomes
 
 

@@ -20,6 +20,7 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import orjson
 
 from agrotools.core import AgrotoolsError, RunStoreError, UsageError
+from agrotools.core.files import MANIFEST_FILE
 from agrotools.report.html.page import Page, content_hash, page_style
 from agrotools.report.html.pictures import Pictures
 from agrotools.report.html.result_tables import templates
@@ -28,7 +29,6 @@ from agrotools.report.run_list import list_runs, run_folders
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.records import RECORDS_FILE, Key
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE, stored_version
-from agrotools.runner.store import MANIFEST_FILE
 from agrotools.scoring import Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
 from agrotools.scoring.metrics import SCORING_VERSION
