@@ -27,9 +27,9 @@ from agrotools.agents import (
     run_step_by_step,
 )
 from agrotools.agents.modes import (
-    ArtifactPolicy,
-    ReportingPolicy,
-    SamplePolicy,
+    reads_artifacts,
+    reports_usage,
+    serves_one_sample,
     with_shown_observations,
     with_truth_observations,
 )
@@ -217,7 +217,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         else:
             with ExitStack() as stack:
                 workspace = Workspace(view.files, context.store.scratch / f"{next(_NUMBERS)}")
-                if isinstance(policy, ArtifactPolicy):
+                if reads_artifacts(policy):
                     policy.artifacts = workspace.artifacts
                 call_tool = _tool_caller(sample, workspace, context, stack)
                 if context.faults is not None:
@@ -237,9 +237,9 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         origin = INTERNAL_ERROR if policy is None or not _is_raised_by(policy, error) else POLICY_ERROR
         invalid = f"{origin}, {type(error).__name__}: {error} ({at.name}, line {at.lineno})"
     finally:
-        if isinstance(policy, SamplePolicy):
+        if policy is not None and serves_one_sample(policy):
             await policy.end_sample()
-    if isinstance(policy, ReportingPolicy):
+    if policy is not None and reports_usage(policy):
         add_requests(policy.usage.requests)
     # A drive that became unavailable during the run is not an error of the model.
     gone = [file.path for file in view.files if not os.access(file.path, os.R_OK)]
@@ -254,7 +254,7 @@ async def run_item(item: WorkItem, context: RunContext) -> Record:
         invalid=invalid,
         seconds=round(time.monotonic() - started, 3),
         faults=tuple(faulty.faults) if faulty and trajectory else (),
-        agent_replies=policy.usage.replies if isinstance(policy, ReportingPolicy) else None,
+        agent_replies=policy.usage.replies if policy is not None and reports_usage(policy) else None,
     )
 
 
