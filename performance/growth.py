@@ -1,11 +1,12 @@
-"""How time and memory of a run grow with its samples, with scripted replies: no endpoint, so agrotools alone is measured.
+"""How time and memory of a run grow with its samples. Replies are scripted, so that agrotools alone is measured.
 
     python performance/growth.py [--texts 10000,100000] [--agents 1000,10000] [--json]
 
 Each size is run once, resumed after a tenth of its records was cut off, and repeated when all is done.
 
 * ``start_s``: from the start of the process to its first record; ``resume_s``: the same with nine tenths finished.
-* ``run_s``, ``score_s``, ``report_s``: from the first record to the last, to the end of scoring, to the end of the process.
+* ``run_s``, ``score_s``, ``report_s``: from the first record to the last, from there to the end of scoring, and to the
+  end of the process.
 * ``repeat_s``: the same command when everything is done.
 * ``start_mb``, ``run_mb``, ``score_mb``, ``report_mb``: most resident memory of the process in each phase.
 

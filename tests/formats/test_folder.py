@@ -10,7 +10,7 @@ from agrotools.benchmarks.validate import validate_folder
 from agrotools.build.export import write_benchmark
 from agrotools.core import BenchmarkError, Sample, SampleFile, UsageError
 from agrotools.core.base import NoFileError
-from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
+from agrotools.formats.benchmark import BenchmarkHeader, LazySamples, SourceNote, facts_of
 from agrotools.formats.writing import check_replaceable, header_toml, replace_folder
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder
 
@@ -106,6 +106,29 @@ def test_an_altered_file_is_refused(folder):
     with pytest.raises(BenchmarkError, match="not the one that was recorded") as caught:
         load_folder(folder)
     assert "agrotools validate" in (caught.value.hint or "")
+
+
+def test_samples_of_a_large_folder_are_read_on_demand_and_equal(folder, monkeypatch):
+    path = folder / "samples.jsonl"
+    lines = path.read_text().splitlines()
+    path.write_text("\n".join(["", *reversed(lines)]) + "\n")  # neither in the order of ids nor without blank lines
+    held = load_folder(folder)
+    monkeypatch.setattr("agrotools.formats.benchmark.MOST_KEPT", 2)
+    large = load_folder(folder)
+    assert isinstance(large.samples, LazySamples)
+    assert [*large.samples] == [*held.samples]
+    assert large.content_hash == held.content_hash
+    assert facts_of(large.samples) == facts_of(held.samples)
+    assert large.sample("tiny-2") == held.sample("tiny-2")
+
+
+def test_a_large_folder_that_changes_while_in_use_is_refused(folder, monkeypatch):
+    monkeypatch.setattr("agrotools.formats.benchmark.MOST_KEPT", 0)
+    samples = load_folder(folder).samples
+    path = folder / "samples.jsonl"
+    path.write_text("\n".join(reversed(path.read_text().splitlines())))
+    with pytest.raises(BenchmarkError, match="changed or removed"):
+        samples[0]
 
 
 def test_a_folder_without_header_is_none(tmp_path):

@@ -6,6 +6,7 @@ relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchm
 
 import hashlib
 import tomllib
+from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -28,7 +29,7 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.clusters import with_clusters
+from agrotools.formats.clusters import cluster_names
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -172,12 +173,17 @@ def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     Raises:
         BenchmarkError: the hash of a file is not known.
     """
+    return _content_hash(header, sorted(samples, key=lambda sample: sample.id))
+
+
+def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
+    """Return :func:`content_hash_of` for samples in the order of their ids."""
     # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
     # a run are recorded in its manifest.
     left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
     left_out |= {"metadata", "protocol", "max_steps"}
     digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
-    for sample in sorted(samples, key=lambda sample: sample.id):
+    for sample in samples:
         digest.update(_content(sample))
     return digest.hexdigest()
 
@@ -193,6 +199,8 @@ def _content(sample: Sample) -> bytes:
     return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
 
 
+MOST_KEPT = 20_000
+"""Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -266,31 +274,90 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     header = read_header(folder)
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
-    hashes: dict[Path, str] = {}
-    unrecorded: dict[str, str] = {}
-    """SHA-256, by path, of files for which no line records one."""
-    samples: dict[str, Sample] = {}
-    for number, line in _lines(folder):
-        try:
-            sample = Sample.model_validate_json(line)
-        except ValidationError as error:
-            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-        if sample.id in samples:
-            raise _broken(folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
-        for file in sample.files if with_files is None or sample.id in with_files else ():
-            actual = _checked_hash(folder, sample, file, hashes)
-            if file.sha256 is None:
-                unrecorded[file.path] = actual
-        if any(file.sha256 is None for file in sample.files):
-            known = ({"sha256": file.sha256 or unrecorded.get(file.path)} for file in sample.files)
-            files = [file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)]
-            sample = sample.model_copy(update={"files": tuple(files)})
-        samples[sample.id] = sample
-    if not samples:
+    lines = _SampleLines(folder, with_files)
+    clusters = cluster_names(lines.checked())
+    if not clusters:
         raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-    if unknown := {*header.quick} - samples.keys():
+    if unknown := {*header.quick} - lines.places.keys():
         raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-    return Benchmark(header, folder, with_clusters(samples.values()), content_hash_of(header, samples.values()))
+    if lines.kept:
+        kept = zip(lines.kept, clusters, strict=True)
+        samples = tuple(sample.model_copy(update={"cluster": cluster}) for sample, cluster in kept)
+        return Benchmark(header, folder, samples, content_hash_of(header, samples))
+    facts = Facts([*lines.places], lines.no_tool, lines.reference)
+    on_demand = LazySamples(facts, lambda at: lines.read(at).model_copy(update={"cluster": clusters[at]}))
+    in_order = (lines.read(at) for _, at in sorted(lines.places.items()))
+    return Benchmark(header, folder, on_demand, _content_hash(header, in_order))
+
+
+class _SampleLines:
+    """Lines of ``samples.jsonl``, read once in order and then by position.
+
+    ``places``: position by id; ``kept``: all samples, empty if there are more than :data:`MOST_KEPT`.
+    """
+
+    def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
+        self._folder, self._with_files = folder, with_files
+        self._offsets = array("q")
+        self._hashes: dict[Path, str] = {}
+        self._unrecorded: dict[str, str] = {}
+        """SHA-256, by path, of files for which no line records one."""
+        self.places: dict[str, int] = {}
+        self.no_tool: list[bool] = []
+        self.reference: list[bool] = []
+        self.kept: list[Sample] = []
+
+    def checked(self) -> Iterator[Sample]:
+        """Yield the samples of all lines, checking each line and the hashes of its files.
+
+        Raises:
+            BenchmarkError: a line or a file is invalid.
+        """
+        for number, offset, line in _lines(self._folder):
+            try:
+                sample = Sample.model_validate_json(line)
+            except ValidationError as error:
+                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
+            if sample.id in self.places:
+                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
+            for file in sample.files if self._with_files is None or sample.id in self._with_files else ():
+                actual = _checked_hash(self._folder, sample, file, self._hashes)
+                if file.sha256 is None:
+                    self._unrecorded[file.path] = actual
+            sample = self._with_hashes(sample)
+            self.places[sample.id] = len(self.places)
+            self.no_tool.append(sample.no_tool_eligible)
+            self.reference.append(sample.reference is not None)
+            self._offsets.append(offset)
+            if len(self.places) <= MOST_KEPT:
+                self.kept.append(sample)
+            else:
+                self.kept.clear()
+            yield sample
+
+    def read(self, at: int) -> Sample:
+        """Return the sample at a position.
+
+        Raises:
+            BenchmarkError: the file has changed since it was checked.
+        """
+        try:
+            with (self._folder / SAMPLES_FILE).open("rb") as file:
+                file.seek(self._offsets[at])
+                sample = Sample.model_validate_json(file.readline())
+        except (OSError, ValidationError):
+            sample = None
+        if sample is None or self.places.get(sample.id) != at:
+            raise _broken(self._folder, f"{SAMPLES_FILE} was changed or removed while it was in use")
+        return self._with_hashes(sample)
+
+    def _with_hashes(self, sample: Sample) -> Sample:
+        """Return the sample with the hashes of files that its line does not record."""
+        if all(file.sha256 is not None for file in sample.files):
+            return sample
+        known = ({"sha256": file.sha256 or self._unrecorded.get(file.path)} for file in sample.files)
+        files = [file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)]
+        return sample.model_copy(update={"files": tuple(files)})
 
 
 def read_header(root: Path) -> BenchmarkHeader:
@@ -335,11 +402,15 @@ def resolve_file(root: Path, path: str) -> Path:
     return real
 
 
-def _lines(root: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield number (from 1) and content of each non-blank line of the samples."""
+def _lines(root: Path) -> Iterator[tuple[int, int, bytes]]:
+    """Yield number (from 1), offset in bytes and content of each non-blank line of the samples."""
+    offset = 0
     try:
         with (root / SAMPLES_FILE).open("rb") as file:
-            yield from ((number, line) for number, line in enumerate(file, start=1) if line.strip())
+            for number, line in enumerate(file, start=1):
+                if line.strip():
+                    yield number, offset, line
+                offset += len(line)
     except OSError as error:
         raise _broken(root, f"{SAMPLES_FILE} cannot be read: {error.strerror}") from error
 
