@@ -6,7 +6,8 @@ The first line it prints is ``{"port": N}``. ``answer`` replies to everything wi
 option of an examination question. ``agent`` asks for a call of ``calculate`` (a new expression each time) until the
 conversation holds five turns of the assistant, then replies with that text. ``GET /stats`` tells what it saw: counts,
 the seconds between the first byte of the first request and the last byte of the last reply, and how often each
-``[plot N]`` was asked about. Bodies are counted in, not parsed as JSON.
+``[plot N]`` was asked about; a request about none, as a first tiny one is, gets its reply and is not counted. Bodies
+are counted in, not parsed as JSON.
 """
 
 import argparse
@@ -119,12 +120,15 @@ class Connection(asyncio.Protocol):
         if not buffer.startswith(b"POST ", at):
             self._transport.write(http(json.dumps(seen.as_data()).encode()))
             return
+        tail = buffer[max(at, end - _TAIL) : end]
+        plot = tail.find(_MARK)
+        if plot < 0:
+            self._transport.write(self._reply_to(tail))
+            return
         seen.first = seen.first or self._began
         seen.requests += 1
         seen.bytes_in += end - at
         seen.most_in_flight = max(seen.most_in_flight, seen.requests - seen.replies)
-        tail = buffer[max(at, end - _TAIL) : end]
-        plot = tail.find(_MARK)
         seen.plots[tail[plot + len(_MARK) : tail.find(b"]", plot)]] += 1
         reply = self._reply_to(tail)
         if self._latency_s:

@@ -127,6 +127,21 @@ def test_importing_the_package_imports_nothing_else():
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
 
 
+HEAVY = "PIL aiohttp asyncio cv2 jinja2 matplotlib numpy onnxruntime orjson pydantic rasterio rich scipy skimage sympy"
+
+
+@pytest.mark.parametrize("option", ["--help", "--version"])
+def test_help_and_version_import_no_heavy_package(option: str):
+    code = (
+        "import sys; from contextlib import suppress; from agrotools.__main__ import main\n"
+        f"with suppress(SystemExit): main()\nprint(*(set({HEAVY!r}.split()) & sys.modules.keys()), file=sys.stderr)"
+    )
+    done = subprocess.run([sys.executable, "-c", code, option], capture_output=True, text=True)
+    assert done.returncode == 0
+    assert done.stdout
+    assert done.stderr.split() == []
+
+
 async def test_it_works_where_an_event_loop_runs(farm: Path):
     model = ScriptedModel(lambda _messages, _tools, _settings: "Final Answer: yes", name="mine")
     run = at.evaluate(farm, model=model, mode="no-tool", limit=2)
