@@ -303,6 +303,7 @@ def evaluate(
     mode: Mode | str = "all",
     quick: bool = False,
     limit: int | None = None,
+    shard: tuple[int, int] | str | None = None,
     epochs: int = 1,
     protocol: Protocol | None = None,
     base_url: str | None = None,
@@ -320,6 +321,8 @@ def evaluate(
         mode: ``no-tool``, ``step-by-step``, ``end-to-end`` or ``all``.
         quick: run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own.
         limit: run a fixed random subset of this many samples in each mode; all by default.
+        shard: run one of several parts of the samples, for runs on several machines: ``(3, 16)`` or ``"3/16"`` is the
+            third of 16. :func:`merge` joins them.
         epochs: number of repeats of every sample.
         protocol: ``react``, ``tool-calling`` or a protocol of a benchmark plug-in; the benchmark's own by default.
         base_url: OpenAI-compatible endpoint of the model.
@@ -339,7 +342,8 @@ def evaluate(
         check_object(model)
     name = model if isinstance(model, str) else object_name(model)
     given = {"mode": mode, "quick": quick, "limit": limit, "epochs": epochs, "protocol": protocol, "base_url": base_url}
-    given |= {"out": out, "benchmark": str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)}
+    given |= {"shard": shard, "out": out}
+    given["benchmark"] = str(benchmark.root if isinstance(benchmark, Benchmark) else benchmark)
     values = {key: value for key, value in {**given, **options}.items() if value is not None}
     config = read_config(None, values, [name])[0]
     run = evaluate_config(
@@ -412,6 +416,24 @@ def read_run(path: str | Path) -> Run:
         RunStoreError: the folder contains no run, or one that this version cannot read.
     """
     return Run(path)
+
+
+def merge(runs: Sequence[str | Path | Run], out: str | Path, *, allow_missing: bool = False) -> Run:
+    """Merge the shards of a run (:func:`evaluate` with ``shard``) into one run, equal to that without shards.
+
+    Args:
+        runs: runs of all shards, or their folders.
+        out: folder of the merged run, which must not exist or be empty.
+        allow_missing: merge what is there if shards are missing or not finished.
+
+    Raises:
+        UsageError: a run is not a shard, shards of different runs, or shards are missing or not finished.
+        RunStoreError: a run cannot be read, a line of its records is damaged, or ``out`` cannot be written.
+    """
+    from agrotools.runner.merge import merge_runs
+
+    folders = [each.path if isinstance(each, Run) else Path(each) for each in runs]
+    return Run(merge_runs(folders, Path(out), allow_missing=allow_missing).run)
 
 
 def score(run: str | Path | Run, *, allow_invalid: bool = False) -> Run:

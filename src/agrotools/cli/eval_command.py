@@ -60,6 +60,13 @@ class SampleOptions:
         int | None,
         typer.Option(help="Run a fixed random subset of this many samples in each mode."),
     ] = None
+    shard: Annotated[
+        str | None,
+        typer.Option(
+            metavar="N/COUNT",
+            help="Run one of COUNT parts, e.g. 3/16 on the third of 16 machines; see agrotools merge.",
+        ),
+    ] = None
     degrade: Annotated[
         list[str] | None,
         typer.Option(

@@ -66,6 +66,7 @@ def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> lis
 
     found = benchmark_differences(manifests)
     fields = {"scoring": "scoring versions", "quick": "parts of the benchmark", "degrade": "degradations"}
+    fields["shard"] = "shards"
     for field, words in fields.items():
         values = [getattr(each, field) for each in manifests]
         if values[0] != values[1]:

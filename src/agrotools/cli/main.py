@@ -18,6 +18,7 @@ COMMANDS = {
     "eval": ("eval_command:evaluate", "Run a benchmark with models and score it."),
     "study": ("study:study", "Run all combinations of a study file in one table."),
     "score": ("score:score", "Score runs again and print their tables."),
+    "merge": ("merge:merge", "Merge the shards of a run (eval --shard) into one."),
     "compare": ("compare:compare", "Compare runs: overall, by task, by cause, by sample."),
     "gate": ("gate:gate", "Fail if a run is worse than an older one (for CI)."),
     "explain": ("explain:explain", "Show one sample of a run, from question to score."),

@@ -31,11 +31,10 @@ def planned_run(config: "EvalConfig", benchmark: "Benchmark") -> "RunState":
         UsageError: the configuration does not fit the benchmark, the model or the endpoint.
     """
     from agrotools.analysis.study import StudyRun, inspect_run
-    from agrotools.runner.evaluate import prepare_run
+    from agrotools.runner.evaluate import part_text, prepare_run
 
     prepared = prepare_run(config, benchmark)
-    part = ", quick part" if config.quick else ""
-    title = f"{benchmark.name} {benchmark.version}{part}, {', '.join(prepared.plan.sizes())}"
+    title = f"{benchmark.name} {benchmark.version}{part_text(config)}, {', '.join(prepared.plan.sizes())}"
     run = StudyRun(config.model, title, config.model_copy(update={"out": prepared.folder}))
     return inspect_run(run, benchmark, estimates=True)
 
@@ -96,6 +95,8 @@ MODEL_EXAMPLE = ("--model", "openai:gpt-4.1-mini", "--budget", "2")
 def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluated") -> list[str]:
     """Return what to do after this evaluation, except looking at a sample."""
     config, benchmark = evaluated.config, evaluated.benchmark
+    if config.shard and not (evaluated.stops or summary.missing):
+        return [_merge_command(runs[0])]
     if evaluated.stops and config.budget is not None:
         budget = _larger_budget(config.budget, summary)
         return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
@@ -110,6 +111,20 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
         return [f"{_changed('--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"]
     return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
+
+
+def _merge_command(run: Path) -> str:
+    """Return the command that merges ``run`` with the other shards, once their folders are beside it."""
+    from agrotools.runner.merge import whole_manifest
+    from agrotools.runner.run_manifest import default_folder
+    from agrotools.runner.store import read_manifest
+
+    manifest = read_manifest(run)
+    if run != default_folder(manifest):  # chosen by the user
+        return f"agrotools merge {shlex.quote(str(run))} OTHER_SHARD... --out MERGED  (when all shards are done)"
+    start, _, end = str(run).rpartition("-shard-")
+    pattern = f"{shlex.quote(start)}-shard-*{end[end.index('-of-') :]}"
+    return f"agrotools merge {pattern} --out {shlex.quote(str(default_folder(whole_manifest(manifest))))}"
 
 
 def _larger_budget(budget: float, summary: "Summary") -> float:

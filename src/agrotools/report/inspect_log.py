@@ -190,7 +190,7 @@ def _header(run: ScoredRun, mode: Mode, summaries: list[dict[str, Any]]) -> tupl
         "model_generate_config": settings,
         "config": {"epochs": part.epochs},
         "packages": {"agrotools": manifest.agrotools},
-        "metadata": manifest.model_dump(mode="json", exclude={"sample_ids"}),
+        "metadata": manifest.model_dump(mode="json", exclude={"sample_ids": True, "shard": {"sample_ids"}}),
     }
     plan = {"name": manifest.protocol, "steps": [], "config": {}}
     scores = [

@@ -26,7 +26,7 @@ from agrotools.report.layout import (
     whole_points,
 )
 from agrotools.report.settings import SETTINGS, Setting, has_table, settings_for
-from agrotools.report.tables import caveat_lines, warning_lines
+from agrotools.report.tables import SHARD, caveat_lines, warning_lines
 from agrotools.runner.ladder import CEILING, FLOOR, PLANNER, References
 from agrotools.runner.rescore import Rescored
 from agrotools.scoring import METRICS, Estimate, ModeSummary, RunAggregator, Summary
@@ -144,6 +144,7 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     summary, common = shown.summaries[0], _common(shown, measure)
     title = Text(harmless(f"{summary.benchmark} {summary.benchmark_version}").strip(), style="bold")
     title.append(", quick part" if summary.quick else "", style="bold")
+    title.append(f", shard {summary.shard}" if summary.shard else "", style="bold")
     if estimate := _estimate(shown.scored[0], measure, common):
         size = f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
@@ -264,6 +265,8 @@ def _span(low: float, high: float, cells: int, mark: str) -> str:
 
 def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]) -> str:
     """Return the sentences on what the ladder says."""
+    if shard := shown.summaries[0].shard:
+        return f"{SHARD.format(shard)[0].upper()}{SHARD.format(shard)[1:]}. Floor and ceiling are those of its samples."
     out_of, common = METRICS[measure[1]].out_of, _common(shown, measure)
     floor = next((rung for rung in ladder if rung.role == "floor" and rung.estimate), None)
     ceilings = [(rung.dose, rung.estimate) for rung in ladder if rung.role == "ceiling" and rung.estimate]

@@ -148,11 +148,13 @@ def warning_lines(summaries: Sequence[Summary]) -> list[str]:
 
 
 def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[str]:
-    """Return a line on quick parts and one for each run with scores of another scoring version.
+    """Return a line on quick parts, one for each shard, and one for each run with scores of another scoring version.
 
     ``page``: samples follow the tables.
     """
     lines = [_QUICK] if any(summary.quick for summary in summaries) else []
+    shards = dict.fromkeys(summary.shard for summary in summaries if summary.shard)
+    lines += [SHARD.format(shard) for shard in shards]
     for name, summary in zip(run_names(summaries), summaries, strict=True):
         if summary.scoring != SCORING_VERSION:
             samples = f" The samples below are scored by version {SCORING_VERSION}." if page else ""
@@ -163,6 +165,7 @@ def scoring_lines(summaries: Sequence[Summary], *, page: bool = False) -> list[s
     return lines
 
 
+SHARD = "shard {}: part of a run, whose scores are no result; agrotools merge joins it with the others"
 _QUICK = (
     "quick part: a fixed selection of the benchmark's samples for a first look, too few to rank models: run the whole "
     "benchmark"

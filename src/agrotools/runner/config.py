@@ -54,6 +54,8 @@ class EvalConfig(FrozenModel):
     quick: bool = False
     """True to run the quick part of the benchmark, a fixed selection of its samples, in a run folder of its own."""
     limit: Annotated[int | None, Field(ge=1)] = None
+    shard: str = ""
+    """``NUMBER/COUNT``: run only this part of the samples (:mod:`agrotools.runner.shards`); empty for all."""
     epochs: Annotated[int, Field(ge=1, le=1000)] = 1
     repeat_until: Annotated[float | None, Field(gt=0, le=100)] = None
     """Width in points of the re-run interval at which a run with further epochs stops; None: ``epochs`` is fixed."""
@@ -111,6 +113,13 @@ class EvalConfig(FrozenModel):
         from agrotools.plugin import benchmark_id
 
         return benchmark_id(benchmark)
+
+    @field_validator("shard", mode="before")
+    @classmethod
+    def _is_a_shard(cls, shard: object) -> str:
+        from agrotools.runner.shards import shard_text
+
+        return shard_text(shard) if shard else ""
 
     @field_validator("protocol")
     @classmethod

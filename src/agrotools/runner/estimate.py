@@ -70,7 +70,7 @@ async def estimate(plan: Plan, benchmark: Benchmark, source: PolicySource, price
         agent = source.make(plan.samples[at[0]], mode, 0)
         if not isinstance(agent, ModelAgent):
             return None
-        turns = [_turns(plan.samples[each], agent) for each in _spread(at, COUNTED)]
+        turns = [expected_requests(plan.samples[each], agent.mode) for each in _spread(at, COUNTED)]
         expected = len(at) * sum(turns) / len(turns)
         # A single-shot prompt contains the tools, although none is executed.
         view_of = partial(benchmark.view, mode="end-to-end" if source.single_shot else mode)
@@ -106,16 +106,16 @@ def budget_warning(expected: Estimate, budget_usd: float | None, spent_usd: floa
     return f"the estimate {verb} the budget of {budget_usd:g} USD{spent}; the run stops when the budget is reached"
 
 
-def _turns(sample: Sample, agent: ModelAgent) -> int:
+def expected_requests(sample: Sample, mode: Mode) -> int:
     """Return the estimated number of requests of a sample: the reference calls and the answer."""
-    if agent.mode == "no-tool":
+    if mode == "no-tool":
         return 1
     return len(sample.reference.steps) + 1 if sample.reference else TURNS_WITHOUT_REFERENCE
 
 
 async def _tokens_of(sample: Sample, view: SampleView, agent: ModelAgent, price: Price | None) -> tuple[int, float]:
     """Return requests and input tokens of one sample, assuming that prompts grow linearly from first to last."""
-    turns = _turns(sample, agent)
+    turns = expected_requests(sample, agent.mode)
     history = _history(sample) if turns > 1 else ()
     first = await request_tokens(view, (), agent, price)
     if turns == 1:

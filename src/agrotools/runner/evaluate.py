@@ -150,7 +150,7 @@ def _evaluate(
         stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
-            f"{source.name} on {benchmark.name}{', quick part' if config.quick else ''}",
+            f"{source.name} on {benchmark.name}{part_text(config)}",
             len(todo),
             len(plan) - len(todo),
             (lambda: stats) if stats else None,
@@ -277,11 +277,19 @@ def prepare_run(
             f"{source.name} cannot be run in mode {config.mode}",
             hint=f"{of_protocol}it runs in {', '.join(source.modes)}; the benchmark has {', '.join(benchmark.modes)}",
         )
+    if config.shard and config.repeat_until:
+        raise UsageError(
+            "--repeat-until would end each shard after another number of epochs", hint="--epochs N, the same for all"
+        )
     only = benchmark.header.quick if config.quick else ()
     plan = work_items(
         benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
     )
     manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
+    if config.shard:
+        from agrotools.runner.shards import shard_run
+
+        plan, manifest = shard_run(plan, manifest, config.shard)
     folder = config.out or default_folder(manifest)
     return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder)
 
@@ -302,6 +310,11 @@ def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":
     if replayed_run(config.model):
         raise UsageError("--degrade: a replay repeats replies to the original files", hint="run the model itself")
     return degrade_benchmark(benchmark, Degradation.parse(config.degrade), config.seed or 0, quick=config.quick)
+
+
+def part_text(config: EvalConfig) -> str:
+    """Return the part of the benchmark that is run, for titles: ``, quick part, shard 3/16``; empty for all of it."""
+    return f"{', quick part' if config.quick else ''}{f', shard {config.shard}' if config.shard else ''}"
 
 
 def _composition(plan: Plan) -> str:

@@ -9,6 +9,24 @@ from agrotools.core.files import sha256_of_json
 from agrotools.scoring.metrics import FIRST_VERSION
 
 
+class Shard(FrozenModel):
+    """One of ``count`` parts of a run (``--shard 3/16``), for runs on several machines that are merged afterwards."""
+
+    number: int
+    """From 1."""
+    count: int
+    sample_ids: tuple[str, ...]
+    """Samples of the whole run."""
+    planned: dict[Mode, int]
+    """Number of records of one epoch of the whole run, by mode."""
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def __repr__(self) -> str:
+        return f"{self} of {', '.join(f'{mode} {n}' for mode, n in self.planned.items())}"
+
+
 class Manifest(FrozenModel):
     """Model, benchmark, tools and settings of a run. Status is not stored; it follows from the records."""
 
@@ -72,6 +90,8 @@ class Manifest(FrozenModel):
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
     """Number of records of a complete run, by mode; empty in runs of older versions."""
+    shard: Annotated[Shard | None, Field(exclude_if=lambda shard: shard is None)] = None
+    """Part of a run that this run is; ``sample_ids`` and ``planned`` are those of the part. None: a whole run."""
 
     @property
     def conditions(self) -> str:
@@ -98,6 +118,7 @@ IDENTITY = (
     "backends",
     "prompt_hash",
     "quick",
+    "shard",
 )
 """Fields that must not change when a run is resumed; modes, epochs and samples may grow, and the address may change."""
 
@@ -114,6 +135,8 @@ def identity_hash(manifest: Manifest) -> str:
     without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
     fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
+    if manifest.shard:
+        del fields["shard"]["number"]  # the same for all shards of a run
     return sha256_of_json(fields)
 
 

@@ -15,8 +15,8 @@ Prompts are written just before the record that they belong to, so that every re
 import base64
 import os
 from binascii import Error as Base64Error
-from collections.abc import Generator, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Generator, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from hashlib import sha256
 from itertools import takewhile
@@ -159,6 +159,27 @@ class PromptLog:
                     self._known.add(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS])
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
+
+
+def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Key], bool]) -> None:
+    """Append the prompts of the ``wanted`` records of ``run`` to those of the run ``target``, except damaged lines.
+
+    ``known``: hashes of the contents that ``target`` has, which grow.
+    """
+    if not (run / PROMPTS_FILE).is_file():
+        return
+    with (target / PROMPTS_FILE).open("ab") as joined:
+        for line in _lines(run / PROMPTS_FILE):
+            if line.startswith(_CONTENT):
+                digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
+                if digest not in known:
+                    known.add(digest)
+                    joined.write(line)
+                continue
+            with suppress(ValueError, LookupError, TypeError):
+                mode, sample_id, epoch = orjson.loads(line)["key"]
+                if wanted((mode, sample_id, epoch)):
+                    joined.write(line)
 
 
 class StoredImage(FrozenModel):

@@ -407,6 +407,7 @@ def summary_of(
     conditions = {name: value for name in ("degrade", "faults") if (value := getattr(manifest, name))}
     update["benchmark_options"] = {**manifest.benchmark_options, **conditions}
     update |= {"judging": judges.panel(), "unsealed": manifest.sealed is False}
+    update["shard"] = str(manifest.shard) if manifest.shard else ""
     summary = tally.summary(
         allow_invalid=allow_invalid,
         planned=manifest.planned,

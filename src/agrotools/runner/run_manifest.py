@@ -29,14 +29,16 @@ _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "raste
 
 
 def default_folder(manifest: Manifest) -> Path:
-    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH``: the same for the same command, else different."""
+    """Return ``runs/BENCHMARK[-quick]-MODEL-HASH[-shard-N-of-M]``: the same for the same command, else different."""
     name = manifest.model.removeprefix("baseline:")
     if name.startswith("mcp:"):  # the words of the command without folders and placeholders
         words = name.removeprefix("mcp:").split()
         name = "-".join(["mcp", *(word.rpartition("/")[2] for word in words if not word.startswith("{"))])
     safe = "".join(letter if letter.isalnum() or letter in "._-" else "-" for letter in name).strip("-.")
-    part = "-quick" if manifest.quick else ""
-    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}"
+    part, shard, suffix = "-quick" if manifest.quick else "", manifest.shard, ""
+    if shard:
+        suffix = f"-shard-{shard.number:0{len(str(shard.count))}}-of-{shard.count}"
+    return Path("runs") / f"{manifest.benchmark}{part}-{safe[-80:]}-{identity_hash(manifest)[:6]}{suffix}"
 
 
 def describe_run(

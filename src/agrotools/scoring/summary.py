@@ -335,6 +335,8 @@ class Summary(FrozenModel):
     synthetic: bool = False
     quick: bool = False
     """True if only the quick part of the benchmark was run."""
+    shard: Annotated[str, Field(exclude_if=operator.not_)] = ""
+    """``3/16`` if only this part of the samples was run, to be merged with the others."""
     model: str = ""
     protocol: str = ""
     tools: str = "all"

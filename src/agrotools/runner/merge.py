@@ -1,0 +1,325 @@
+"""Merging of the shards of a run (:mod:`agrotools.runner.shards`) into one run folder.
+
+The result equals the run folder of the same run without shards: ``agrotools eval`` with its folder resumes it.
+"""
+
+import os
+import secrets
+import shutil
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from glob import escape
+from pathlib import Path
+from typing import Any, NamedTuple, cast
+
+from agrotools.core import Mode, RunStoreError, UsageError
+from agrotools.core.base import Progress, count_text, no_progress
+from agrotools.core.files import read_lines, sha256_of_file
+from agrotools.models.probe import PROBE_FILE
+from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
+from agrotools.runner.ledger import SPEND_FILE
+from agrotools.runner.manifest import IDENTITY, Manifest, Shard
+from agrotools.runner.prompts import add_prompts
+from agrotools.runner.records import Key, RecordIndex, end_of_last_line, record_index
+from agrotools.runner.rescore import JUDGEMENT_HINT, JUDGEMENTS_FILE, RUBRICS_PREFIX
+from agrotools.runner.store import RunLock, RunStore, read_manifest
+from agrotools.scoring.judging import Judgement
+
+_SAME = (
+    *("benchmark", "benchmark_version", "benchmark_options", "benchmark_hash", "clean_hash", "toolset"),
+    *(field for field in IDENTITY if field not in ("benchmark", "benchmark_hash", "shard")),
+    *("modes", "epochs"),
+)
+"""Fields of the manifest in which shards of one run agree; those that explain a difference come first."""
+_OF_MACHINE = ("agrotools", "python", "base_url", "vlm_base_url")
+"""Fields in which they may differ, with a note."""
+_SHOWN = 100
+"""Most characters of a value in a message."""
+
+
+class MergedRun(NamedTuple):
+    """Folder of a merged run, its number of records, and notes for the user; ``gaps``: shards that are not complete."""
+
+    run: Path
+    records: int
+    gaps: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class _ShardRun(NamedTuple):
+    path: Path
+    manifest: Manifest
+    shard: Shard
+    records: RecordIndex
+
+
+def merge_runs(
+    runs: Sequence[Path], out: Path, *, allow_missing: bool = False, progress: Progress = no_progress
+) -> MergedRun:
+    """Merge the shards of a run into a new run folder.
+
+    The folder is written beside ``out`` and renamed at the end, so that an interrupted merge leaves no part of it. Two
+    folders of the same shard count as one: of a sample that both have, the last finished record counts.
+
+    Args:
+        runs: folders of all shards, in any order.
+        out: folder of the merged run, which must not exist or be empty.
+        allow_missing: merge what is there if shards are missing or not finished.
+
+    Raises:
+        UsageError: a run is not a shard, shards of different runs, or shards are missing or not finished.
+        RunStoreError: a run cannot be read, a line of its records is damaged, or ``out`` cannot be written.
+    """
+    shards = _read_shards(runs)
+    notes = [*_check_same(shards), *(note for each in shards for note in each.records.notes)]
+    chosen = _chosen(shards)
+    gaps = _gaps(shards, chosen)
+    if gaps and not allow_missing:
+        raise UsageError(
+            "; ".join(gaps),
+            hint="give the folders of all shards, and finish each with its agrotools eval command; --allow-missing"
+            " merges what is there",
+        )
+    manifest, total = _with_all_machines(shards), 0
+    with _new_folder(out) as folder:
+        with RunStore(folder, manifest) as store:
+            for number, each in enumerate(shards):
+                progress("shards", number, len(shards))
+                for record in each.records:
+                    if chosen[record.key] == number:
+                        store.append(record)
+                        total += 1
+            notes += _copy_others(shards, folder, chosen)
+        progress("shards", len(shards), len(shards))
+    return MergedRun(out, total, tuple(gaps), tuple(notes))
+
+
+def whole_manifest(manifest: Manifest) -> Manifest:
+    """Return the manifest of the run that a shard is a part of."""
+    shard = manifest.shard
+    if shard is None:
+        return manifest
+    planned: dict[Mode, int] = {mode: n * manifest.epochs for mode, n in shard.planned.items()}
+    return manifest.model_copy(update={"shard": None, "sample_ids": shard.sample_ids, "planned": planned})
+
+
+def _read_shards(runs: Sequence[Path]) -> list[_ShardRun]:
+    shards: list[_ShardRun] = []
+    for run in {run.resolve(): run for run in runs}.values():
+        manifest = read_manifest(run)
+        if manifest.shard is None:
+            raise UsageError(
+                f"{run} is not a shard: it was run without --shard",
+                hint="merge the runs of agrotools eval --shard NUMBER/COUNT",
+            )
+        shards.append(_ShardRun(run, manifest, manifest.shard, record_index(run).undamaged()))
+    if not shards:
+        raise UsageError("no run is given", hint="agrotools merge RUN... --out DIR")
+    return shards
+
+
+def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
+    """Return notes on differences of the machines.
+
+    Raises:
+        UsageError: the shards are not of the same run.
+    """
+    first, notes = shards[0], dict[str, None]()
+    for each in shards[1:]:
+        for field in _SAME:
+            values = getattr(first.manifest, field), getattr(each.manifest, field)
+            if values[0] != values[1]:
+                raise _different(first, each, field, *_differing(*values))
+        for field in ("count", "planned", "sample_ids"):
+            values = getattr(first.shard, field), getattr(each.shard, field)
+            if values[0] != values[1]:
+                raise _different(first, each, f"shard.{field}", *map(_text, values))
+        for field in _OF_MACHINE:
+            values = getattr(first.manifest, field), getattr(each.manifest, field)
+            if values[0] != values[1]:
+                notes[f"shards were run with different {field}: {_text(values[0])} / {_text(values[1])}"] = None
+        if first.manifest.libraries != each.manifest.libraries:
+            texts = _differing(first.manifest.libraries, each.manifest.libraries)
+            notes[f"shards were run with different libraries: {' / '.join(texts)}"] = None
+    owners: dict[str, Shard] = {}
+    for each in shards:
+        for sample_id in each.manifest.sample_ids:
+            owner = owners.setdefault(sample_id, each.shard)
+            if owner.number != each.shard.number:
+                raise UsageError(
+                    f"sample {sample_id} is in the shards {owner} and {each.shard}",
+                    hint="run all shards with one version of agrotools, which splits a run in one way",
+                )
+    return list(notes)
+
+
+def _different(first: _ShardRun, other: _ShardRun, field: str, value: str, other_value: str) -> UsageError:
+    return UsageError(
+        f"{first.path} and {other.path} are not shards of one run: {field}: {value} / {other_value}",
+        hint="run every shard with the same command but for --shard",
+    )
+
+
+def _differing(first: object, other: object) -> tuple[str, str]:
+    """Return two values as text; of tables only the rows that differ."""
+    tables = cast("Any", first), cast("Any", other)
+    if not all(isinstance(table, dict) for table in tables):
+        return _text(first), _text(other)
+    rows = [key for key in dict.fromkeys((*tables[0], *tables[1])) if tables[0].get(key) != tables[1].get(key)]
+    return _text({key: tables[0].get(key) for key in rows}), _text({key: tables[1].get(key) for key in rows})
+
+
+def _text(value: object) -> str:
+    text = repr(value)
+    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
+
+
+def _chosen(shards: Sequence[_ShardRun]) -> dict[Key, int]:
+    """Return for each key which of the runs has the record that counts: the last finished one, else the last one."""
+    chosen: dict[Key, int] = {}
+    done: set[Key] = set()
+    for number, each in enumerate(shards):
+        finished = each.records.finished
+        chosen |= {key: number for key in each.records.keys if key in finished or key not in done}
+        done |= finished
+    return chosen
+
+
+def _gaps(shards: Sequence[_ShardRun], chosen: dict[Key, int]) -> list[str]:
+    """Return what is missing: ``missing: 4/16, 9/16``, and shards with fewer records than planned."""
+    count = shards[0].shard.count
+    done, planned = dict[int, int](), dict[int, int]()
+    for number in chosen.values():
+        shard = shards[number].shard.number
+        done[shard] = done.get(shard, 0) + 1
+    for each in shards:
+        planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
+    missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in planned]
+    part = [
+        f"{number}/{count} ({done.get(number, 0)} of {count_text(n, 'record')})"
+        for number, n in sorted(planned.items())
+        if done.get(number, 0) < n
+    ]
+    gaps = [f"missing: {', '.join(missing)}"] if missing else []
+    gaps += [f"not finished: {', '.join(part)}"] if part else []
+    lacking = sum(whole_manifest(shards[0].manifest).planned.values()) - sum(planned.values())
+    if lacking and not missing:
+        gaps.append(
+            f"{count_text(lacking, 'record')} in no shard: the shards were split by different versions of agrotools"
+        )
+    return gaps
+
+
+def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
+    """Return the manifest of the merged run, which names the versions of all machines."""
+    manifests = [each.manifest for each in shards]
+    libraries: dict[str, dict[str, None]] = {}
+    for name, version in (pair for each in manifests for pair in each.libraries.items()):
+        libraries.setdefault(name, {})[version] = None
+    update: dict[str, Any] = {
+        "agrotools": " / ".join(dict.fromkeys(each.agrotools for each in manifests)),
+        "python": " / ".join(dict.fromkeys(each.python for each in manifests)),
+        "libraries": {name: " / ".join(versions) for name, versions in libraries.items()},
+    }
+    if any(each.sealed is False for each in manifests):
+        update["sealed"] = False
+    return whole_manifest(manifests[0]).model_copy(update=update)
+
+
+def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: dict[Key, int]) -> list[str]:
+    """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is damaged."""
+    paths = [each.path for each in shards]
+    known: set[bytes] = set()
+    for number, path in enumerate(paths):
+        add_prompts(path, folder, known, lambda key, number=number: chosen.get(key) == number)
+    damaged = [path for run in paths for path in _copy_artifacts(run / "artifacts", folder / "artifacts")]
+    damaged = [path for path in damaged if not (folder / "artifacts" / path.name).exists()]
+    for name in (SPEND_FILE, JUDGES_SPEND_FILE):
+        _append_lines([path / name for path in paths], folder / name)
+    _copy_judging(paths, folder)
+    if probe := next((path / PROBE_FILE for path in paths if (path / PROBE_FILE).is_file()), None):
+        shutil.copyfile(probe, folder / PROBE_FILE)
+    files = count_text(len(damaged), "artifact")
+    return [f"left out {files} whose content is not that of the name (first: {damaged[0]})"] if damaged else []
+
+
+def _copy_artifacts(source: Path, target: Path) -> list[Path]:
+    """Copy files that are named by their content; return those whose content is another one."""
+    damaged: list[Path] = []
+    for path in sorted(source.iterdir()) if source.is_dir() else ():
+        if path.name.startswith(".") or path.is_symlink() or not path.is_file() or (target / path.name).exists():
+            continue
+        if sha256_of_file(path) == path.name.partition(".")[0]:
+            shutil.copyfile(path, target / path.name)
+        else:
+            damaged.append(path)
+    return damaged
+
+
+def _append_lines(sources: Iterable[Path], target: Path) -> None:
+    """Append the complete lines of all sources to ``target``, which is not made without any."""
+    for source in sources:
+        with suppress(FileNotFoundError), source.open("rb") as lines:
+            end = end_of_last_line(lines)
+            lines.seek(0)
+            with target.open("ab") as joined:
+                joined.write(lines.read(end))
+
+
+def _copy_judging(paths: Sequence[Path], folder: Path) -> None:
+    """Copy the replies of judges, each of them once, and the user's rubrics.
+
+    Raises:
+        UsageError: shards were judged by different rubrics.
+    """
+    rubrics = {(path.name, path.read_bytes()): path for run in paths for path in run.glob(f"{RUBRICS_PREFIX}*")}
+    if len(rubrics) > 1:
+        first, second = [*rubrics.values()][:2]
+        raise UsageError(
+            f"shards were judged by different rubrics: {first} / {second}",
+            hint="judge all of them by the same rubrics again",
+        )
+    for path in rubrics.values():
+        shutil.copyfile(path, folder / path.name)
+    replies: dict[tuple[object, ...], Judgement] = {}
+    for run in paths:
+        for each in read_lines(run / JUDGEMENTS_FILE, Judgement, JUDGEMENT_HINT):
+            replies.setdefault((each.judge, each.asked, each.vote), each)
+    if replies:
+        lines = b"".join(each.model_dump_json().encode() + b"\n" for each in replies.values())
+        (folder / JUDGEMENTS_FILE).write_bytes(lines)
+
+
+@contextmanager
+def _new_folder(target: Path) -> Generator[Path]:
+    """Yield a new folder beside ``target`` that takes its name if the block succeeds, and is removed if it fails.
+
+    What a killed merge has left there is removed.
+
+    Raises:
+        RunStoreError: ``target`` is not empty, or cannot be written.
+    """
+    target = target.absolute()
+    try:
+        if target.is_file() or (target.is_dir() and any(target.iterdir())):
+            raise RunStoreError(
+                f"{target} exists; it is left as it is", hint="choose a new folder with --out, or remove it"
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for abandoned in target.parent.glob(f".{escape(target.name)}.merging-*"):
+            with suppress(RunStoreError, OSError):  # in use by another merge
+                RunLock(abandoned).close()
+                shutil.rmtree(abandoned)
+        folder = target.parent / f".{target.name}.merging-{secrets.token_hex(4)}"
+        folder.mkdir()
+        try:
+            yield folder
+            os.sync()
+            folder.rename(target)
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+    except OSError as error:
+        raise RunStoreError(
+            f"cannot write the run folder {target}: {error.strerror or error}",
+            hint="choose another folder with --out, or free some space",
+        ) from error

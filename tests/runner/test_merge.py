@@ -1,0 +1,274 @@
+"""Merging of shards: the same run as without shards, nothing half, and refusals that name what is wrong."""
+
+import json
+import shutil
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+import agrotools as at
+from agrotools.api import Run
+from agrotools.core import RunStoreError, UsageError
+from agrotools.models.endpoint import ScriptedModel
+from agrotools.runner import merge as merge_module
+from agrotools.runner.prompts import StoredPrompts
+from agrotools.runner.store import RunStore, read_manifest
+from support.command import run_command
+from support.eval_process import evaluate, running
+from support.runs import invalid
+from support.text_benchmark import write_text_benchmark
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return write_text_benchmark(tmp_path / "farm", 7)
+
+
+def shards_of(folder: object, count: int, **options: Any) -> list[Run]:
+    options = {"model": "baseline:random", **options}
+    return [
+        at.evaluate(folder, shard=(number, count), out=f"{count}-{number}", **options)  # pyright: ignore[reportArgumentType]
+        for number in range(1, count + 1)
+    ]
+
+
+def without_times(value: Any) -> Any:
+    """Data of a run folder without times and whether a result came from the cache."""
+    if isinstance(value, dict):
+        return {k: without_times(v) for k, v in value.items() if "seconds" not in k and k != "cached"}
+    return [without_times(each) for each in value] if isinstance(value, list) else value
+
+
+def contents(run: Path) -> dict[str, Any]:
+    """Everything in a run folder, without times."""
+    records = sorted(map(orjson.loads, (run / "records.jsonl").read_bytes().splitlines()), key=orjson.dumps)
+    records.sort(key=lambda each: (each["mode"], each["sample"]["id"], each["epoch"]))
+    at.score(run)
+    return {
+        "manifest": json.loads((run / "manifest.json").read_text()),
+        "records": without_times(records),
+        "scores": without_times(json.loads((run / "scores.json").read_text())),
+        "artifacts": sorted(path.name for path in (run / "artifacts").iterdir()),
+    }
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("options", [{"mode": "end-to-end", "epochs": 2}, {}], ids=["epochs", "modes"])
+def test_merged_shards_equal_the_run_without_shards(options: dict[str, Any], tmp_path: Path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    benchmark = at.load_benchmark("embedded", quick=True)
+    common = {"benchmark": benchmark, "model": "baseline:planner", "quick": True, **options}
+    whole = contents(at.evaluate(**common, out="whole").path)
+    assert len(whole["records"]) >= 120
+    assert whole["artifacts"]
+    for count in (1, 3, 16):
+        runs = [at.evaluate(**common, shard=(number, count), out=f"{count}-{number}") for number in range(1, count + 1)]
+        assert min(map(len, runs)) > 0
+        merged = at.merge(runs[::-1], f"merged-{count}")
+        assert contents(merged.path) == whole
+
+    assert not [each for each in at.compare("whole", "merged-16") if each.value]
+    assert at.evaluate(**common, out="merged-3").path == Path("merged-3"), "the merged run is resumed without --shard"
+    for command in ("compare merged-3 whole", "report merged-16", "attribute merged-16", "explain merged-3 blocks-004"):
+        done = run_command(*command.split())
+        assert done.returncode == 0, done.stderr
+    split = [
+        {k: v for k, v in json.loads(run_command("attribute", run, "--json").stdout).items() if k != "records"}
+        for run in ("whole", "merged-16")
+    ]
+    assert split[0] == split[1]
+
+
+@pytest.mark.process
+def test_prompts_and_costs_of_all_shards_are_in_the_merged_run(farm: Path, tmp_path: Path):
+    with running(0) as endpoint:
+        for number in (1, 2, 3):
+            run = tmp_path / f"part-{number}"
+            evaluate(farm, run, endpoint, "--shard", f"{number}/3", "--price", "1/1", "--limit", "6", "--yes")
+        evaluate(farm, tmp_path / "whole", endpoint, "--price", "1/1", "--limit", "6", "--yes")
+    parts = [tmp_path / f"part-{number}" for number in (1, 2, 3)]
+    with (parts[1] / "prompts.jsonl").open("ab") as file:
+        file.write(b'{"key": damaged}\n{"key":["no-tool","q')
+    merged = at.merge(parts, tmp_path / "merged")
+    assert merged.scores["agrotools.fas"].value == 1
+    assert len(merged) == 6
+    prompts, expected = StoredPrompts(merged.path), StoredPrompts(tmp_path / "whole")
+    for record in merged.samples():
+        assert prompts.of(record.key) == expected.of(record.key) is not None
+    hashes = [
+        line[:41] for line in (merged.path / "prompts.jsonl").read_bytes().splitlines() if line.startswith(b'{"hash')
+    ]
+    assert len(hashes) == len(set(hashes)), "each content is stored once"
+    spent = [len((run / "spend.jsonl").read_bytes().splitlines()) for run in (merged.path, *parts)]
+    assert spent[0] == sum(spent[1:]) >= 6
+
+
+def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm: Path):
+    runs = shards_of(farm, 5, mode="no-tool")
+    lines = (runs[1].path / "records.jsonl").read_bytes().splitlines(keepends=True)
+    (runs[1].path / "records.jsonl").write_bytes(b"".join(lines[:-1]) + lines[-1][:50])
+    with pytest.raises(UsageError, match=r"missing: 4/5, 5/5; not finished: 2/5 \(\d of \d records?\)") as failed:
+        at.merge(runs[:3], "merged")
+    assert "--allow-missing" in str(failed.value.hint)
+    assert not Path("merged").exists()
+    merged = at.merge(runs[:3], "merged", allow_missing=True)
+    assert len(merged) == len(runs[0]) + len(runs[2]) + len(lines) - 1
+    assert merged.summary.missing == {"no-tool": 7 - len(merged)}
+    done = run_command("merge", *(run.path for run in runs[:3]), "--out", "again", "--allow-missing")
+    assert done.returncode == 1
+    assert "warning: missing: 4/5, 5/5" in done.stderr
+    assert len(at.evaluate(farm, "baseline:random", mode="no-tool", out="merged")) == 7, "what is missing runs there"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"seed": 1}, "seed: 0 / 1"),
+        ({"model": "baseline:echo"}, "model: 'baseline:random' / 'baseline:echo'"),
+        ({"mode": "end-to-end"}, r"modes: \('no-tool',\) / \('end-to-end',\)"),
+        ({"epochs": 2}, "epochs: 1 / 2"),
+        ({"limit": 4}, r"shard.planned: {'no-tool': 7} / {'no-tool': 4}"),
+        ({"shard": (2, 3)}, "shard.count: 2 / 3"),
+    ],
+)
+def test_shards_of_different_runs_are_refused_with_the_difference(farm: Path, options: dict[str, Any], message: str):
+    values = {"model": "baseline:random", "mode": "no-tool"}
+    first = at.evaluate(farm, **values, shard=(1, 2), out="first")
+    other = at.evaluate(farm, **{**values, "shard": (2, 2), **options}, out="other")
+    with pytest.raises(UsageError, match=rf"first and other are not shards of one run: {message}"):
+        at.merge([first, other], "merged")
+
+
+def test_another_version_of_a_tool_is_named_and_other_machines_are_noted(
+    farm: Path, capsys: pytest.CaptureFixture[str]
+):
+    runs = shards_of(farm, 2, mode="end-to-end")
+    change(runs[1].path, python="3.14.0 on darwin", toolset={"calculate": "9:0"}, toolset_hash="other")
+    with pytest.raises(UsageError, match=r"toolset: {'calculate': '1:\w+'} / {'calculate': '9:0'}"):
+        at.merge(runs, "merged")
+    change(runs[1].path, **runs[0].manifest.model_dump(include={"toolset", "toolset_hash"}))
+    done = run_command("merge", *(run.path for run in runs), "--out", "merged")
+    assert done.returncode == 0
+    assert "warning: shards were run with different python" in done.stderr
+    assert read_manifest(Path("merged")).python == f"{runs[0].manifest.python} / 3.14.0 on darwin"
+
+
+def change(run: Path, **values: Any) -> None:
+    manifest = json.loads((run / "manifest.json").read_text())
+    (run / "manifest.json").write_text(json.dumps({**manifest, **values}))
+
+
+def test_a_split_by_another_version_is_refused(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    change(runs[1].path, sample_ids=[*runs[1].manifest.sample_ids, runs[0].manifest.sample_ids[0]])
+    with pytest.raises(UsageError, match=r"sample q\d is in the shards 1/2 and 2/2"):
+        at.merge(runs, "merged")
+
+
+def test_what_is_no_shard_is_refused(farm: Path, tmp_path: Path):
+    whole = at.evaluate(farm, "baseline:echo", mode="no-tool", out="whole")
+    with pytest.raises(UsageError, match="whole is not a shard"):
+        at.merge([whole], "merged")
+    with pytest.raises(RunStoreError, match="not a run folder"):
+        at.merge([tmp_path / "farm"], "merged")
+    with pytest.raises(UsageError, match="no run is given"):
+        at.merge([], "merged")
+
+
+def test_two_folders_of_one_shard_count_once_and_the_last_finished_record_counts(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    copy = shutil.copytree(runs[0].path, Path("1-again"))
+    sample_id = runs[0].manifest.sample_ids[0]
+    first = next(iter(runs[0].samples()))
+    with RunStore(copy, runs[0].manifest) as store:
+        store.append(first.model_copy(update={"seconds": 123.0}))
+    (runs[0].path / "records.jsonl").write_bytes(b"")
+    with RunStore(runs[0].path, runs[0].manifest) as store:
+        store.append(first.model_copy(update={"trajectory": None, "invalid": "no reply"}))
+    for order in ([runs[0].path, copy, runs[1].path], [copy, runs[1].path, runs[0].path]):
+        merged = at.merge([*order, order[0]], f"merged-{order[0].name}")
+        assert (len(merged), merged.valid) == (7, 7)
+        assert merged[sample_id].records[0].seconds == 123.0
+
+
+def test_a_damaged_record_is_an_error_that_names_the_line_as_in_score(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    records = runs[1].path / "records.jsonl"
+    records.write_bytes(b'{"mode": "no-to\n' + records.read_bytes())
+    with pytest.raises(RunStoreError, match=r"2-2/records\.jsonl: 1 line cannot be read"):
+        at.merge(runs, "merged", allow_missing=True)
+    assert leftovers() == []
+
+
+def test_records_of_other_samples_are_left_out_with_a_note(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    with RunStore(runs[0].path, runs[0].manifest) as store:
+        store.append(invalid("s-foreign"))
+    done = run_command("merge", *(run.path for run in runs), "--out", "merged")
+    assert "left out 1 record of other samples (first: s-foreign)" in done.stderr
+    assert len(at.read_run("merged")) == 7
+
+
+def leftovers() -> Sequence[str]:
+    return sorted(path.name for path in Path().iterdir() if "merg" in path.name)
+
+
+@pytest.mark.parametrize("fault", [KeyboardInterrupt, OSError(28, "No space left on device")])
+def test_an_interrupted_merge_leaves_nothing(farm: Path, monkeypatch: pytest.MonkeyPatch, fault: BaseException):
+    runs = shards_of(farm, 2, mode="no-tool")
+    killed = Path(".merged.merging-0123abcd")
+    shutil.copytree(runs[0].path, killed)
+
+    def stop(*_: object) -> None:
+        raise fault
+
+    with monkeypatch.context() as patch:
+        patch.setattr(merge_module, "_copy_others", stop)
+        with pytest.raises((KeyboardInterrupt, RunStoreError)):
+            at.merge(runs, "merged")
+    assert leftovers() == [], "what a killed merge has left is removed, too"
+    assert len(at.merge(runs, "merged")) == 7
+    assert leftovers() == ["merged"]
+
+
+def test_a_folder_with_anything_in_it_is_left_as_it_is(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    Path("merged").mkdir()
+    at.merge(runs, "merged")
+    with pytest.raises(RunStoreError, match="merged exists") as failed:
+        at.merge(runs, "merged")
+    assert "--out" in str(failed.value.hint)
+    assert leftovers() == ["merged"]
+
+
+def test_a_damaged_artifact_is_taken_from_another_shard_or_named(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    name = "b5d4045c3f466fa91fe2cc6abe79232a1a57cdf104f7a26e716e0a1e2789df78.txt"  # SHA-256 of ABC
+    (runs[0].path / "artifacts" / name).write_bytes(b"AB")
+    done = run_command("merge", *(run.path for run in runs), "--out", "cut")
+    assert "left out 1 artifact" in done.stderr
+    (runs[1].path / "artifacts" / name).write_bytes(b"ABC")
+    assert "artifact" not in run_command("merge", *(run.path for run in runs), "--out", "merged").stderr
+    assert (Path("merged") / "artifacts" / name).read_bytes() == b"ABC"
+
+
+def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):
+    done = run_command("eval", farm, "-m", "baseline:random", "--mode", "no-tool", "--shard", "2/3")
+    assert done.returncode == 0, done.stderr
+    assert "questions 1, shard 2/3: " in done.stdout
+    assert "Shard 2/3: part of a run, whose scores are no result" in done.stdout
+    assert not any(claim in done.stdout for claim in ("detectable", "cannot be told", "of the way", "too few"))
+    merge = next(line for line in done.stdout.splitlines() if "agrotools merge runs" in line)
+    assert "-shard-*-of-3 --out runs/questions-random-" in merge
+    shown = run_command("score", next(Path("runs").iterdir()))
+    assert "shard 2/3: part of a run" in shown.stdout
+
+
+def test_an_object_can_be_evaluated_in_shards(farm: Path):
+    model = ScriptedModel(lambda _messages, _tools, _settings: "value: 1", name="mine")
+    runs = [at.evaluate(farm, model, mode="no-tool", shard=f"{number}/2", out=f"run{number}") for number in (1, 2)]
+    assert at.merge(runs, "merged").scores["agrotools.fas"].n == 7
