@@ -44,9 +44,13 @@ NOT_RUN = {
 REFUSED = {r"^agrotools gate |attribute RUN --rerun": 2, r" check ": 1, r"identify_weed|diagnose_pest_disease": 3}
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {
-    "agrotools build --source hf=hf --out again": "agrotools export my-benchmark --format hf --out hf",
+    "agrotools build --source hf=hf --out again": ["agrotools export my-benchmark --format hf --out hf"],
+    "agrotools merge part-1 part-2 --out merged": [
+        f"agrotools eval embedded --quick --model baseline:guess --shard {number}/2 --out part-{number}"
+        for number in (1, 2)
+    ],
 }
-"""A command that needs what another one writes."""
+"""Commands that need what others write."""
 
 
 def commands() -> list[tuple[str, str]]:
@@ -171,12 +175,11 @@ def _data_root(words: Sequence[str]) -> str:
 @pytest.mark.process
 @pytest.mark.parametrize("line", sorted({line for _, line in OURS if _is_run(line)}))
 def test_a_command_runs(line: str, place: Path):
-    for each in (FIRST.get(line), line):
-        if each is not None:
-            done = run_command(*_in_place(each), cwd=place)
-            allowed = {0, *(code for pattern, code in REFUSED.items() if re.search(pattern, each))}
-            assert done.returncode in allowed, done.stdout + done.stderr
-            assert (done.stdout + done.stderr).strip()
+    for each in (*FIRST.get(line, ()), line):
+        done = run_command(*_in_place(each), cwd=place)
+        allowed = {0, *(code for pattern, code in REFUSED.items() if re.search(pattern, each))}
+        assert done.returncode in allowed, done.stdout + done.stderr
+        assert (done.stdout + done.stderr).strip()
 
 
 @pytest.mark.parametrize(
