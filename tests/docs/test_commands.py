@@ -77,7 +77,7 @@ def test_there_are_commands():
 @pytest.mark.parametrize(("page", "line"), sorted(set(OURS)))
 def test_a_command_is_known_with_its_options(page: str, line: str):
     words = [word for word in shlex.split(line)[1:] if word not in ("...", "…")]
-    command: click.Command = get_command(app)
+    command: click.Command = get_command(app)  # pyright: ignore[reportAssignmentType]
     context = click.Context(command, info_name="agrotools")
     while isinstance(command, click.Group):
         assert words, f"{page}: {line}"

@@ -136,7 +136,7 @@ def test_missing_and_unfinished_shards_are_named_and_merged_only_on_request(farm
     ],
 )
 def test_shards_of_different_runs_are_refused_with_the_difference(farm: Path, options: dict[str, Any], message: str):
-    values = {"model": "baseline:random", "mode": "no-tool"}
+    values: dict[str, Any] = {"model": "baseline:random", "mode": "no-tool"}
     first = at.evaluate(farm, **values, shard=(1, 2), out="first")
     other = at.evaluate(farm, **{**values, "shard": (2, 2), **options}, out="other")
     with pytest.raises(UsageError, match=rf"first and other are not shards of one run: {message}"):
