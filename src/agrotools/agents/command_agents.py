@@ -31,6 +31,7 @@ from agrotools.agents.mcp_server import (
 from agrotools.agents.process_agents import TemporaryFolders, code_hash, endpoint_variables, lay_out, read_end
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
+from agrotools.core.processes import kill_descendants
 from agrotools.sandbox.agents import agent_command, agent_variables, answer_folders, interpreter_of
 
 SUBMIT = ToolDescription(
@@ -164,7 +165,7 @@ class CommandAgents:
             with suppress(ProcessLookupError, PermissionError):
                 os.killpg(process.pid, signal.SIGKILL)  # also what it left behind
             if not self.sealed:
-                _kill_descendants(variables[_TOKEN])
+                kill_descendants(variables[_TOKEN])
             with suppress(Exception):
                 await asyncio.wait_for(exchange, 5)
             process._transport.close()  # pyright: ignore # pipes that another process holds would outlive the loop
@@ -242,11 +243,3 @@ async def _write(stdin: asyncio.StreamWriter, prompt: bytes) -> None:
         stdin.write(prompt)
         await stdin.drain()
     stdin.close()
-
-
-def _kill_descendants(token: str) -> None:
-    """End the processes with the token of a sample in their environment: those that its program started."""
-    for path in Path("/proc").glob("[0-9]*/environ"):
-        with suppress(OSError):
-            if token.encode() in path.read_bytes():
-                os.kill(int(path.parent.name), signal.SIGKILL)

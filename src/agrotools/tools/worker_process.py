@@ -18,6 +18,7 @@ from uuid import uuid4
 
 from agrotools.core import InfrastructureError
 from agrotools.core.files import cache_dir, hub_cache
+from agrotools.core.processes import kill_descendants
 from agrotools.tools.result import BrokenFrame, FrameReader, Reply, pack_frame
 
 START_TIMEOUT_S = 120.0
@@ -29,9 +30,6 @@ _DRAIN_S = 0.05
 """Time to read the pipe after a worker has ended, because it may still contain its last output."""
 _TIME_TO_END_S = 2.0
 """Time that a process may take to end after closing its output."""
-
-_MOST_SWEEPS = 10
-"""Maximum number of sweeps for descendants, because a process may start another just before it is killed."""
 
 
 def worker_environment(threads: int = 1) -> dict[str, str]:
@@ -303,7 +301,7 @@ class Worker:
         try:
             await self._channel.exited
             if not clean:
-                _kill_descendants(self.pid, self._token)
+                kill_descendants(self._token, self.pid)
             self._transport.close()
             await self._channel.closed
         finally:  # also if the loop ends meanwhile
@@ -320,38 +318,6 @@ def _anonymous_file() -> IO[bytes]:
     if hasattr(os, "memfd_create"):
         return os.fdopen(os.memfd_create("agrotools-worker-log"), "rb+", buffering=0)
     return tempfile.TemporaryFile(buffering=0)
-
-
-def _kill_descendants(worker: int, token: str) -> None:
-    """Kill the descendants of a worker: processes in its session, and others that carry its token."""
-    for _ in range(_MOST_SWEEPS):
-        found = [pid for pid in _processes() if pid not in (worker, os.getpid()) and _is_descendant(pid, worker, token)]
-        for pid in found:
-            with suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        if not found:
-            return
-
-
-def _processes() -> list[int]:
-    try:
-        return [int(name) for name in os.listdir("/proc") if name.isdigit()]  # noqa: PTH208 - many, and often
-    except OSError:
-        return []
-
-
-def _is_descendant(pid: int, session: int, token: str) -> bool:
-    try:
-        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123
-            state, _, _, its_session = file.read().rpartition(b")")[2].split()[:4]
-        if state == b"Z":
-            return False
-        if int(its_session) == session:
-            return True
-        with open(f"/proc/{pid}/environ", "rb") as file:  # noqa: PTH123
-            return token.encode() in file.read()
-    except (OSError, ValueError):
-        return False
 
 
 CALLS_PER_WORKER = 20_000
