@@ -150,7 +150,7 @@ def test_a_setting_is_respelt_in_what_was_written_before() -> None:
     encoder = RequestEncoder("m", {})
     settings = ModelSettings(max_output_tokens=7)
     assert b'"max_tokens":7' in encoder.encode((), (), settings)
-    encoder.respell("max_tokens", "max_completion_tokens")
+    assert encoder.adopts_newer_limit("use max_completion_tokens", "max_tokens")
     assert b'"max_completion_tokens":7' in encoder.encode((), (), settings)
 
 

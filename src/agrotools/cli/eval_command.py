@@ -114,6 +114,21 @@ class ModelOptions:
     api_key_env: Annotated[
         str | None, typer.Option(help="Environment variable that holds the key.", show_default="OPENAI_API_KEY")
     ] = None
+    serve: Annotated[
+        str | None,
+        typer.Option(
+            metavar="vllm|llama|transformers", help="Start this server of the model here, and end it after the run."
+        ),
+    ] = None
+    serve_args: Annotated[
+        str | None, typer.Option(help='Further arguments of that server, e.g. "--max-model-len 8192".')
+    ] = None
+    replicas: Annotated[
+        int | None, typer.Option(help="Number of such servers, which share the requests.", show_default="1")
+    ] = None
+    serve_timeout: Annotated[
+        float | None, typer.Option(help="Seconds until that server has to answer.", show_default="1800")
+    ] = None
     max_steps: Annotated[
         int | None, typer.Option(help="Maximum model turns per sample.", show_default="as published, else 20")
     ] = None

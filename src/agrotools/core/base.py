@@ -194,6 +194,10 @@ class EndpointUnreachable(AgrotoolsError):
     """No server answers at the address of an endpoint. Nothing can run, and no sample gets a record."""
 
 
+class LocalServerError(EndpointUnreachable):
+    """A model server that agrotools started has failed. The message ends with the last lines of its output."""
+
+
 class BudgetReached(AgrotoolsError):
     """The next request might exceed the remaining budget. Its sample gets no record and can run later."""
 

@@ -322,9 +322,12 @@ class RequestEncoder:
         """Return the endpoint's name of ``setting``, or None if the endpoint does not support it."""
         return self._spelling.get(setting, setting)
 
-    def respell(self, setting: str, name: str) -> None:
-        """Set the endpoint's name of ``setting`` to ``name``."""
-        self._spelling[setting] = name
+    def adopts_newer_limit(self, message: str, used: str | None) -> bool:
+        """True if the endpoint wants the token limit under its newer name (as OpenAI's reasoning models do)."""
+        if used != "max_tokens" or "max_completion_tokens" not in message:
+            return False
+        self._spelling["max_tokens"] = "max_completion_tokens"
+        return True
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""

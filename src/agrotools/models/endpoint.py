@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError
@@ -24,6 +24,9 @@ from agrotools.models.base import (
     WireStats,
 )
 from agrotools.models.prices import Price, price_of, priced_for_budget
+
+if TYPE_CHECKING:
+    from agrotools.models.local_server import LocalServers
 
 _NEWER_LIMIT: Mapping[str, str | None] = {"max_tokens": "max_completion_tokens"}
 
@@ -48,6 +51,8 @@ class Endpoint:
     """``IN/OUT`` in USD per million tokens, if the price table lacks the model or is out of date."""
     budget_usd: float | None = None
     """Maximum spending on this model in USD; requires a known price."""
+    servers: "LocalServers | None" = None
+    """Servers that agrotools runs for this model; ``base_url`` is None then."""
 
     @property
     def impatient(self) -> "Endpoint":
@@ -62,6 +67,19 @@ def make_model(endpoint: Endpoint) -> Model:
         UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
     spec = endpoint.model
+    if endpoint.servers is not None:
+        from agrotools.models.local_server import LOCAL_URL
+        from agrotools.models.openai_compatible import OpenAICompatibleModel
+
+        return OpenAICompatibleModel(
+            endpoint.servers.request_name,
+            base_url=LOCAL_URL,
+            api_key_env=endpoint.api_key_env,
+            wire=endpoint.wire,
+            provider=Provider(LOCAL_URL),
+            spelled=spec,
+            bases=endpoint.servers.urls,
+        )
     check_model_name(spec)
     if not spec.strip():
         raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")

@@ -75,6 +75,7 @@ class OpenAICompatibleModel:
         wire: concurrency, rate limits, time limits and the retry budget.
         provider: address, key variable and peculiarities of a known provider.
         spelled: name of the model in reports; default ``name``.
+        bases: addresses of servers that take the requests in turn, if they are known only once the servers run.
 
     Raises:
         UsageError: the address is not an HTTP URL or contains a secret, or a required key is missing.
@@ -89,14 +90,15 @@ class OpenAICompatibleModel:
         wire: WireSettings = DEFAULT_WIRE,
         provider: Provider | None = None,
         spelled: str | None = None,
+        bases: Sequence[str] = (),
     ) -> None:
         self._name = spelled or name
         self._endpoint = address_of(name, provider, base_url, api_key_env)
-        self.base_url = self._endpoint.base_url
+        self._bases = bases
         self._wire = wire
         self._api = api_at(self.base_url)
         self._encoder = self._api.encoder(name, self._endpoint.spelling)
-        self._transport = Transport(self._api.url, self._endpoint.headers, wire)
+        self._transport = Transport(self._api.url, self._endpoint.headers, wire, bases)
         self._rate = RateLimit(wire.rpm, wire.tpm)
         self._estimate = TokenEstimate() if wire.tpm else None
         self.limit = AdaptiveLimit.of(wire.concurrency, wire.timeout_s)
@@ -116,6 +118,11 @@ class OpenAICompatibleModel:
     @property
     def name(self) -> str:
         return self._name
+
+    @property
+    def base_url(self) -> str:
+        """Address of the endpoint; of the first of several servers."""
+        return self._bases[0] if self._bases else self._endpoint.base_url
 
     def __repr__(self) -> str:
         return f"OpenAICompatibleModel({self._name!r}, base_url={self.base_url!r})"
@@ -321,7 +328,7 @@ class OpenAICompatibleModel:
             return read
         if read.verdict in ("context", "token_limit"):
             return read
-        if read.verdict == "rejected" and self._adopts_new_limit_name(read.message, limit_key):
+        if read.verdict == "rejected" and self._encoder.adopts_newer_limit(read.message, limit_key):
             return Fault(read.message, wait_s=0.0)
         if read.status in _OVERLOADED and read.verdict == "retry":
             self._overloaded(sent.at)
@@ -484,13 +491,6 @@ class OpenAICompatibleModel:
             f"no complete reply from {self.base_url} within {self._wire.timeout_s:g} s, {why}",
             hint="a larger --timeout or a smaller --concurrency may help; run the same command again to resume",
         )
-
-    def _adopts_new_limit_name(self, message: str, used: str | None) -> bool:
-        """True if the endpoint wants the token limit under its newer name (as OpenAI's reasoning models do)."""
-        if used != "max_tokens" or "max_completion_tokens" not in message:
-            return False
-        self._encoder.respell("max_tokens", "max_completion_tokens")
-        return True
 
     def _redacted(self, text: str) -> str:
         return one_line(text, self._endpoint.secret)

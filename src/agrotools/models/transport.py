@@ -1,7 +1,8 @@
 """HTTP exchanges with an endpoint, with time limits and typed failures."""
 
 import asyncio
-from collections.abc import Mapping
+import itertools
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -64,10 +65,14 @@ class Transport:
         url: address.
         headers: sent with every request.
         wire: time limits.
+        bases: base addresses of servers that take the requests in turn, instead of the base of ``url``; they may be
+            filled in later, when the servers run.
     """
 
-    def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings) -> None:
+    def __init__(self, url: str, headers: Mapping[str, str], wire: WireSettings, bases: Sequence[str] = ()) -> None:
         self._url = URL(url)
+        self._bases = bases
+        self._turns = itertools.count()
         self._headers = headers
         self._wire = wire
         self._proxied = urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
@@ -101,7 +106,10 @@ class Transport:
     def request(self, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
         data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
-        return self._connected().post(self._url, data=data, allow_redirects=False)
+        url = self._url
+        if self._bases:
+            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
+        return self._connected().post(url, data=data, allow_redirects=False)
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
         # If both limits would end a silent reply, the silence is reported.

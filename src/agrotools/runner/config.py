@@ -10,7 +10,7 @@ import tomllib
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError, ValidationInfo, field_validator
 
@@ -21,11 +21,21 @@ from agrotools.models import DEFAULT_WIRE, Endpoint, ModelSettings, WireSettings
 from agrotools.models.endpoint import PricedModel, check_model_name, priced_model
 from agrotools.plugin import plugin_of
 from agrotools.runner.doses import given_doses
-from agrotools.runner.policies import ExternalAgentOptions, is_agent, is_baseline, replayed_run, run_protocol
+from agrotools.runner.policies import (
+    ExternalAgentOptions,
+    is_agent,
+    is_baseline,
+    names_endpoint,
+    replayed_run,
+    run_protocol,
+)
 from agrotools.runner.store import read_manifest
 from agrotools.runner.toolsets import EVERY_TOOL, RECORDED, backend_by_tool, checked_selection
 from agrotools.scoring.repeats import MOST_EPOCHS
 from agrotools.tools.services import NAME_A_MODEL, VLM
+
+if TYPE_CHECKING:
+    from agrotools.models.local_server import LocalServers
 
 FIRST_RUN_MODELS = ("baseline:planner", "baseline:oracle", "baseline:guess")
 """Default models: plans of similar questions, the upper bound that the tools allow, and guesses from the question."""
@@ -46,6 +56,14 @@ class EvalConfig(FrozenModel):
     model: str = "baseline:planner"
     base_url: str | None = None
     api_key_env: str | None = None
+    serve: Literal["vllm", "llama", "transformers"] | None = None
+    """Program that serves the model on this machine during the run."""
+    serve_args: str = ""
+    """Further arguments of that program, as in a shell."""
+    replicas: Annotated[int, Field(ge=1, le=64)] = 1
+    """Number of servers that share the requests."""
+    serve_timeout: Annotated[float, Field(gt=0)] = 1800.0
+    """Seconds from the start of the servers until all of them answer."""
     mode: Mode | str = "all"
     protocol: Protocol | None = None
     """None: the protocol that the benchmark was published with, otherwise ``react``."""
@@ -171,7 +189,21 @@ class EvalConfig(FrozenModel):
     @property
     def endpoint(self) -> Endpoint:
         """Model, address and key of the endpoint."""
-        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget)
+        servers = self._servers()
+        return Endpoint(self.model, self.base_url, self.api_key_env, self._wire, self.price, self.budget, servers)
+
+    def _servers(self) -> "LocalServers | None":
+        if self.serve is None:
+            if self.serve_args or self.replicas > 1:
+                raise UsageError("--serve-args and --replicas need --serve", hint="name the program: --serve vllm")
+            return None
+        if not names_endpoint(self.model):
+            raise UsageError(f"--serve is for models, and {self.model} is none", hint="omit it")
+        if self.base_url:
+            raise UsageError("--serve starts a server, and --base-url names one that runs", hint="omit one of them")
+        from agrotools.models.local_server import LocalServers
+
+        return LocalServers(self.serve, self.model, self.serve_args, self.replicas, self.serve_timeout)
 
     @property
     def agent(self) -> ExternalAgentOptions:

@@ -45,6 +45,7 @@ from agrotools.tools.execution import ToolExecutor, check_backends
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
+    from agrotools.models.local_server import LocalServers
     from agrotools.runner.degradation import DegradedBenchmark
     from agrotools.runner.estimate import Estimate
     from agrotools.runner.faults import FaultPlan
@@ -72,6 +73,8 @@ class PreparedRun(NamedTuple):
     plan: Plan
     manifest: Manifest
     folder: Path
+    servers: "LocalServers | None" = None
+    """Servers that run during the evaluation."""
 
 
 class Evaluation(NamedTuple):
@@ -139,7 +142,7 @@ def _evaluate(
     confirm: Callable[["Estimate"], None] | None,
 ) -> Evaluation:
     prepared = prepare_run(config, benchmark, model)
-    config, settings, benchmark, source, vision_model, plan, manifest, folder = prepared
+    config, settings, benchmark, source, vision_model, plan, manifest, folder, servers = prepared
     if model is not None and config.out is None:
         folder = _unused(folder)  # another object may have the same name
     with (
@@ -175,7 +178,8 @@ def _evaluate(
         vision = _vision(accounts, vision_model)
         try:
             if todo:
-                asyncio.run(_execute(todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm))
+                run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
+                asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
         except BudgetReached as stopped:
             if not store.finished:
                 raise
@@ -215,7 +219,7 @@ def load_for_run(config: EvalConfig, progress: TextIO, checked: Sequence[EvalCon
 
         while waiting and time.monotonic() - began > _LONG_LOADING_S:
             each = waiting.pop()
-            if not each.cache:  # otherwise all replies may be in the cache
+            if not (each.cache or each.serve):  # otherwise all replies may be in the cache
                 asyncio.run(check_endpoint(each.endpoint, each.settings))
         show(stage, done, total)
 
@@ -250,8 +254,9 @@ def prepare_run(
             hint="add --mode no-tool, or run the tools: --backend TOOL=offline",
         )
     benchmark = with_offered_tools(benchmark, config.tools, settings.protocol)
+    endpoint = config.endpoint
     source = policy_source(
-        config.endpoint,
+        endpoint,
         benchmark.samples,
         agents=AgentOptions(
             protocol=settings.protocol,
@@ -285,13 +290,13 @@ def prepare_run(
     plan = work_items(
         benchmark.samples, modes, config.epochs, single_shot=source.single_shot, limit=config.limit, only=only
     )
-    manifest = describe_run(config, settings, benchmark, source, plan, vision_model)
+    manifest = describe_run(config, settings, benchmark, source, plan, vision_model, endpoint.servers)
     if config.shard:
         from agrotools.runner.shards import shard_run
 
         plan, manifest = shard_run(plan, manifest, config.shard)
     folder = config.out or default_folder(manifest)
-    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder)
+    return PreparedRun(config, settings, benchmark, source, vision_model, plan, manifest, folder, endpoint.servers)
 
 
 def _degraded(benchmark: Benchmark, config: EvalConfig) -> "DegradedBenchmark":

@@ -55,8 +55,13 @@ class Manifest(FrozenModel):
     synthetic: bool = False
     model: str
     model_hash: str = ""
-    """SHA-256 of the script of a scripted model; empty for other models."""
+    """SHA-256 of the script of a scripted model, or over the ends of the model files of ``--serve``; else empty."""
     base_url: str | None = None
+    """Address of the model; without its port for a server of ``--serve``."""
+    server: Annotated[tuple[str, ...], Field(exclude_if=lambda server: not server)] = ()
+    """Program of ``--serve`` and its arguments; empty without."""
+    server_version: Annotated[str, Field(exclude_if=lambda version: not version)] = ""
+    """What that program says of its version; of the first start if it changed."""
     privileged: bool = False
     sealed: bool | None = None
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""
@@ -107,6 +112,7 @@ IDENTITY = (
     "faults",
     "model",
     "model_hash",
+    "server",
     "protocol",
     "images",
     "settings",
@@ -130,7 +136,9 @@ def identity_hash(manifest: Manifest) -> str:
     for a run at another one.
     """
     # Fields of later versions are left out if they have no effect, so that folder names stay the same.
-    without_effect = {field for field in ("degrade", "faults", "vlm_base_url") if not getattr(manifest, field)}
+    without_effect = {
+        field for field in ("degrade", "faults", "server", "vlm_base_url") if not getattr(manifest, field)
+    }
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect

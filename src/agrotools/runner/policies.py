@@ -218,10 +218,17 @@ def policy_source(
         base_url=base_url,
         stats=answering.stats,
         probe=(lambda: make_model(endpoint.impatient)) if base_url and model is None else None,
-        model_hash="" if script is None else hashlib.sha256(script).hexdigest(),
+        model_hash=_model_hash(script, endpoint),
         price=price,
         budget_usd=endpoint.budget_usd,
     )
+
+
+def _model_hash(script: bytes | None, endpoint: Endpoint) -> str:
+    """Return the hash of a script, or of the model files of a server on this machine; empty for other models."""
+    if script is not None:
+        return hashlib.sha256(script).hexdigest()
+    return endpoint.servers.model_hash if endpoint.servers else ""
 
 
 _AGENT_MODES: tuple[Mode, ...] = ("no-tool", "end-to-end")

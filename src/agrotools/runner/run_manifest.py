@@ -22,6 +22,7 @@ from agrotools.scoring.metrics import SCORING_VERSION
 from agrotools.tools import tool_specs, tool_versions
 
 if TYPE_CHECKING:
+    from agrotools.models.local_server import LocalServers
     from agrotools.runner.degradation import DegradedBenchmark
 
 
@@ -48,6 +49,7 @@ def describe_run(
     source: PolicySource,
     plan: Plan,
     vision_model: PricedModel | None = None,
+    servers: "LocalServers | None" = None,
 ) -> Manifest:
     """Return the manifest of the run that ``config`` describes."""
     toolset = tool_versions(tool_specs(benchmark.toolset, settings.recorded))
@@ -68,6 +70,8 @@ def describe_run(
         model=source.name,
         model_hash=source.model_hash,
         base_url=source.base_url,
+        server=servers.identity if servers else (),
+        server_version=servers.version if servers else "",
         privileged=source.privileged,
         sealed=source.sealed,
         protocol=settings.protocol,

@@ -1,0 +1,216 @@
+"""``agrotools eval --serve``: a program with the command line of ``llama-server`` is started, watched and ended."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from agrotools.core import UsageError
+from agrotools.models.local_server import LocalServers, _devices
+from support.command import run_command
+from support.eval_process import AGROTOOLS, finished, wait_for
+from support.text_benchmark import write_text_benchmark
+
+pytestmark = pytest.mark.process
+
+FAKE = Path(__file__).parents[1] / "support" / "fake_llama_server.py"
+SAMPLES = 8
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder with a benchmark, a model file whose name has a space, and ``llama-server`` first in PATH."""
+    write_text_benchmark(tmp_path / "questions", SAMPLES)
+    (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
+    program = tmp_path / "bin" / "llama-server"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" "$@"\n')
+    program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def words(arguments: str = "", *options: object) -> list[object]:
+    command = ["eval", "questions", "-m", "my model.gguf", "--serve", "llama", "--mode", "no-tool", "--out", "run"]
+    return [*command, *(["--serve-args", arguments] if arguments else []), *options]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def pids(run: Path) -> list[int]:
+    return [int(pid) for log in run.glob("server*.log") for pid in re.findall(r"^pid (\d+)", log.read_text(), re.M)]
+
+
+def started(arguments: str) -> "subprocess.Popen[str]":
+    command = [*AGROTOOLS, *map(str, words(arguments, "--concurrency", 2))]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def test_the_server_answers_and_ends_with_the_run(folder: Path):
+    done = run_command(*words("--slow 0.3 --fork"))
+    assert done.returncode == 0, done.stderr
+    assert len(finished(folder / "run")) == SAMPLES
+    manifest = json.loads((folder / "run" / "manifest.json").read_text())
+    assert manifest["server"] == ["llama", "--slow", "0.3", "--fork"]
+    assert manifest["server_version"] == "version: 1234 (fake)"
+    assert manifest["base_url"] == "http://127.0.0.1/v1", "the port is another one each time"
+    assert len(pids(folder / "run")) == 2
+    assert not any(map(is_alive, pids(folder / "run"))), "nor what it forked"
+
+
+def test_replicas_share_the_requests_in_one_run_folder(folder: Path):
+    done = run_command(*words("", "--replicas", 2, "--limit", 4))
+    assert done.returncode == 0, done.stderr
+    again = run_command(*words("", "--replicas", 1))
+    assert again.returncode == 0, again.stderr
+    assert len(finished(folder / "run")) == SAMPLES, "the number of servers is not part of the run's identity"
+    first, second = (folder / "run" / name for name in ("server.log", "server-2.log"))
+    assert first.read_text().count("answered") > SAMPLES / 2 > second.read_text().count("answered") > 0
+
+
+def test_another_port_is_tried_if_it_was_taken(folder: Path):
+    done = run_command(*words("--port-taken-once taken"))
+    assert done.returncode == 0, done.stderr
+    assert (folder / "run" / "server.log").read_text().count("$ ") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        ("--die 'unknown architecture: potato'", "its whole output is in run/server.log"),
+        ("--die 'CUDA out of memory. Tried to allocate 9 GiB'", "it ran out of memory: a smaller model"),
+        ("--no-such-option", "its whole output is in run/server.log"),
+    ],
+)
+def test_a_failed_start_shows_what_the_server_wrote(folder: Path, arguments: str, hint: str):
+    done = run_command(*words(arguments))
+    assert done.returncode == 3
+    assert "llama does not start (exit code" in done.stderr
+    assert arguments.partition("'")[2].rstrip("'") in done.stderr
+    assert hint in re.sub(r"\s+", " ", done.stderr)
+    assert (folder / "run" / "server.log").exists()
+    corrected = run_command(*words())
+    assert corrected.returncode == 0, corrected.stderr
+
+
+def test_a_server_that_never_answers_is_given_up(folder: Path):
+    done = run_command(*words("--slow 60", "--serve-timeout", 1))
+    assert done.returncode == 3
+    assert "llama does not answer after 1 s" in done.stderr
+    assert "--serve-timeout" in done.stderr
+    assert not any(map(is_alive, pids(folder / "run")))
+
+
+def test_a_server_that_dies_ends_the_run_which_can_be_resumed(folder: Path):
+    done = run_command(*words("--die-after 5", "--concurrency", 1))
+    assert done.returncode == 3
+    assert "llama ended during the run (exit code 3)" in done.stderr
+    assert "segmentation fault in layer 7" in done.stderr
+    assert "run/server.log" in done.stderr
+    assert len(finished(folder / "run")) == 5
+    (folder / "spare").touch()
+    again = run_command(*words("--die-after 5", "--concurrency", 1))
+    assert again.returncode == 0, again.stderr
+    assert len(finished(folder / "run")) == SAMPLES
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("arguments", ["--slow 60 --fork", "--latency 2 --fork --stubborn"])
+def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, arguments: str):
+    process = started(arguments)
+    wait_for(lambda: len(pids(folder / "run")) == 2)
+    if "latency" in arguments:
+        wait_for(lambda: "answered" in (folder / "run" / "server.log").read_text())
+    assert all(map(is_alive, pids(folder / "run")))
+    process.send_signal(number)
+    _, errors = process.communicate(timeout=30)
+    assert process.returncode == (-9 if number == signal.SIGKILL else 130), errors
+    assert "Traceback" not in errors
+    wait_for(lambda: not any(map(is_alive, pids(folder / "run"))), 20)
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "message"),
+    [
+        ("none.gguf", {}, "there is no model file none.gguf"),
+        ("notes.gguf", {}, "notes.gguf is not a GGUF file"),
+        ("my model.gguf", {"name": "transformers"}, "--serve llama serves it"),
+        ("my model.gguf", {"arguments": "--port 80"}, "agrotools sets --port itself"),
+        ("my model.gguf", {"arguments": "'open"}, "No closing quotation"),
+        ("Qwen/Qwen3-VL-8B", {"name": "vllm"}, "pip install vllm"),
+    ],
+)
+def test_what_cannot_be_served_is_refused_before_the_run(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, str], message: str
+):
+    (folder / "notes.gguf").write_text("just notes")
+    monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
+    monkeypatch.setenv("PATH", str(folder / "bin"))
+    with pytest.raises(UsageError, match=re.escape(message)):
+        LocalServers(**{"name": "llama", "model": model, **options})
+
+
+@pytest.mark.parametrize(
+    ("extra", "message"),
+    [
+        (("--base-url", "http://localhost:1/v1"), "--serve starts a server, and --base-url names one"),
+        (("--serve", "ollama"), "should be 'vllm', 'llama' or 'transformers'"),
+        (("-m", "baseline:oracle"), "--serve is for models, and baseline:oracle is none"),
+    ],
+)
+def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...], message: str):
+    done = run_command("eval", "questions", "-m", "my model.gguf", "--serve", "llama", *extra)
+    assert done.returncode == 2
+    assert message in re.sub(r"\s+", " ", done.stderr)
+
+
+def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    """As their documentation gives them; the programs themselves are too large for the tests."""
+    for name in ("vllm", "transformers"):
+        (folder / "bin" / name).write_text("#!/bin/sh\n")
+        (folder / "bin" / name).chmod(0o755)
+    monkeypatch.setenv("PATH", str(folder / "bin"))
+
+    def command(*given: str) -> list[str]:
+        program, *rest = LocalServers(*given).command(8123)
+        return [Path(program).name, *rest]
+
+    at = ["--host", "127.0.0.1", "--port", "8123"]
+    arguments = "--max-model-len 8192"
+    assert command("vllm", "Qwen/Q", arguments) == ["vllm", "serve", "Qwen/Q", *at, "--max-model-len", "8192"]
+    assert command("transformers", "Qwen/Q") == ["transformers", "serve", "--force-model", "Qwen/Q", *at]
+    assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", *at]
+    file = str(folder / "my model.gguf")
+    assert command("llama", "my model.gguf", "--mmproj p.gguf") == [
+        "llama-server",
+        "-m",
+        file,
+        *at,
+        "--mmproj",
+        "p.gguf",
+    ]
+
+
+def test_replaced_weights_are_another_model(folder: Path):
+    before = LocalServers("llama", "my model.gguf").model_hash
+    (folder / "my model.gguf").write_bytes(b"GGUF-others!")
+    assert LocalServers("llama", "my model.gguf").model_hash != before
+
+
+def test_replicas_get_equal_shares_of_the_gpus(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "0,1,2,3")
+    assert [_devices(number, 2)["CUDA_VISIBLE_DEVICES"] for number in range(2)] == ["0,1", "2,3"]
+    assert _devices(0, 1) == {}
+    assert _devices(0, 8) == {}, "too few to share: all use all"
