@@ -77,7 +77,7 @@ ENVIRONMENTS = {
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
-    "servers": Environment(pytest=["tests/performance/test_foreign_servers.py"]),
+    "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
 }
 NPM = ["@anthropic-ai/claude-code@2", "@modelcontextprotocol/inspector@2"]
 if sys.platform == "linux":  # the inspector needs Node 22

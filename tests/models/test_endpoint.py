@@ -27,7 +27,7 @@ def _no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-def made(spec: str, **options: str) -> OpenAICompatibleModel:
+def made(spec: str, **options: Any) -> OpenAICompatibleModel:
     model = make_model(Endpoint(spec, **options))
     assert isinstance(model, OpenAICompatibleModel)
     return model

@@ -142,24 +142,24 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
 
 
 @pytest.mark.parametrize(
-    ("model", "options", "message"),
+    ("model", "given", "message"),
     [
-        ("none.gguf", {}, "there is no model file none.gguf"),
-        ("notes.gguf", {}, "notes.gguf is not a GGUF file"),
-        ("my model.gguf", {"name": "transformers"}, "--serve llama serves it"),
-        ("my model.gguf", {"arguments": "--port 80"}, "agrotools sets --port itself"),
-        ("my model.gguf", {"arguments": "'open"}, "No closing quotation"),
-        ("Qwen/Qwen3-VL-8B", {"name": "vllm"}, "pip install vllm"),
+        ("none.gguf", ("llama",), "there is no model file none.gguf"),
+        ("notes.gguf", ("llama",), "notes.gguf is not a GGUF file"),
+        ("my model.gguf", ("transformers",), "--serve llama serves it"),
+        ("my model.gguf", ("llama", "--port 80"), "agrotools sets --port itself"),
+        ("my model.gguf", ("llama", "'open"), "No closing quotation"),
+        ("Qwen/Qwen3-VL-8B", ("vllm",), "pip install vllm"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_the_run(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, options: dict[str, str], message: str
+    folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, given: tuple[str, ...], message: str
 ):
     (folder / "notes.gguf").write_text("just notes")
     monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
     monkeypatch.setenv("PATH", str(folder / "bin"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        LocalServers(**{"name": "llama", "model": model, **options})
+        LocalServers(given[0], model, *given[1:2])
 
 
 @pytest.mark.parametrize(
@@ -183,8 +183,8 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
         (folder / "bin" / name).chmod(0o755)
     monkeypatch.setenv("PATH", str(folder / "bin"))
 
-    def command(*given: str) -> list[str]:
-        program, *rest = LocalServers(*given).command(8123)
+    def command(name: str, model: str, arguments: str = "") -> list[str]:
+        program, *rest = LocalServers(name, model, arguments).command(8123)
         return [Path(program).name, *rest]
 
     at = ["--host", "127.0.0.1", "--port", "8123"]
