@@ -159,7 +159,7 @@ def test_what_cannot_be_served_is_refused_before_the_run(
     monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
     monkeypatch.setenv("PATH", str(folder / "bin"))
     with pytest.raises(UsageError, match=re.escape(message)):
-        LocalServers(given[0], model, *given[1:2])
+        LocalServers(given[0], model, "".join(given[1:]))
 
 
 @pytest.mark.parametrize(
