@@ -107,7 +107,7 @@ def test_a_leaf_unlike_the_training_leaves_is_left_to_the_rules(tmp_path: Path) 
     result = analysed(saved(tmp_path, leaf_picture(round_leaf, spots()), "round.png"))
     assert result.method == "rules"
     assert any("colour or shape" in note for note in result.notes)
-    assert "out_of_distribution" not in analysed(blue_board, RULES).flags
+    assert "out_of_distribution" in analysed(blue_board, RULES).flags
 
 
 def test_scale_and_grades(tmp_path: Path) -> None:
@@ -182,6 +182,54 @@ def test_several_leaves_and_a_cut_one(tmp_path: Path) -> None:
     assert result.table is None
     cut = analysed(saved(tmp_path, leaf_picture(ellipse(centre=(100, 150)), spots()), "cut.png"))
     assert "leaf_cut" in cut.flags
+
+
+def test_a_photograph_trimmed_to_the_leaf_is_left_to_the_model(field_data: Path, tmp_path: Path) -> None:
+    """Colour rules read strong rust 43 % too low there."""
+    with Image.open(field_data / "coffee_lesions" / "images" / "597.jpg") as whole:
+        box = analysed(saved(tmp_path, np.asarray(whole))).leaf_box
+        trimmed = whole.crop((box[0] + 15, box[1] + 8, box[2] - 15, box[3] - 8)).reduce(4)
+    result = analysed(saved(tmp_path, np.asarray(trimmed), "trimmed.png"))
+    assert "leaf_cut" in result.flags
+    assert result.method == "model"
+    assert result.severity_pct == pytest.approx(analysed(tmp_path / "leaf.png").severity_pct, rel=0.25)
+
+
+def test_the_interval_holds_the_severity_and_grows_with_it(field_data: Path) -> None:
+    folder = field_data / "coffee_lesions" / "images"
+    found = [analysed_at(folder / name) for name in ("1110.jpg", "597.jpg")]
+    widths = []
+    for result in found:
+        assert result.severity_interval_pct is not None
+        low, high = result.severity_interval_pct
+        assert 0 <= low <= result.severity_pct <= high <= 100
+        widths.append(high - low)
+    assert widths[0] < widths[1]
+
+
+def analysed_at(image: Path, backend: str | None = None, **arguments: Any) -> LeafLesions:
+    with call_context(CallContext(keep=lambda artifact, _content: artifact, backend=backend)):
+        return get_tool("analyze_lesions")(image, **arguments)
+
+
+@pytest.mark.parametrize("how", [{"backend": RULES}, {"sensitivity": 0.8}, {"min_lesion_px": 200}])
+def test_no_interval_where_it_was_not_measured(field_data: Path, how: dict[str, Any]) -> None:
+    assert analysed_at(field_data / "coffee_lesions" / "images" / "597.jpg", **how).severity_interval_pct is None
+
+
+def test_what_is_no_leaf_gets_no_interval_and_a_flag(tmp_path: Path) -> None:
+    meadow = noisy((90, 150, 60), SHAPE, 5, 60.0)
+    meadow[:, ::9] = (200, 40, 160)
+    for backend in (None, RULES):
+        result = analysed(saved(tmp_path, meadow), backend)
+        assert "out_of_distribution" in result.flags
+        assert result.severity_interval_pct is None
+
+
+def test_a_mask_of_what_is_no_leaf(tmp_path: Path) -> None:
+    image = saved(tmp_path, leaf_picture(ellipse(), spots()))
+    error = fault(image, leaf_mask=saved(tmp_path, np.where(ellipse(), 0, 255).astype(np.uint8), "board.png"))
+    assert (error.kind, error.argument) == ("nothing_found", "leaf_mask")
 
 
 def test_a_leaf_before_soil(tmp_path: Path) -> None:

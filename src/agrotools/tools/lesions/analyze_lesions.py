@@ -28,7 +28,11 @@ IN_FIELD = "field_background"
 _LEAST_DETAIL_PX = 100
 _CUT_SHARE = 0.03
 _EVEN = 1.0
+_LEAST_PLANT_SHARE = 0.1
+"""Least share of a marked leaf in green, yellow or brown; the rest may be mildew or glare."""
 MODEL_FILES = ("lesion_model.json", "lesion_model.npz")
+_SENSITIVITY, _MIN_LESION_PX = 0.5, 12
+"""Settings that the interval of the severity was measured with."""
 
 
 class Lesion(ResultPart):
@@ -55,6 +59,9 @@ class LeafLesions(ToolResult):
     """all lesions together, pixels"""
     severity_pct: float
     """lesion_area_px over leaf_area_px, percent"""
+    severity_interval_pct: tuple[float, float] | None
+    """90 % interval of severity_pct, by the model's errors on leaves that it had not seen; null by rules, on pictures
+    flagged out_of_distribution and where settings differ from those it was measured with"""
     leaf_area_mm2: float | None
     """the whole leaf, mm^2; null where the scale is not known"""
     lesion_area_mm2: float | None
@@ -95,7 +102,13 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return call
 
 
-@tool(category="segmentation", version="1", resolves=_resolve, data_files=MODEL_FILES, backends=("offline", RULES))
+@tool(
+    category="segmentation",
+    version="1",
+    resolves=_resolve,
+    data_files=(*MODEL_FILES, "strangeness.json", "strangeness.npz"),
+    backends=("offline", RULES),
+)
 def analyze_lesions(
     image: ImageFile,
     leaf_mask: Annotated[
@@ -118,10 +131,10 @@ def analyze_lesions(
     ] = None,
     min_lesion_px: Annotated[
         int, Field(ge=1, le=1_000_000, description="smaller patches count as healthy, pixels of the image")
-    ] = 12,
+    ] = _MIN_LESION_PX,
     sensitivity: Annotated[
         float, Field(ge=0, le=1, description="0.5 as calibrated; higher takes fainter discoloration for lesions")
-    ] = 0.5,
+    ] = _SENSITIVITY,
     scale_mm_px: Annotated[float | None, Field(gt=0, le=1000, description="millimetres per pixel")] = None,
     grade_scale: Annotated[
         GradeScale, Field(description="scale of the grade: percent, 0-4 (coffee) or 1-9 (rice)")
@@ -134,7 +147,7 @@ def analyze_lesions(
     on a named scale, and per lesion box, area, eccentricity, mean colour and whether it touches the leaf's edge, with
     a mask and an overlay. Areas in mm2 need scale_mm_px. Discoloured tissue of any cause counts; the cause is not
     named. On leaves unlike those its model was trained on (flag out_of_distribution) a colour rule is used instead,
-    and numbers are rougher.
+    and numbers are rougher. Pictures unlike those of leaves get the same flag: severity_interval_pct is then null.
 
     Raises:
         ToolError: ``nothing_found`` (no leaf, empty mask), ``band_not_found`` (a grey picture), ``region_empty``,
@@ -149,6 +162,7 @@ def analyze_lesions(
     from agrotools.tools.lesions.segmentation import leaf_view
     from agrotools.tools.pictures import choose_scale
     from agrotools.vision.reading import read_image, refuse_grey
+    from agrotools.vision.strangeness import FLAG, strangeness
 
     info, name = file_info(image), shown_name(image)
     picture = read_image(image, shown_as=name)
@@ -158,8 +172,13 @@ def analyze_lesions(
     valid = None if picture.valid is None else picture.valid[y0:y1, x0:x1]
     leaf = _leaf(pixels, valid, leaf_mask, box, (picture.height, picture.width), mode, name)
     refuse_grey(picture, name, ": without colour, lesions cannot be told from healthy tissue")
+    if leaf_mask is not None:
+        _refuse_other_things(pixels[leaf.mask], shown_name(leaf_mask))
     view = leaf_view(pixels, leaf.mask, leaf.box)
     lesions = _lesions(view, leaf, healthy_reference, sensitivity)
+    x0, y0, x1, y1 = (0, 0, pixels.shape[1], pixels.shape[0]) if leaf_mask is None else view.box
+    strange = (FLAG,) if strangeness(pixels[y0:y1, x0:x1], "leaf").is_strange else ()
+    as_measured = not strange and (sensitivity, min_lesion_px) == (_SENSITIVITY, _MIN_LESION_PX)
     scale = choose_scale(
         None if scale_mm_px is None else scale_mm_px / 1000, info.gsd_m if info and info.gsd_m else None
     )
@@ -172,11 +191,12 @@ def analyze_lesions(
             lesion=_resize_to_full(view, lesions.level, leaf),
             healthy=lesions.healthy,
             method=lesions.method,
+            half_width=lesions.half_width if as_measured else None,
             scale_mm_px=None if scale.gsd_m is None else 1000 * scale.gsd_m,
             min_lesion_px=min_lesion_px,
             grade_scale=grade_scale,
             notes=(*picture.notes, *leaf.notes, *lesions.notes, *scale.notes),
-            flags=(*picture.flags, *clipped, *leaf.flags, *lesions.flags, *scale.flags, *detail),
+            flags=(*picture.flags, *clipped, *leaf.flags, *lesions.flags, *strange, *scale.flags, *detail),
         )
     )
 
@@ -227,6 +247,16 @@ def _leaf_of_mask(pixels: NDArray[np.uint8], path: MaskFile, box: Box, shape: tu
     return Leaf(mask, bounds(mask), background, ("leaf: as the mask says",))
 
 
+def _refuse_other_things(marked: NDArray[np.uint8], mask_name: str) -> None:
+    """Refuse a mask if hardly any of the pixels that it marks, uint8 (n, 3), has the colours of a leaf."""
+    from agrotools.tools.lesions.leaf import is_plant_coloured
+    from agrotools.vision.colours import lab_of
+
+    if is_plant_coloured(lab_of(marked[None])).mean() < _LEAST_PLANT_SHARE:
+        why = f"hardly anything that {mask_name} marks has the colours of a leaf"
+        raise ToolError("nothing_found", why, argument="leaf_mask", hint="mark the leaf; other pixels are 0")
+
+
 @dataclass(frozen=True, eq=False)
 class _LesionMask:
     """Result of lesion segmentation. ``level``: float32 (pixels of the view's mask,), 1 and more is lesion."""
@@ -236,6 +266,7 @@ class _LesionMask:
     method: Literal["model", "rules"]
     notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    half_width: float | None = None
 
 
 def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sensitivity: float) -> _LesionMask:
@@ -244,6 +275,7 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
         MOST_SHIFT,
         MOST_SHIFT_IN_FIELD,
         NO_GREEN,
+        doubtful_pct,
         healthy_colour,
         is_unlike_training,
         lesion_level,
@@ -260,13 +292,14 @@ def _lesions(view: "LeafView", leaf: "Leaf", healthy_reference: Lab | None, sens
     if backend_in_use() != RULES:
         model = load_lesion_model()
         apart = is_unlike_training(model.info.domain, view, leaf.background)
-        if "leaf_cut" in leaf.flags:
-            apart = (*apart, "a leaf cut by the picture's edge")
         if not apart and healthy_reference is None:
             threshold = model.info.threshold
             shifted = 1 / (1 + math.exp(-(math.log(threshold / (1 - threshold)) + 3 * (0.5 - sensitivity))))
             notes.append(f"lesions: model {model.info.name}, trained on {model.info.trained_on}")
-            return _LesionMask(model.level(view) / np.float32(shifted), healthy, "model", tuple(notes), tuple(flags))
+            probability = model.level(view)
+            half_width = model.info.interval.half_width(doubtful_pct(probability))
+            level = probability / np.float32(shifted)
+            return _LesionMask(level, healthy, "model", tuple(notes), tuple(flags), half_width)
     if apart:
         flags.append("out_of_distribution")
         notes.append(f"unlike the pictures that the lesion model was trained on ({', '.join(apart)}): rules are used")

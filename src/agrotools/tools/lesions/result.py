@@ -76,7 +76,8 @@ class LesionInputs:
     """Inputs of :func:`lesion_result`.
 
     ``shown`` is the whole picture; the other arrays cover only its region ``box``. ``lesion``: bool (rows, columns),
-    diseased pixels before small patches are dropped.
+    diseased pixels before small patches are dropped. ``half_width``: of the interval of the severity, points, None if
+    it is not known.
     """
 
     shown: NDArray[np.uint8]
@@ -85,6 +86,7 @@ class LesionInputs:
     lesion: NDArray[np.bool_]
     healthy: tuple[float, float, float]
     method: Literal["model", "rules"]
+    half_width: float | None
     scale_mm_px: float | None
     min_lesion_px: int
     grade_scale: GradeScale
@@ -97,7 +99,7 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
     leaf, (left, top, right, bottom) = analysed.leaf, analysed.box
     lesion_mask, lesions = _lesion_rows(analysed)
     leaf_px, lesion_px = leaf.area_px, int(np.count_nonzero(lesion_mask))
-    severity = 100 * lesion_px / leaf_px
+    severity, half = 100 * lesion_px / leaf_px, analysed.half_width
     pixel = None if analysed.scale_mm_px is None else analysed.scale_mm_px**2
     notes = [*analysed.notes, source_of(analysed.grade_scale)]
     flags = [*analysed.flags]
@@ -115,6 +117,7 @@ def lesion_result(analysed: LesionInputs) -> LeafLesions:
         leaf_area_px=leaf_px,
         lesion_area_px=lesion_px,
         severity_pct=severity,
+        severity_interval_pct=None if half is None else (max(0.0, severity - half), min(100.0, severity + half)),
         leaf_area_mm2=None if pixel is None else leaf_px * pixel,
         lesion_area_mm2=None if pixel is None else lesion_px * pixel,
         grade=grade_of(severity, analysed.grade_scale),

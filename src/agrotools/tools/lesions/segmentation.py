@@ -16,11 +16,12 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
+from typing import Annotated
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import FiniteFloat, ValidationError
+from pydantic import Field, FiniteFloat, ValidationError
 
 from agrotools.core import FrozenModel, ToolError
 from agrotools.tools.contract import shipped_file
@@ -146,6 +147,32 @@ class Domain(FrozenModel):
     board_chroma: FiniteFloat
 
 
+DOUBTFUL = (0.15, 0.7)
+"""Bounds of the probability of pixels that count as doubtful."""
+
+
+def doubtful_pct(probability: NDArray[np.float32]) -> float:
+    """Return the share of a leaf's pixels that are doubtful, percent."""
+    return 100 * float(((probability > DOUBTFUL[0]) & (probability <= DOUBTFUL[1])).mean())
+
+
+class SeverityInterval(FrozenModel):
+    """Conformal interval of a severity: wider on leaves with more doubtful pixels (Lei et al. 2018, locally weighted).
+
+    ``error``: quantile of the absolute errors of leaves that the model had not seen, in units of the doubtful share of
+    the leaf plus ``floor``, percent. ``level``: share of such leaves that intervals cover. ``leaves``: their number.
+    """
+
+    level: FiniteFloat
+    floor: Annotated[FiniteFloat, Field(gt=0)]
+    error: Annotated[FiniteFloat, Field(gt=0)]
+    leaves: int
+
+    def half_width(self, doubtful_pct: float) -> float:
+        """Return half the width of the interval, points."""
+        return self.error * (doubtful_pct + self.floor)
+
+
 class ModelInfo(FrozenModel):
     """Description of the lesion model."""
 
@@ -159,6 +186,7 @@ class ModelInfo(FrozenModel):
     domain: Domain
     metrics: dict[str, float]
     """Metrics on leaves that were not trained on (five-fold over leaves)."""
+    interval: SeverityInterval
     weights_sha256: str
 
 
