@@ -6,7 +6,8 @@ Writes src/agrotools/data/strangeness.json and .npz. Known pictures come from wh
 from the training part of a pool, and from drawn scenes; scales and thresholds from pictures that are neither references
 nor learnt from; the share kept is reported on a third part. Groups (days, photographs, leaves) are never split, except
 days of weeds, as in the net's own split. Descriptions of pictures are stored in --features and computed only once
-(about a tenth of a second each). Pools: weeds, fruit_boxes, leaf_disease and vegetation_masks, all CC BY or CC BY-SA.
+(about a tenth of a second each). Pools: weeds, fruit_boxes and leaf_disease, all CC BY or MIT. Nothing of pictures
+under share-alike licences is stored: vegetation_masks sets the threshold of ``field``, one number.
 """
 
 import argparse
@@ -47,7 +48,7 @@ from agrotools.vision.strangeness import (
 )
 
 TARGET = Path(__file__).parent.parent / "src/agrotools/data"
-MOST_OF_POOL = 3500
+MOST_OF_POOL = 2000
 DIRECTIONS = 48
 DRAWN = 80
 """Drawn scenes of a kind, a quarter of each difficulty; their seeds are used nowhere else."""
@@ -74,7 +75,8 @@ class Recipe:
     """Recipe of a domain. ``known``: pools of what the tool is made for; ``net``: net whose classes are named.
 
     ``per_class`` and ``others``: references of each class (or pool), and of each pool or crop of other things.
-    ``keep``: share of held-out known pictures at or below the threshold.
+    ``keep``: share of held-out known pictures at or below the threshold. ``threshold_from``: pools of known pictures
+    that set the threshold alone, since those of ``known`` say little of another place.
     """
 
     known: tuple[str, ...]
@@ -83,23 +85,27 @@ class Recipe:
     per_class: int = 80
     others: int = 120
     keep: float = 0.99
+    threshold_from: tuple[str, ...] = ()
 
 
 _AERIAL = ("drawn towns", "drawn farmland", "drawn trees")
+_FIELD = ("drawn rows", "drawn pots")
 RECIPES = {
-    "weeds": Recipe(("weeds",), ("fruit_boxes", "vegetation_masks", "leaf_disease", *_AERIAL), "weeds", 150, keep=0.95),
-    "leaves": Recipe(
-        ("leaf_disease",), ("fruit_boxes", "vegetation_masks", "weeds", *_AERIAL), "leaves", 60, keep=0.97
-    ),
+    "weeds": Recipe(("weeds",), ("fruit_boxes", "leaf_disease", *_FIELD, *_AERIAL), "weeds", 150, keep=0.95),
+    "leaves": Recipe(("leaf_disease",), ("fruit_boxes", "weeds", *_FIELD, *_AERIAL), "leaves", 60, keep=0.97),
     "fruit": Recipe(
         ("fruit_boxes", "drawn orchards"),
-        ("weeds", "vegetation_masks", "leaf_disease", *_AERIAL),
+        ("weeds", "leaf_disease", *_FIELD, *_AERIAL),
         per_class=120,
         keep=0.98,
     ),
-    "leaf": Recipe(("leaf_disease", "drawn leaves"), ("weeds", "vegetation_masks", "fruit_boxes", *_AERIAL), keep=0.97),
+    "leaf": Recipe(("leaf_disease", "drawn leaves"), ("weeds", "fruit_boxes", *_FIELD, *_AERIAL), keep=0.97),
     "field": Recipe(
-        ("vegetation_masks", "weeds", "drawn rows", "drawn pots"), ("leaf_disease", "fruit_boxes"), per_class=150
+        ("weeds", "drawn rows", "drawn pots"),
+        ("leaf_disease", "fruit_boxes"),
+        per_class=150,
+        keep=0.95,
+        threshold_from=("vegetation_masks",),
     ),
 }
 
@@ -263,22 +269,24 @@ def fit(
 
     references = references_of(domain, arrays)  # type: ignore[arg-type]
 
-    def terms(part: str) -> dict[str, NDArray[np.float64]]:
+    def terms(some_pools: Sequence[Pictures], *of: str) -> dict[str, NDArray[np.float64]]:
         parts: list[dict[str, NDArray[np.float64]]] = []
-        for pool in pools:
-            some = pool.chosen([place for place, one in enumerate(pool.parts) if one == part])
+        for pool in some_pools:
+            some = pool.chosen([place for place, one in enumerate(pool.parts) if one in of])
             labels = some.logits[recipe.net].argmax(axis=1) if recipe.net else None
             parts.append(terms_of(descriptions(some), references, labels))
         return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
-    held = terms("calibrate")
+    held = terms(pools, "calibrate")
     scales = {}
     for name, values in held.items():
         median = float(np.median(values))
         spread = float(np.quantile(values, 0.9)) - median
         scales[name] = Scale(median=median, spread=spread, weight=WEIGHTS[name.split()[0]])
+    elsewhere = [read(name) for name in recipe.threshold_from]
+    held = terms(elsewhere, "train", "calibrate") if elsewhere else held
     threshold = float(np.quantile(score_of(held, scales), recipe.keep))
-    kept = float((score_of(terms("report"), scales) <= threshold).mean())
+    kept = float((score_of(terms(elsewhere or pools, "report"), scales) <= threshold).mean())
     info = DomainInfo(
         classes=classes,
         threshold=round(threshold, 4),
@@ -286,6 +294,7 @@ def fit(
         known=", ".join(recipe.known),
         other=", ".join(recipe.other),
         scales=scales,
+        net_sha256=shipped_net(recipe.net).info.sha256 if recipe.net else None,  # type: ignore[arg-type]
     )
     return info, arrays
 
@@ -309,8 +318,8 @@ def main() -> None:
     info = StrangenessInfo(
         recipe="training/fit_strangeness.py",
         licence="references from DeepWeeds, AppleBBCH81, AppleBBCH76, Pear640, CherryBBCH81, CherryBBCH72, "
-        "tomato_plant, bean_disease_uganda, blackgram, chilli and citrus leaves (CC BY 4.0), lara2018 (MIT), "
-        "Peanut-dataset (CC BY-SA 4.0), as distances and histograms only, and from our own drawings",
+        "tomato_plant, bean_disease_uganda, blackgram, chilli and citrus leaves (CC BY 4.0) and lara2018 (MIT), as "
+        "histograms and embeddings only, and from our own drawings",
         sha256=digest,
         domains={domain: one for domain, (one, _) in fitted.items()},
     )

@@ -70,6 +70,8 @@ class DomainInfo(BaseModel):
     known: str
     other: str
     scales: dict[str, Scale]
+    net_sha256: str | None = None
+    """Hash of the weights of the net whose embeddings the references hold."""
 
 
 class StrangenessInfo(BaseModel):
@@ -101,6 +103,16 @@ def strangeness(
                      {name: value for name, value in references_of(domain, arrays).items() if name in given},
                      None if label is None else np.array([one.classes.index(label)]))  # fmt: skip
     return Strangeness(float(score_of(terms, one.scales)[0]), one.threshold)
+
+
+def has_references_of(domain: str, net_sha256: str) -> bool:
+    """True if the references of a domain hold embeddings of the net with these weights.
+
+    Raises:
+        ToolError: ``backend_unavailable``: the files are damaged.
+    """
+    one = _references()[0].domains.get(domain)
+    return one is not None and one.net_sha256 == net_sha256
 
 
 @dataclass(frozen=True, eq=False)

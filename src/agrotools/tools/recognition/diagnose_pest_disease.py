@@ -112,7 +112,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     version="1",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/leaves.json", "nets/leaves.onnx", kb_files),
+    data_files=("nets/leaves.json", "nets/leaves.onnx", "strangeness.json", "strangeness.npz", kb_files),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(

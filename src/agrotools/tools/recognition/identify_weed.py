@@ -79,7 +79,7 @@ def _key(name: str, names: "KbNames") -> str:
     version="1",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/weeds.json", "nets/weeds.onnx", kb_files),
+    data_files=("nets/weeds.json", "nets/weeds.onnx", "strangeness.json", "strangeness.npz", kb_files),
     backend_files=backend_files,
 )
 def identify_weed(

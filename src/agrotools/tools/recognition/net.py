@@ -33,7 +33,7 @@ from agrotools.vision.nets import (
     read_description,
     unusable_weights,
 )
-from agrotools.vision.strangeness import picture_traits
+from agrotools.vision.strangeness import has_references_of, picture_traits, strangeness
 
 Floats = NDArray[np.float64]
 Score = Literal["max_softmax", "energy", "margin", "likeness"]
@@ -49,6 +49,7 @@ class Judgement:
     """Prediction of a classifier for one picture.
 
     ``logits``: float64 (classes,). ``score``: familiarity of the picture, in the units of ``threshold``.
+    ``is_strange``: unlike the reference pictures of the likeliest class (:mod:`agrotools.vision.strangeness`).
     """
 
     classes: tuple[str, ...]
@@ -56,11 +57,12 @@ class Judgement:
     temperature: float
     score: float
     threshold: float
+    is_strange: bool = False
 
     @property
     def is_known(self) -> bool:
         """True if the picture is similar enough to the training pictures to give an answer."""
-        return self.score >= self.threshold
+        return self.score >= self.threshold and not self.is_strange
 
     def probabilities(self, allowed: NDArray[np.bool_] | None = None) -> Floats:
         """Return calibrated probabilities, float64 (classes,), restricted to the ``allowed`` classes if given."""
@@ -285,7 +287,11 @@ class Net:
         """Classify one picture, uint8 (rows, columns, 3)."""
         seen, rule = self.predict(pixels), self.info.abstention
         score = float(familiarity_score(rule.score, seen.logits, self.info.temperature, seen.likeness)[0])
-        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold)
+        is_strange = False
+        if has_references_of(self.info.name, self.info.sha256):
+            label = self.info.classes[int(seen.logits[0].argmax())]
+            is_strange = strangeness(pixels, self.info.name, embedding=seen.embedding[0], label=label).is_strange
+        return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold, is_strange)
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
         """Run the net on one picture, uint8 (rows, columns, 3), and return arrays of one row."""
