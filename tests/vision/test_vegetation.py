@@ -4,7 +4,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agrotools.core import ToolError
-from agrotools.vision.vegetation import Vegetation, choose_index, index_values, otsu_threshold, segment
+from agrotools.vision.vegetation import Vegetation, choose_index, doubt_of_cover, index_values, otsu_threshold, segment
 from support.picture_files import CROP, SOIL, discs, field, noisy
 
 PLANTS = discs((240, 320), [(60, 60), (200, 100), (120, 190), (280, 200)], 24)
@@ -136,3 +136,19 @@ def test_turning_a_picture_turns_its_plants(seed: int, quarters: int, mirrored: 
 def test_exposure_hardly_changes_the_area(gain: float) -> None:
     pixels = np.clip(field(PLANTS).astype(float) * gain, 0, 255).astype(np.uint8)
     assert plants_in(pixels).mask.mean() == pytest.approx(PLANTS.mean(), rel=0.04)
+
+
+def test_no_plants_are_believed_on_soil_in_even_light() -> None:
+    for pixels in (noisy(SOIL, (120, 160)), noisy((128, 126, 122), (120, 160)), field(PLANTS)):
+        assert doubt_of_cover(pixels, plants_in(pixels)) is None
+
+
+@pytest.mark.parametrize(
+    ("ground", "why"),
+    [((24, 20, 14), "shade"), ((150, 100, 140), "cast"), ((100, 110, 150), "cast"), ((120, 128, 110), "greenish")],
+)
+def test_no_plants_are_not_believed_where_they_would_not_be_seen(ground: tuple[int, int, int], why: str) -> None:
+    pixels = noisy(ground, (120, 160))
+    plants = plants_in(pixels)
+    assert plants.flags == ("no_vegetation",)
+    assert why in (doubt_of_cover(pixels, plants) or "")

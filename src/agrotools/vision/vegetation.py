@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from agrotools.core import ToolError
 from agrotools.vision import Index, Role
+from agrotools.vision.colours import lab_of
 
 _GROWTH_ROUNDS = 3
 """Number of growth steps of certainly large parts before the remaining parts are counted."""
@@ -80,6 +81,15 @@ Otsu's threshold always splits. Cutting one Gaussian in two gives 2.6; parts of 
 2.7 and with only leaves up to 2.9, whole photographs with both mostly 4 to 6.
 """
 CLEAR_CONTRAST = 3.6
+_SHADE_LIGHTNESS, _MOST_SHADE = 20.0, 0.3
+"""L* below which colours are not reliable, and the share of such pixels above which plant cover is not."""
+_GREENISH = 4.0
+"""-a* above which pixels are greener than bare soil."""
+_CLOSED = 2 / 3
+"""Least share of the plant level that all but 5 % of a closed canopy reach."""
+_MOST_SPARSE = 0.05
+"""Largest plant cover that can be told from its distance from the soil alone."""
+_COLOUR_SAMPLE_PX = 250_000
 _BLOCK_PX = 2_000_000
 """Approximate number of pixels per block of rows in which indices are computed, to limit memory."""
 _SAMPLE_PX = 4_000_000
@@ -209,6 +219,42 @@ def _one_class(index: Index, sample: NDArray[np.float32], plants: bool, contrast
     what, flag = ("plants", "no_soil_visible") if plants else ("no plants", "no_vegetation")
     note = f"{index} shows one class only, and that is {what} (median {np.median(sample):.4g})"
     return IndexThreshold(None, plants, contrast, (note,), (flag,))
+
+
+def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None:
+    """Return why the plant cover of a photograph cannot be relied on, or None.
+
+    Plants in deep shade, dry plants and plants under a colour cast have the colours of soil. So a finding of no or few
+    plants is relied on only in light, where the ground is grey to yellow and red as soil is, and where no greenish part
+    was left out; a finding of plants alone only where no part is without green.
+
+    Args:
+        picture: natural colours, uint8 (rows, columns, 3), which ``plants`` were searched in.
+    """
+    level = INDICES[plants.index].plant_level
+    none, few, full, weak = (
+        flag in plants.flags for flag in ("no_vegetation", "sparse_vegetation", "no_soil_visible", "low_contrast")
+    )
+    if not (none or few or full or weak):
+        return None
+    step = max(1, math.isqrt(plants.valid.size // _COLOUR_SAMPLE_PX))
+    inside = plants.valid[::step, ::step]
+    values, mask = plants.values[::step, ::step][inside], plants.mask[::step, ::step][inside]
+    lab = lab_of(np.ascontiguousarray(picture[::step, ::step]))[inside]
+    if not len(lab):
+        return None
+    _, reddish, yellowish = np.median(lab, axis=0)
+    if not full and float((lab[:, 0] < _SHADE_LIGHTNESS).mean()) > _MOST_SHADE:
+        return "much of the picture is in deep shade"
+    if (none or few) and (reddish > yellowish + 1 or yellowish < -_GREENISH / 2):
+        return "the picture has a colour cast: its ground is bluish or pink, as soil is not"
+    if few and float(mask.mean()) > _MOST_SPARSE:
+        return "plants are not few, but do not stand out from the soil either"
+    if plants.index == "lab_a" and none and float(np.percentile(values, 99)) >= _GREENISH:
+        return "some parts are greenish, but do not stand out from the rest"
+    if plants.index == "lab_a" and full and float(np.percentile(values, 5)) < _CLOSED * level:
+        return "some parts are not green, but do not stand out from the plants"
+    return None
 
 
 def otsu_threshold(sample: NDArray[np.float32]) -> float:

@@ -122,6 +122,14 @@ def test_bare_soil_has_no_crop_and_no_weeds(tmp_path: Path) -> None:
     assert "no_vegetation" in result.flags
 
 
+@pytest.mark.parametrize("ground", [(24, 20, 14), (150, 100, 140)])
+def test_plants_that_may_be_hidden_are_refused_not_zero(tmp_path: Path, ground: tuple[int, int, int]) -> None:
+    with pytest.raises(ToolError) as caught:
+        measured(photo(tmp_path, noisy(ground, SHAPE)))
+    assert caught.value.kind == "low_confidence"
+    assert caught.value.hint
+
+
 def test_a_closed_canopy_is_all_plants(tmp_path: Path) -> None:
     result = measured(photo(tmp_path, noisy(CROP, SHAPE)))
     assert result.soil_px == 0

@@ -212,3 +212,10 @@ def test_cover_and_classes_of_real_fields(tmp_path: Path, field_data: Path) -> N
             assert get_tool("describe_region")(image).vegetation_pct == pytest.approx(true, abs=2)
             classes = get_tool("describe_region")(mask).class_pcts
         assert sum(pct for name, pct in classes.items() if name != "class 0") == pytest.approx(true)
+
+
+def test_cover_that_cannot_be_told_is_null(tmp_path: Path) -> None:
+    result = described(saved(tmp_path, noisy((24, 20, 14), (90, 120))))
+    assert result.vegetation_pct is None
+    assert "vegetation_uncertain" in result.flags
+    assert "no_vegetation" not in result.flags

@@ -3,8 +3,10 @@
 Bands are ranked by how well they separate the classes.
 """
 
+import csv
 import itertools
 import os
+from importlib.resources import files
 from typing import cast
 
 import numpy as np
@@ -13,6 +15,7 @@ from PIL import Image
 
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.build.scenes.rows import make_scene
+from agrotools.core import ToolError
 from agrotools.core.files import pairs_by_hash, sha256_of_file
 from agrotools.tools.crop_weed.bands import CorrectCounts
 from agrotools.tools.crop_weed.measure_crop_weed_area import BandTriplet
@@ -260,12 +263,52 @@ def _ranked(
     return result.separability.triplets
 
 
+POINTS_FILE = "plant_points.csv"
+"""Labels of ours: P plant, S soil or litter, O other, at the centres of a 6 x 6 grid, row by row."""
+_NOTHING = 0.5
+_SOME = 10.0
+"""Cover, percent, reported as none; and true cover above which that is wrong."""
+
+
+def cover_by_points(points: str) -> float:
+    """Return the plant cover, percent, of the points that are plant or soil."""
+    return 100 * points.count("P") / (points.count("P") + points.count("S"))
+
+
+def _by_points(bench: Bench) -> list[Figure]:
+    """Compare plant cover with points labelled by eye (point-intercept) on photographs with shade and dry plants.
+
+    The standard error of one truth is about 8 points (36 points), so smaller differences say nothing.
+    """
+    rows = csv.DictReader((files("agrotools.build.accuracy") / POINTS_FILE).read_text("utf-8").splitlines())
+    points = {row["file"]: row["points"] for row in rows if row["part"] == "held out"}
+    columns = Columns(note="labels by eye, 36 points each; not looked at before the rules were settled")
+    for item in bench.items():
+        if item["id"] not in points:
+            continue
+        truth = cover_by_points(points[item["id"]])
+        try:
+            found = bench.call(image=bench.folder / item["image"], separation="none").veg_pct
+        except ToolError as error:
+            if error.kind != "low_confidence":
+                raise
+            found = None
+        wrong = found is not None and found < _NOTHING and truth > _SOME
+        columns.add(answered=found is not None, wrong=wrong, error=None if found is None else abs(found - truth))
+    return [
+        columns.mean("plant cover answered, share of photographs", "answered", note="the others are refused"),
+        columns.mean_error("plant cover answered, mean absolute error, points", "error", goal=10),
+        columns.mean_error("no plants reported where there are over 10 %, share", "wrong", goal=0),
+    ]
+
+
 def _iou(found: NDArray[np.bool_], true: NDArray[np.bool_]) -> float:
     union = np.count_nonzero(found | true)
     return float(np.count_nonzero(found & true) / union) if union else 1.0
 
 
 STUDIES = (
+    Study("measure_crop_weed_area", "deepweeds", _by_points),
     Study("measure_crop_weed_area", "cwfid", _photographs),
     Study("measure_crop_weed_area", "drawn crop rows", _drawn_rows, needs_folder=False),
     Study("measure_crop_weed_area", "drawn five-band rows", _drawn_bands, needs_folder=False),

@@ -28,15 +28,13 @@ class TextureRule:
 
     ``sigma_m``, ``sigma_px``: standard deviation of the window in metres, and in pixels if the scale is unknown.
     ``rise``: least increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of
-    L* (0 to 100). ``rise_both``: least increase of the contrasts of lightness and of yellow-blue together, used if both
-    gain and loss are measured: the lightness contrast of fields varies with the season, their colour contrast less so.
+    L* (0 to 100).
     """
 
     sigma_m: float = 18.0
     sigma_px: float = 9.0
     rise: float = 0.10
     contrast: float = 4.0
-    rise_both: float = 0.40
 
 
 @dataclass(frozen=True)
@@ -79,13 +77,12 @@ def built_change(
     valid: NDArray[np.bool_],
     gsd_m: float | None,
     *,
-    gains_only: bool = False,
     texture: TextureRule | None = None,
     roofs: RoofRule | None = None,
 ) -> BuiltChange:
     """Find buildings gained and lost between two registered pictures.
 
-    Swapping the two pictures swaps ``gained`` and ``lost``, unless ``gains_only`` leaves ``lost`` empty.
+    Swapping the two pictures swaps ``gained`` and ``lost``.
 
     Args:
         before, after: uint8 (rows, columns, 3).
@@ -106,14 +103,12 @@ def built_change(
     if fine and gsd_m is not None:
         masks, note = _roof_change(first, second, resized_valid, gsd_m / shrink, roofs or RoofRule())
     else:
-        masks, note = _texture_change(first, second, resized_valid, gsd_m, texture or TextureRule(), gains_only)
+        masks, note = _texture_change(first, second, resized_valid, gsd_m, texture or TextureRule())
     if size != (width, height):
         masks = tuple(
             cv2.resize(mask.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST) > 0 for mask in masks
         )
     built_before, built_after, gained, lost = (np.asarray(mask) & valid for mask in masks)
-    if gains_only:
-        lost = np.zeros_like(lost)
     return BuiltChange(built_before, built_after, gained, lost, "roofs" if fine else "texture", note)
 
 
@@ -154,23 +149,16 @@ def _texture_change(
     valid: NDArray[np.bool_],
     gsd_m: float | None,
     rule: TextureRule,
-    gains_only: bool,
 ) -> tuple[tuple[NDArray[np.bool_], ...], str]:
     sigma = rule.sigma_px if gsd_m is None else float(np.clip(rule.sigma_m / gsd_m, 4.0, 24.0))
-    labs = lab_of(before), lab_of(after)
-    first, second = (settlement_texture(lab[..., 0], valid, sigma) for lab in labs)
+    first, second = (settlement_texture(lab_of(picture)[..., 0], valid, sigma) for picture in (before, after))
     rise = np.log1p(second) - np.log1p(first)
-    least, of_what = rule.rise, "contrast"
-    if not gains_only:
-        blue = tuple(settlement_texture(lab[..., 2], valid, sigma) for lab in labs)
-        rise = rise + np.log1p(blue[1]) - np.log1p(blue[0])
-        least, of_what = rule.rise_both, "contrast of lightness and of yellow-blue together"
     built_before, built_after = first > rule.contrast, second > rule.contrast
     note = (
         f"built-up: contrast in all directions over {rule.contrast:g} L* in a window of {sigma:.3g} px (PanTex); "
-        f"change where {of_what} differs by over {100 * (np.exp(least) - 1):.0f} %"
+        f"change where contrast differs by over {100 * (np.exp(rule.rise) - 1):.0f} %"
     )
-    return (built_before, built_after, built_after & (rise > least), built_before & (rise < -least)), note
+    return (built_before, built_after, built_after & (rise > rule.rise), built_before & (rise < -rule.rise)), note
 
 
 def _roof_change(

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from agrotools.tools.change.result import ChangeInputs
 
 Target = Literal["farmland", "pond", "vegetation", "any"]
-MethodChoice = Literal["auto", "cva", "irmad", "pca_kmeans", "post_class", "mask_diff"]
+MethodChoice = Literal["auto", "post_class", "mask_diff"]
 Bands = dict[str, int | str]
 LabelMap = dict[str, list[int]]
 
 _OF_LABELS: tuple[MethodChoice, ...] = ("auto", "mask_diff")
 _MARKED: dict[Target, str] = {"farmland": "farmland", "pond": "water", "vegetation": "vegetation", "any": "marked"}
-Method = Literal["mask_diff", "index_difference", "post_class", "cva", "irmad", "pca_kmeans", "water_masks"]
+Method = Literal["mask_diff", "index_difference", "post_class", "water_masks"]
 PondEvent = Literal["constructed", "demolished", "dried", "wetted", "none"]
 
 
@@ -177,8 +177,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
         return drop_arguments(call, "before", "after", "method", "bands", "register", "threshold")
     if call["target"] in ("any", "farmland") and call["method"] == "auto":
         call = {**call, "method": "post_class"}
-    with_threshold = call["target"] == "vegetation" or call["method"] in ("cva", "irmad", "pca_kmeans")
-    return call if with_threshold else drop_arguments(call, "threshold")
+    return call if call["target"] == "vegetation" else drop_arguments(call, "threshold")
 
 
 @tool(category="change", version="1", resolves=_resolve, data_files=("pond_evidence.json",))
@@ -207,7 +206,7 @@ def detect_change(
     threshold: Annotated[
         float | Literal["otsu"],
         Agree("choice"),
-        Field(description="least difference that counts (of NDVI, or of a method's magnitude), or 'otsu' to find it"),
+        Field(description="least difference of NDVI that counts, or 'otsu' to find it"),
     ] = "otsu",
     before_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the first date")] = None,
     after_mask: Annotated[MaskFile | None, Field(description="mask or label raster of the second date")] = None,
@@ -218,9 +217,7 @@ def detect_change(
     ] = None,
     method: Annotated[
         MethodChoice,
-        Field(
-            description="auto chooses; mask_diff: before and after are label rasters; cva, irmad, pca_kmeans: colours"
-        ),
+        Field(description="auto chooses; mask_diff: before and after are label rasters; post_class: pictures"),
     ] = "auto",
     region: Region | None = None,
 ) -> ChangeResult:
@@ -228,25 +225,25 @@ def detect_change(
 
     Masks or label rasters are compared exactly, with a transition matrix. Vegetation: difference of NDVI (rasters) or
     of plant cover (photographs). Farmland: new buildings on open land. Pond: water of both dates and what happened to
-    it. Any: buildings gained or lost, or land classes of multi-band rasters. Photographs need one size and a shift
-    under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and single buildings
-    need the ground sampling distance, from the files or gsd_m. `changed` is null where evidence is weak; season and
-    light look like change too (flag phenology_risk).
+    it. Any: buildings, without a direction, or land classes of multi-band rasters. Photographs need one size and a
+    shift under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and single
+    buildings need the ground sampling distance, from the files or gsd_m. `changed` is null where evidence is weak;
+    season and light look like change too (flag phenology_risk).
 
     When changed is said:
         Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at
         least 5 % of the area, false where nothing is found and outlines show that the two lie on each other. Plants:
         true from 1 % of the area on, but null where over half the scene moves one way. Ponds: where the event is
-        clear and the two are known to lie on each other. Unsupervised differences, settlement texture, land classes
-        by index: false where nothing differs, else null.
+        clear and the two are known to lie on each other. Settlement texture, land classes by index: false where
+        nothing differs, else null (flag scene_wide_shift where most of the scene differs).
 
     Raises:
         ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),
             ``crs_mismatch``, ``band_not_found``, ``region_empty``, ``missing_metadata`` (min_area_m2 without a scale),
             ``nothing_found`` (no data in common), ``invalid_argument``.
 
-    Sources: change vectors, Malila 1980; IR-MAD, Nielsen 2007; PCA and k-means, Celik 2009; settlement texture,
-        Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
+    Sources: settlement texture, Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold,
+        Otsu 1979.
     """
     from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
     from agrotools.tools.change.result import change_result
@@ -284,7 +281,6 @@ def _from_pictures(
     from agrotools.tools.change.picture_change import (
         built_up_change,
         plant_cover_change,
-        unsupervised_change,
         water_change,
     )
 
@@ -307,8 +303,6 @@ def _from_pictures(
         return plant_cover_change(pictures, request)
     if target == "pond":
         return water_change(pictures, request)
-    if method in ("cva", "irmad", "pca_kmeans"):
-        return unsupervised_change(pictures, method, threshold, request)
     return built_up_change(pictures, target, request)
 
 

@@ -48,6 +48,8 @@ LEAST_DIFFERENCE = 0.1
 SCENE_WIDE = 0.5
 """Share of the scene that moves in one direction above which season is the likelier cause."""
 NEGLIGIBLE = 0.01
+_LARGEST_INDEX, _MOST_OUTSIDE = 1.05, 0.01
+"""Largest size of a normalised index, with room for rounding, and the share of larger values that is refused."""
 _BINS = 512
 _NORMALISED: tuple[Index, ...] = ("ndvi", "gndvi", "ndre")
 
@@ -98,13 +100,14 @@ def index_change(
         frame = frame_of(request, (source.width, source.height), names[0], (before, after), source.sampling.gsd_m)
         box = frame.box
         level = _otsu_level(indices, box) if threshold == "otsu" else float(threshold)
-        sums, number = np.zeros(2), 0
+        sums, number, outside = np.zeros(2), 0, 0
         changes = np.full((source.height, source.width), NO_DATA, np.uint8)
         for part in frame.strips(indices.pair.block_rows):
             first, second = indices.read(part)
             difference = second - first
             valid = np.isfinite(difference)
             number += int(np.count_nonzero(valid))
+            outside += int(np.count_nonzero(valid & (np.maximum(np.abs(first), np.abs(second)) > _LARGEST_INDEX)))
             sums += first[valid].sum(dtype=np.float64), second[valid].sum(dtype=np.float64)
             kinds = np.full(difference.shape, SAME, np.uint8)
             kinds[difference > level] = GAINED
@@ -112,6 +115,10 @@ def index_change(
             kinds[~valid] = NO_DATA
             changes[part[1] : part[3], part[0] : part[2]] = without_specks(kinds, frame.least_px)
         check_common(np.array([number > 0]), names)
+        if outside > _MOST_OUTSIDE * number:
+            why = f"{100 * outside / number:.0f} % of the values of {names[0]} or {names[1]} are not in -1..1"
+            hint = "name the bands to compute the index from, or give classes as before_mask and after_mask"
+            raise ToolError("invalid_argument", why, argument="bands", hint=hint)
         pictures = grey_pair(*indices.read(None))
         pair = indices.pair
     count = counts_of(changes[box[1] : box[3], box[0] : box[2]])

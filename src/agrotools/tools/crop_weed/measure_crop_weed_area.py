@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import Field, JsonValue
 
-from agrotools.core import Arguments, Artifact, SampleFile
+from agrotools.core import Arguments, Artifact, SampleFile, ToolError
 from agrotools.core.files import cache_dir, cached_files
 from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
@@ -225,7 +225,8 @@ def measure_crop_weed_area(
 
     Raises:
         ToolError: the file cannot be read, is too large, or holds no data; ``band_not_found``, ``region_empty``,
-            ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known).
+            ``shape_mismatch`` (label raster of another size), ``missing_metadata`` (meaning of classes not known),
+            ``low_confidence`` (shade, a colour cast or pale greens may hide plants of a photograph, or soil).
 
     Sources: separability, cross-validated quadratic discriminant analysis, Swain and Davis 1978 and Chavez et al. 1982,
         see :mod:`agrotools.tools.crop_weed.bands`;
@@ -252,7 +253,8 @@ def _from_picture(
     from agrotools.tools.crop_weed.result import CROP, NO_DATA, PLANTS, SOIL, WEED, AreaInputs, area_result
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
-    from agrotools.vision.vegetation import INDICES, choose_index, segment
+    from agrotools.vision.strangeness import FLAG, strangeness
+    from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
 
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
@@ -263,9 +265,17 @@ def _from_picture(
     notes, flags = [*picture.notes], [*picture.flags]
     values, scaled = colour_bands(picture) if "B" in INDICES[chosen].bands else (picture.bands, ())
     plants = segment(chosen, values, picture.valid)
-    if picture.photo is not None and bands is None and is_false_colour(picture.photo):
-        flags.append("false_colour_suspected")
-        notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
+    if picture.photo is not None and bands is None:
+        doubt = doubt_of_cover(picture.photo, plants)
+        if doubt is not None:
+            hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
+            raise ToolError("low_confidence", f"plant cover cannot be told: {doubt}", argument="image", hint=hint)
+        if is_false_colour(picture.photo):
+            flags.append("false_colour_suspected")
+            notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")
+        if strangeness(picture.photo, "field").is_strange:
+            flags.append(FLAG)
+            notes.append("this picture is unlike the field photographs that this tool was measured on")
     separated = separate_crop_in_picture(separation, picture, plants, image)
     classes = np.full(picture.shape, SOIL, np.uint8)
     if separated.crop is None:

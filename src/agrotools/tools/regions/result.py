@@ -33,7 +33,7 @@ from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
-from agrotools.vision.vegetation import Vegetation
+from agrotools.vision.vegetation import Vegetation, doubt_of_cover
 
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import TextAnswer
@@ -222,7 +222,12 @@ def _dim(pixels: NDArray[np.uint8], outside: Mask) -> NDArray[np.uint8]:
 def _cover(
     picture: RegionPicture, plants: Vegetation, inside: Mask, count: int, flags: list[str], notes: list[str]
 ) -> float | None:
-    """Return the share of plants in the region, percent, or None if plants cannot be segmented but green is present."""
+    """Return the share of plants in the region, percent, or None if it cannot be relied on."""
+    doubt = doubt_of_cover(picture.pixels, plants) if picture.natural else None
+    if doubt is not None:
+        flags.append("vegetation_uncertain")
+        notes.append(f"how much of the region is plants cannot be told: {doubt}")
+        return None
     flags += plants.flags
     notes += plants.notes
     if "no_vegetation" in plants.flags and picture.natural:
