@@ -13,7 +13,7 @@ from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.tables import found_encoding, open_table
 
 SUFFIXES = (".parquet", ".json", ".jsonl", ".csv")
-TABLES = {".csv": None, ".tsv": "\t", ".xlsx": None}
+TABLES: dict[str, str | None] = {".csv": None, ".tsv": "\t", ".xlsx": None}
 """Delimiter of a table; None: it is detected."""
 
 
