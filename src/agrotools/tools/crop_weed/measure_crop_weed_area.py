@@ -188,7 +188,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 
-@tool(category="segmentation", version="4", resolves=_resolve, data_files=head_files, backends=("offline", UNTRAINED))
+@tool(category="segmentation", version="5", resolves=_resolve, data_files=head_files, backends=("offline", UNTRAINED))
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[

@@ -76,7 +76,7 @@ def _key(name: str, names: "KbNames") -> str:
 
 @tool(
     category="recognition",
-    version="1",
+    version="2",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", "strangeness.json", "strangeness.npz", kb_files),
