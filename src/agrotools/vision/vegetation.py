@@ -239,7 +239,7 @@ def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None
         return None
     step = max(1, math.isqrt(plants.valid.size // _COLOUR_SAMPLE_PX))
     inside = plants.valid[::step, ::step]
-    values, mask = plants.values[::step, ::step][inside], plants.mask[::step, ::step][inside]
+    values = plants.values[::step, ::step][inside]
     lab = lab_of(np.ascontiguousarray(picture[::step, ::step]))[inside]
     if not len(lab):
         return None
@@ -248,12 +248,17 @@ def doubt_of_cover(picture: NDArray[np.uint8], plants: Vegetation) -> str | None
         return "much of the picture is in deep shade"
     if (none or few) and (reddish > yellowish + 1 or yellowish < -_GREENISH / 2):
         return "the picture has a colour cast: its ground is bluish or pink, as soil is not"
-    if few and float(mask.mean()) > _MOST_SPARSE:
-        return "plants are not few, but do not stand out from the soil either"
     if plants.index == "lab_a" and none and float(np.percentile(values, 99)) >= _GREENISH:
         return "some parts are greenish, but do not stand out from the rest"
     if plants.index == "lab_a" and full and float(np.percentile(values, 5)) < _CLOSED * level:
         return "some parts are not green, but do not stand out from the plants"
+    return None
+
+
+def weakness_of_cover(plants: Vegetation) -> str | None:
+    """Return why a plant cover is uncertain, but not to be refused, or None."""
+    if "sparse_vegetation" in plants.flags and float(plants.mask[plants.valid].mean()) > _MOST_SPARSE:
+        return "plants are not few, but do not stand out from the soil either"
     return None
 
 

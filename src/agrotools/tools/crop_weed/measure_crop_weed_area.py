@@ -254,7 +254,7 @@ def _from_picture(
     from agrotools.tools.crop_weed.separation import separate_crop_in_picture
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.strangeness import FLAG, strangeness
-    from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment
+    from agrotools.vision.vegetation import INDICES, choose_index, doubt_of_cover, segment, weakness_of_cover
 
     info = file_info(image)
     large = measure_by_blocks(image, bands, gsd_m, index, separation, region, info)
@@ -270,6 +270,9 @@ def _from_picture(
         if doubt is not None:
             hint = "take the picture in even light with a white balance, or give a near infrared band or a label raster"
             raise ToolError("low_confidence", f"plant cover cannot be told: {doubt}", argument="image", hint=hint)
+        if weakness := weakness_of_cover(plants):
+            flags.append("vegetation_uncertain")
+            notes.append(f"plant cover is uncertain: {weakness}")
         if is_false_colour(picture.photo):
             flags.append("false_colour_suspected")
             notes.append("red and blue are alike: this looks like a composite of two bands, not natural colours")

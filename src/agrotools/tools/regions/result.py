@@ -33,7 +33,7 @@ from agrotools.vision.colours import lab_of_list
 from agrotools.vision.formats import clipped_region
 from agrotools.vision.overlay import SKY_BLUE, Layer, draw_overlay
 from agrotools.vision.reading import read_labels
-from agrotools.vision.vegetation import Vegetation, doubt_of_cover
+from agrotools.vision.vegetation import Vegetation, doubt_of_cover, weakness_of_cover
 
 if TYPE_CHECKING:
     from agrotools.tools.services.vision import TextAnswer
@@ -223,7 +223,7 @@ def _cover(
     picture: RegionPicture, plants: Vegetation, inside: Mask, count: int, flags: list[str], notes: list[str]
 ) -> float | None:
     """Return the share of plants in the region, percent, or None if it cannot be relied on."""
-    doubt = doubt_of_cover(picture.pixels, plants) if picture.natural else None
+    doubt = doubt_of_cover(picture.pixels, plants) or weakness_of_cover(plants) if picture.natural else None
     if doubt is not None:
         flags.append("vegetation_uncertain")
         notes.append(f"how much of the region is plants cannot be told: {doubt}")
