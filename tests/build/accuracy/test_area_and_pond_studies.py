@@ -68,7 +68,7 @@ def test_studies_of_drawn_rows_run(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(measure_crop_weed_area, "FIRST_SEED", 40)
     monkeypatch.setattr(measure_crop_weed_area, "FIRST_BANDS_SEED", 40)
     monkeypatch.setattr(measure_crop_weed_area, "FIELD_PX", (720, 960))
-    for study in measure_crop_weed_area.STUDIES[1:]:
+    for study in (each for each in measure_crop_weed_area.STUDIES if not each.needs_folder):
         bench = Bench(study.tool, tmp_path, tmp_path)
         figures = {figure.metric: estimate(figure).value for figure in study.measure(bench) if len(figure.rows)}
         assert len(bench.call_ms) == (2 if study.folder == "drawn crop rows" else 4)

@@ -288,7 +288,8 @@ def _by_points(bench: Bench) -> list[Figure]:
             continue
         truth = cover_by_points(points[item["id"]])
         try:
-            found = bench.call(image=bench.folder / item["image"], separation="none").veg_pct
+            result = bench.call(image=bench.folder / item["image"], separation="none")
+            found = None if "vegetation_uncertain" in result.flags else result.veg_pct
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
@@ -296,7 +297,7 @@ def _by_points(bench: Bench) -> list[Figure]:
         wrong = found is not None and found < _NOTHING and truth > _SOME
         columns.add(answered=found is not None, wrong=wrong, error=None if found is None else abs(found - truth))
     return [
-        columns.mean("plant cover answered, share of photographs", "answered", note="the others are refused"),
+        columns.mean("plant cover answered, share of photographs", "answered", note="the others are refused or doubted"),
         columns.mean_error("plant cover answered, mean absolute error, points", "error", goal=10),
         columns.mean_error("no plants reported where there are over 10 %, share", "wrong", goal=0),
     ]
