@@ -3,9 +3,9 @@
     python training/train_fruit_net.py --pool ../shared/train --test-data ../shared/data --work DIR
 
 Needs the group ``train-nets``. Learns from tiles of 416 pixels (orchard tiles of 640 pixels, shrunk), holds an eighth
-of the training photographs back to choose the two thresholds of each fruit (best F1; least error of counts), and
-reports on the pool's validation photographs. Seeds are fixed, each epoch has its own, and ``--resume`` goes on from
-the last whole epoch.
+of the training photographs back to choose the threshold of each fruit (best F1), and reports on the pool's validation
+photographs. ``calibrate_fruit_counts.py`` then calibrates counts. Seeds are fixed, each epoch has its own, and
+``--resume`` goes on from the last whole epoch.
 """
 
 import logging
@@ -15,7 +15,6 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import torch
 from nets import pool
 from nets.augment import Changes
@@ -95,56 +94,34 @@ def found_by_file(path: Path, tiles: Sequence[Tile]) -> list[Found]:
 
 
 def figures(tiles: Sequence[Tile], found: Sequence[Found], fruit: str, least: float) -> dict[str, float]:
-    """Precision, recall and F1 at IoU 0.5, and errors of counts in tiles that hold the fruit."""
+    """Precision, recall and F1 at IoU 0.5 in tiles that hold the fruit."""
     right = said = true = 0
-    errors: list[float] = []
-    shares: list[float] = []
-    squares: list[float] = []
-    for tile, everything in zip(tiles, found, strict=True):
-        if tile.label != fruit:
-            continue
+    own_tiles = [(tile, one) for tile, one in zip(tiles, found, strict=True) if tile.label == fruit]
+    for tile, everything in own_tiles:
         own = of_label(everything, fruit, least)
         right += int(matches(own, tile.boxes).sum())
         said += len(own.boxes)
         true += len(tile.boxes)
-        errors.append(len(own.boxes) - len(tile.boxes))
-        squares.append(errors[-1] ** 2 / max(1, len(own.boxes)))
-        if len(tile.boxes):
-            shares.append(abs(errors[-1]) / len(tile.boxes))
     precision, recall = right / max(1, said), right / max(1, true)
     return {
-        "tiles": len(errors),
+        "tiles": len(own_tiles),
         "fruits": true,
         "precision": precision,
         "recall": recall,
         "f1": 2 * precision * recall / max(1e-9, precision + recall),
-        "count_mape": float(np.mean(shares)) if shares else math.nan,
-        "count_mae": float(np.mean(np.abs(errors))) if errors else math.nan,
-        "count_bias": float(np.mean(errors)) if errors else math.nan,
-        # Errors of counts grow as the root of the count, as those of a Poisson variable with this dispersion would.
-        "count_dispersion": float(np.mean(squares)) if squares else math.nan,
     }
 
 
-def thresholds_of(tiles: Sequence[Tile], found: Sequence[Found]) -> dict[str, dict[str, float]]:
-    """Of each fruit: the score with the best F1, and the one with the least error of counts."""
-    chosen: dict[str, dict[str, float]] = {}
-    for fruit in FRUITS:
-        tried = {least: figures(tiles, found, fruit, least) for least in THRESHOLDS}
-        chosen[fruit] = {
-            "boxes": max(THRESHOLDS, key=lambda least: tried[least]["f1"]),
-            "count": min(THRESHOLDS, key=lambda least: tried[least]["count_mape"]),
-        }
-    return chosen
+def thresholds_of(tiles: Sequence[Tile], found: Sequence[Found]) -> dict[str, float]:
+    """Return the score with the best F1 of each fruit."""
+    return {fruit: max(THRESHOLDS, key=lambda least: figures(tiles, found, fruit, least)["f1"]) for fruit in FRUITS}
 
 
 def model_card(description: dict[str, Any]) -> str:
     rows = [
         f"| {fruit} | {int(one['tiles'])} | {int(one['fruits'])} | {share(one['precision'])} | {share(one['recall'])} "
-        f"| {share(one['f1'])} | {share(at_count['count_mape'])} | {at_count['count_mae']:.1f} "
-        f"| {at_count['count_bias']:+.1f} |"
+        f"| {share(one['f1'])} |"
         for fruit, one in description["figures"].items()
-        for at_count in [description["figures_of_counts"][fruit]]
     ]
     return "\n".join(
         [
@@ -161,12 +138,12 @@ def model_card(description: dict[str, Any]) -> str:
             f"- **Data**: {description['tiles']} tiles. {description['licence']}",
             f"- **Split**: {description['split']}",
             *overlap_lines(description["overlap"]),
-            f"- **Thresholds of the score**: {description['thresholds']}; boxes by best F1, counts by least error.",
+            f"- **Thresholds of the score**: {description['thresholds']} (best F1).",
             "",
             "## Figures on photographs not learnt from (IoU 0.5)",
             "",
-            "| fruit | tiles | fruits | precision | recall | F1 | count error, share | count error | bias |",
-            "|---|---|---|---|---|---|---|---|---|",
+            "| fruit | tiles | fruits | precision | recall | F1 |",
+            "|---|---|---|---|---|---|",
             *rows,
             "",
             "## Where it fails",
@@ -226,8 +203,7 @@ def main() -> None:
             "distances": "left, top, right, bottom",
         },
         "thresholds": thresholds,
-        "figures": {fruit: figures(report, found, fruit, thresholds[fruit]["boxes"]) for fruit in FRUITS},
-        "figures_of_counts": {fruit: figures(report, found, fruit, thresholds[fruit]["count"]) for fruit in FRUITS},
+        "figures": {fruit: figures(report, found, fruit, thresholds[fruit]) for fruit in FRUITS},
         "latency_ms": latency_ms(path, (SIDE, SIDE)),
         "tiles": len(tiles),
         "epochs": plan.epochs,
@@ -239,7 +215,7 @@ def main() -> None:
     write_description(options.out / "fruits.json", description)
     (options.out / "fruits.md").write_text(model_card(description))
     for fruit in FRUITS:
-        log.info("%s: %s, counts %s", fruit, description["figures"][fruit], description["figures_of_counts"][fruit])
+        log.info("%s: %s", fruit, description["figures"][fruit])
 
 
 if __name__ == "__main__":

@@ -69,9 +69,11 @@ def write_detector(folder: Path, **changed: Any) -> Path:
         "sha256": hashlib.sha256(content).hexdigest(),
         "classes": list(fruits),
         "stride": 4,
-        "thresholds": {fruit: {"boxes": 0.4, "count": 0.5} for fruit in fruits},
         "figures": {fruit: {"f1": 0.4 if fruit == "cherry" else 0.8} for fruit in fruits},
-        "figures_of_counts": {fruit: {"tiles": 20, "count_bias": 0.5, "count_dispersion": 0.25} for fruit in fruits},
+        "counts": {
+            fruit: {"threshold": 0.5, "spread": spread, "photographs": 50, "coverage": 0.9, "coverage_low": 0.8}
+            for fruit, spread in zip(fruits, (0.3, 0.3, None, 0.3), strict=True)
+        },
         **changed,
     }
     path = folder / "fruits.json"

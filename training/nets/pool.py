@@ -13,6 +13,7 @@ import torch
 from PIL import Image
 from torch import Tensor
 
+from nets import split
 from nets.overlap import LEFT_OUT, pool_rows
 
 Size = tuple[int, int]
@@ -118,20 +119,5 @@ def groups_apart(rows: Sequence[Row], share: float, seed: int, draws: int = 4000
 
 
 def halves(rows: Sequence[Row], wanted: Callable[[Row], bool], share: float, seed: int) -> set[int]:
-    """Places of about ``share`` of the wanted rows of each label, whole groups at a time, every label in both sides
-    where it has two groups."""
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        if wanted(row):
-            places[row.group].append(place)
-    total = Counter(row.label for row in rows if wanted(row))
-    taken: Counter[str] = Counter()
-    chosen: set[int] = set()
-    order = sorted(places)
-    np.random.default_rng(seed).shuffle(order)
-    for group in order:
-        inside = Counter(rows[place].label for place in places[group])
-        if all(taken[label] + number <= share * total[label] + 0.5 for label, number in inside.items()):
-            chosen.update(places[group])
-            taken.update(inside)
-    return chosen
+    """Return places of about ``share`` of the wanted rows of each label, whole groups at a time."""
+    return split.halves([(row.group, row.label, wanted(row)) for row in rows], share, seed)

@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
-_TALLEST_M = 120.0
-"""Height, metres, that no known tree exceeds."""
+TALLEST_M = 130.0
+"""Height, metres, that no known tree exceeds (the tallest is 116 m)."""
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
@@ -273,10 +273,10 @@ def _measure(
         notes.append(f"{100 * negative / statistics.count:.3g} % of the values are below 0 and count as 0")
     if below_ground > _LARGE_SHARE * statistics.count:
         flags.append("dsm_below_dtm" if terrain is not None else "negative_heights")
-    if statistics.percentile(99.5) > _TALLEST_M:
+    if statistics.percentile(99.5) > TALLEST_M:
         flags.append("implausible_heights")
         notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
-    elif statistics.maximum > _TALLEST_M:
+    elif statistics.maximum > TALLEST_M:
         flags.append("spikes_possible")
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")

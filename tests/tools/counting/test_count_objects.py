@@ -19,6 +19,7 @@ from agrotools.tools.counting import methods
 from agrotools.tools.counting.count_objects import ObjectCount, mode_for
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
+from agrotools.vision.strangeness import Strangeness
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 
@@ -204,8 +205,13 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert result.scores == tuple(sorted(result.scores or (), reverse=True))
     # The dim one lies just above the threshold of counts (0.5), which is a score of 0.3.
     assert 0.3 < (result.scores or ())[-1] < 0.6
-    low, high = result.count_interval or (0, 0)
+    # Bright dots on black are unlike orchards: a count without an interval.
+    assert result.count_interval is None
+    assert "out_of_distribution" in result.flags
+    monkeypatch.setattr(methods, "strangeness", lambda *_: Strangeness(0.0, 1.0))
+    low, high = counted(tmp_path, image=image, target="apples", expected_size_px=36).count_interval or (0, 0)
     assert low < 3 < high
+    assert "count_not_calibrated" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
     assert "weak_detector" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
@@ -304,6 +310,29 @@ def test_grey_pictures(tmp_path: Path) -> None:
     for mode in ("crown_rgb", "fruit", "plant"):
         assert fault(tmp_path, image=picture, target="thing", mode=mode).kind == "band_not_found"
     assert counted(tmp_path, image=picture, target="thing", mode="blob", expected_size_px=20).count == 2
+
+
+def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None:
+    heights, _ = trees()
+    found = fault(tmp_path, image=chm_file(tmp_path / "dsm.tif", heights + 510), target="tree")
+    assert (found.kind, found.argument) == ("invalid_argument", "image")
+    assert "terrain model" in (found.hint or "")
+    classes = np.random.default_rng(0).integers(0, 6, (1, 80, 80)).astype(np.int16)
+    found = fault(tmp_path, image=write_raster(tmp_path / "classes.tif", classes, **UTM), target="tree")
+    assert found.kind == "invalid_argument"
+    assert "classes" in found.message
+
+
+def test_impossible_densities_are_flagged_and_windows_give_a_range(tmp_path: Path) -> None:
+    noise = np.random.default_rng(0).uniform(2, 12, (80, 80))
+    fine = {"crs": "EPSG:32633", "transform": from_origin(500_000, 5_000_000, 0.25, 0.25)}
+    result = counted(tmp_path, image=chm_file(tmp_path / "noise.tif", noise, **fine), target="tree", window_a_m=0.1,
+                     window_b=0.0)  # fmt: skip
+    assert "implausible_density" in result.flags
+    forest = counted(tmp_path, image=chm_file(tmp_path / "f.tif", canopy_scene("forest", 1).heights), target="tree")
+    assert "implausible_density" not in forest.flags
+    low, high = forest.count_interval or (0, 0)
+    assert low < len(canopy_scene("forest", 1).tops) < high
 
 
 def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:

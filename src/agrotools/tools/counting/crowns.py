@@ -16,7 +16,7 @@ from scipy.spatial import KDTree
 from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
-from agrotools.tools.canopy_height import height_scale_of, in_metres, refuse_many_bands
+from agrotools.tools.canopy_height import TALLEST_M, height_scale_of, in_metres, refuse_many_bands
 from agrotools.tools.counting.result import CountedObjects, join_objects
 from agrotools.vision import Box
 from agrotools.vision.blocks import RasterThumbnail, block_boxes, tile_shape
@@ -33,7 +33,13 @@ COARSEST_M = 2.0
 """Pixel size, metres, above which small crowns are missed."""
 REACH_M = 15.0
 """Margin around a top, metres, that is read so that its crown is the same as in the whole model."""
-_TALLEST_M = 120.0
+WINDOW_RANGE = (2.0, 0.5)
+"""Factors of the window that give the fewest and the most trees of the interval. They show how much a count depends on
+the assumed crown width; how often the true count lies between is not known."""
+DENSEST_PER_HA = 10_000.0
+"""Trees per hectare that even thickets of young trees above 2 m rarely exceed."""
+_MOST_CLASSES = 12
+_LEAST_MAP_PX = 1000
 _CLEAR_DROP = 0.15
 """Rise above the saddle to the neighbouring tree, as a share of the height, from which a top has the full score."""
 _LEAST_RADIUS_PX = 1.5
@@ -59,11 +65,8 @@ def find_crowns(
         min_height_m: smallest height of a tree, metres.
         window_m: a and b of the window's radius a + b * height, metres.
     """
-    factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
-    known = shrink_heights(heights, factor)
+    filled, smooth, factor = _prepare(heights, gsd_m)
     gsd_m = gsd_m * factor
-    filled = _fill_pits(np.where(np.isfinite(known), np.clip(known, 0, _TALLEST_M), np.float32(0)))
-    smooth = _smooth(filled, SMOOTHING_M / gsd_m)
     rows, columns = _tops(smooth, gsd_m, min_height_m, window_m)
     labels = _grow_crowns(smooth, rows, columns, min_height_m)
     has_crown = labels[rows, columns] > 0
@@ -76,6 +79,23 @@ def find_crowns(
         heights_m=filled[rows, columns].astype(np.float64),
     )
     return crowns.chosen(has_crown).scaled(factor)
+
+
+def count_tops(heights: Heights, gsd_m: float, box: Box, *, min_height_m: float, window_m: tuple[float, float]) -> int:
+    """Count the tree tops in a box of the model; arguments as in :func:`find_crowns`."""
+    _, smooth, factor = _prepare(heights, gsd_m)
+    rows, columns = _tops(smooth, gsd_m * factor, min_height_m, window_m)
+    x0, y0, x1, y1 = box
+    x, y = (columns + 0.5) * factor, (rows + 0.5) * factor
+    return int(np.count_nonzero((x >= x0) & (x < x1) & (y >= y0) & (y < y1)))
+
+
+def _prepare(heights: Heights, gsd_m: float) -> tuple[Heights, Heights, int]:
+    """Return the model without pits, the same smoothed, and how many pixels of the model a side of theirs has."""
+    factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
+    known = shrink_heights(heights, factor)
+    filled = _fill_pits(np.where(np.isfinite(known), np.clip(known, 0, TALLEST_M), np.float32(0)))
+    return filled, _smooth(filled, SMOOTHING_M / (gsd_m * factor)), factor
 
 
 def shrink_heights(heights: Heights, factor: int) -> Heights:
@@ -201,13 +221,15 @@ class CrownCount:
     """Trees of a region.
 
     ``picture``: heights as colours, uint8 (rows, columns, 3), including the region. ``picture_per_px``: its pixels per
-    pixel of the model. ``measured_px``: pixels of the region with data.
+    pixel of the model. ``measured_px``: pixels of the region with data. ``interval``: counts with a window twice and
+    half as wide.
     """
 
     objects: CountedObjects
     picture: NDArray[np.uint8]
     picture_per_px: float
     measured_px: int
+    interval: tuple[float, float]
     notes: tuple[str, ...]
     flags: tuple[str, ...]
 
@@ -223,8 +245,8 @@ def crowns_of_raster(
     """Detect all trees with their top in a region, in pixels of the model.
 
     Raises:
-        ToolError: ``invalid_argument`` (several bands, pixels larger than crowns); ``nothing_found`` (no data); and as
-            the readers.
+        ToolError: ``invalid_argument`` (several bands, pixels larger than crowns, elevations or classes instead
+            of heights); ``nothing_found`` (no data); and as the readers.
     """
     refuse_many_bands(source)
     if gsd_m > 2 * COARSEST_M:
@@ -235,6 +257,8 @@ def crowns_of_raster(
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
     parts: list[CountedObjects] = []
+    fewest = most = 0
+    values: set[float] = set()
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     measured = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
@@ -245,7 +269,17 @@ def crowns_of_raster(
         inner = heights[y0 - top : y1 - top, x0 - left : x1 - left]
         measured += int(np.count_nonzero(np.isfinite(inner)))
         picture.add((x0, y0, x1, y1), inner)
+        if source.dtype.startswith(("int", "uint")) and len(values) <= _MOST_CLASSES:
+            values.update(np.unique(inner[np.isfinite(inner)]).tolist())
         crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
+        within = (x0 - left, y0 - top, x1 - left, y1 - top)
+        low, high = (
+            count_tops(
+                heights, gsd_m, within, min_height_m=min_height_m, window_m=(window_m[0] * share, window_m[1] * share)
+            )
+            for share in WINDOW_RANGE
+        )
+        fewest, most = fewest + low, most + high
         parts.append(crowns.centred_in((x0, y0, x1, y1)))
     if not measured:
         why = f"{source.name} holds no data where trees were to be counted"
@@ -253,18 +287,49 @@ def crowns_of_raster(
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     thumbnail = picture.means
     top_m = float(np.nanpercentile(thumbnail, 99.5))
+    _refuse_other_values(source, top_m, values, measured)
     objects = join_objects(parts)
+    area_ha = measured * gsd_m**2 / 10_000
+    crowded = len(objects) > 1 and len(objects) / area_ha > DENSEST_PER_HA
     objects = replace(objects, boxes=np.minimum(objects.boxes, [source.width, source.height] * 2))
     notes = (
         *unit.notes,
         f"tops are the highest points within {window_m[0]:g} + {window_m[1]:g} x height metres, at least "
         f"{min_height_m:g} m tall",
+        f"count_interval: {fewest} trees by a window {WINDOW_RANGE[0]:g} times as wide, {most} by one "
+        f"{WINDOW_RANGE[1]:g} times as wide",
     )
+    if crowded:
+        notes = (*notes, f"over {DENSEST_PER_HA:,.0f} trees per hectare: check gsd_m, and whether these are trees")
     return CrownCount(
         objects=objects,
         picture=viridis(thumbnail, 0.0, max(top_m, min_height_m + 1)),
         picture_per_px=1 / picture.factor,
         measured_px=measured,
+        interval=(float(min(fewest, len(objects))), float(max(most, len(objects)))),
         notes=notes,
-        flags=(*unit.flags, *(("coarse_chm",) if gsd_m > COARSEST_M else ())),
+        flags=(
+            *unit.flags,
+            *(("coarse_chm",) if gsd_m > COARSEST_M else ()),
+            *(("implausible_density",) if crowded else ()),
+        ),
     )
+
+
+def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:
+    """Raise an error if the values of a raster are no heights of trees.
+
+    Args:
+        top_m: 99.5 % quantile of the values, metres.
+        values: distinct values of a raster of whole numbers, at most a few more than a class map has.
+        measured: number of pixels.
+    """
+    if top_m > TALLEST_M:
+        why = f"the values of {source.name} go up to {top_m:.0f} m, taller than any tree: no heights above ground"
+        hint = "subtract the terrain model from an elevation model first; check the unit of the heights"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
+    whole = all(value == round(value) for value in values)
+    if measured >= _LEAST_MAP_PX and 2 <= len(values) <= _MOST_CLASSES and whole and max(values) >= 1:
+        why = f"{source.name} holds only {len(values)} different whole numbers: a map of classes, not heights"
+        hint = "pass a canopy height model whose values are metres, with decimals"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)

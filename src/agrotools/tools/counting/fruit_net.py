@@ -163,20 +163,19 @@ _WHAT = "the fruit net"
 Share = Annotated[FiniteFloat, Field(ge=0, le=1)]
 
 
-class Thresholds(DescriptionPart):
-    """Least scores of a box: ``boxes`` for the best F1, ``count`` for the smallest error of counts."""
+class CountCalibration(DescriptionPart):
+    """Counts on photographs outside the training set, written by ``training/calibrate_fruit_counts.py``.
 
-    boxes: Share
-    count: Share
+    ``threshold``: least score at which counts have no bias. ``spread``: half-width of the 90 % interval divided by the
+    count plus 2; None if there are too few photographs, or it is so wide that it says little. ``coverage``: share of
+    held-out photographs inside; ``coverage_low``: its exact 95 % lower bound.
+    """
 
-
-class CountFigures(DescriptionPart):
-    """Errors of counts on photographs outside the training set."""
-
-    tiles: int
-    count_bias: FiniteFloat
-    count_dispersion: FiniteFloat
-    """Mean squared error of a count divided by the count."""
+    threshold: Share
+    spread: Annotated[FiniteFloat, Field(ge=0)] | None
+    photographs: int
+    coverage: Share
+    coverage_low: Share
 
 
 class BoxFigures(DescriptionPart):
@@ -190,9 +189,8 @@ class FruitNetInfo(DescribedNet):
 
     classes: tuple[FruitName, ...]
     stride: Annotated[int, Field(ge=1, le=32)]
-    thresholds: dict[FruitName, Thresholds]
     figures: dict[FruitName, BoxFigures]
-    figures_of_counts: dict[FruitName, CountFigures]
+    counts: dict[FruitName, CountCalibration]
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,10 +211,12 @@ class FruitNet:
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         return detections.centred_in((-np.inf, -np.inf, width, height))
 
-    def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float]:
-        """Return the interval of about 95 % of true counts, from errors on photographs outside the training set."""
-        figures = self.info.figures_of_counts[fruit]
-        half = 1.96 * math.sqrt(max(0.0, figures.count_dispersion) * max(1, count))
+    def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float] | None:
+        """Return the interval of about 90 % of true counts; None if the fruit has no calibrated one."""
+        spread = self.info.counts[fruit].spread
+        if spread is None:
+            return None
+        half = spread * (count + 2)
         return max(0.0, count - half), count + half
 
 

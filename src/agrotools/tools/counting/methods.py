@@ -18,6 +18,7 @@ from agrotools.tools.counting.count_objects import FruitName, colour_direction
 from agrotools.tools.counting.fruit_net import find_fruit, load_fruit_net
 from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
+from agrotools.vision.strangeness import FLAG, strangeness
 from agrotools.vision.vegetation import otsu_threshold
 
 _LEAST_CONTRAST = 12.0
@@ -118,7 +119,7 @@ def fruit_by_net(
     """
     net = load_fruit_net()
     detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
-    least = np.array([net.info.thresholds[name].count for name in net.info.classes])
+    least = np.array([net.info.counts[name].threshold for name in net.info.classes])
     scores = _rescale_scores(_DEFAULT_SCORE, detections.scores, least[detections.classes])
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
     flags: list[str] = []
@@ -129,7 +130,22 @@ def fruit_by_net(
     if weak:
         flags.append("weak_detector")
         notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
-    interval_of = partial(net.count_interval, fruits[0]) if len(fruits) == 1 else None
+    unlike = strangeness(pixels, "fruit").is_strange
+    calibrated = net.info.counts[fruits[0]] if len(fruits) == 1 else None
+    interval_of = None
+    if unlike:
+        flags.append(FLAG)
+        notes.append("the picture is unlike photographs of fruit on the plant: how far the count is off is not known")
+    elif calibrated is not None and calibrated.spread is not None:
+        interval_of = partial(net.count_interval, fruits[0])
+        notes.append(
+            f"90 % interval from {calibrated.photographs} photographs not learnt from; "
+            f"{100 * calibrated.coverage:.0f} % of held-out ones inside, "
+            f"by their number at least {100 * calibrated.coverage_low:.0f} %"
+        )
+    else:
+        flags.append("count_not_calibrated")
+        notes.append("too few photographs, or errors too large, for an interval of this count")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
 

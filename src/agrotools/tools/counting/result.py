@@ -38,8 +38,8 @@ class CountedObjects:
     heights_m: Floats | None = None
     classes: NDArray[np.int64] | None = None
     round_marks: bool = False
-    interval_of: Callable[[int], tuple[float, float]] | None = None
-    """Function from a count to the interval with about 95 % of true counts; None if count errors are unknown."""
+    interval_of: Callable[[int], tuple[float, float] | None] | None = None
+    """Function from a count to its interval; None if count errors are unknown."""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
