@@ -166,6 +166,18 @@ def test_elevations_are_no_heights(tmp_path: Path) -> None:
 # --- surface less terrain --------------------------------------------------------------------------------------------
 
 
+def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
+    draw = np.random.default_rng(0)
+    classes = raster(tmp_path / "classes.tif", draw.integers(1, 9, (64, 64)).astype(np.uint8))
+    index = raster(tmp_path / "ndvi.tif", draw.uniform(-0.2, 0.8, (64, 64)).astype(np.float32))
+    for path, what in ((classes, "map of classes"), (index, "NDVI")):
+        result = measured(tmp_path, chm=path)
+        assert "implausible_heights" in result.flags
+        assert any(what in note for note in result.notes)
+    grass = raster(tmp_path / "grass.tif", draw.uniform(0, 0.8, (64, 64)).astype(np.float32))
+    assert "implausible_heights" not in measured(tmp_path, chm=grass).flags
+
+
 def plane(columns: np.ndarray, rows: np.ndarray, transform_: Affine) -> np.ndarray:
     """A sloping terrain, as elevation at the centres of pixels."""
     x, y = transform_ * (columns + 0.5, rows + 0.5)

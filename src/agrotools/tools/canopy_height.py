@@ -26,6 +26,8 @@ Statistic = Literal["mean", "max", "median", "p95", "cover"]
 _ALL: tuple[Statistic, ...] = ("mean", "max", "median", "p95", "cover")
 TALLEST_M = 130.0
 """Height, metres, that no known tree exceeds (the tallest is 116 m)."""
+_MOST_CLASSES = 12
+_LEAST_MAP_PX = 1000
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
@@ -87,7 +89,7 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
 
 
-@tool(category="segmentation", version="1", resolves=_resolved)
+@tool(category="segmentation", version="2", resolves=_resolved)
 def estimate_canopy_height(
     image: Annotated[
         ImageFile | None, Field(description="colour picture; heights cannot be had from it alone without a network")
@@ -229,6 +231,18 @@ def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[R
     return open_raster(path, argument=argument, shown_as=shown_name(path))
 
 
+def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
+    """Add the distinct ``heights`` of a raster of whole numbers to ``values``, until they are more than classes are."""
+    if source.dtype.startswith(("int", "uint")) and len(values) <= _MOST_CLASSES:
+        values.update(np.unique(heights[np.isfinite(heights)]).tolist())
+
+
+def are_classes(values: set[float], measured: int) -> bool:
+    """Return True if the values of ``measured`` pixels are few whole numbers, as in a map of classes."""
+    whole = all(value == round(value) for value in values)
+    return measured >= _LEAST_MAP_PX and 2 <= len(values) <= _MOST_CLASSES and whole and max(values) >= 1
+
+
 def _measure(
     source: "RasterSource",
     terrain: "RasterSource | None",
@@ -253,7 +267,10 @@ def _measure(
             notes.append(f"{terrain.name} is on another grid{of_crs}: warped to that of {source.name} (bilinear)")
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
+    distinct: set[float] = set()
     for part, heights in height_blocks(source, ground, box, unit.metres):
+        if terrain is None:
+            add_values(distinct, source, heights)
         there = np.isfinite(heights)
         values = heights.ravel() if there.all() else heights[there]
         if values.size and values.min() < 0:
@@ -278,6 +295,12 @@ def _measure(
         notes.append("taller than any tree: is it an elevation, or in another unit (height_scale)?")
     elif statistics.maximum > TALLEST_M:
         flags.append("spikes_possible")
+    elif are_classes(distinct, statistics.count):
+        flags.append("implausible_heights")
+        notes.append(f"only {len(distinct)} different whole numbers: is it a map of classes?")
+    elif terrain is None and negative and statistics.maximum <= 1:
+        flags.append("implausible_heights")
+        notes.append("all values are at most 1, and some are negative: is it an index such as NDVI?")
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
+from agrotools.build.scenes.orchard import make_orchard
 from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.finding import focal_from_sphere
@@ -101,6 +102,17 @@ def test_one_distance_for_all_fruits(tmp_path: Path) -> None:
     assert "one_distance_for_all" in result.flags
     nearer = measured(tmp_path, image, distance_mm=600, fx_px=500)
     assert nearer.mean_diameter_mm == pytest.approx((result.mean_diameter_mm or 0) / 2, rel=0.03)
+
+
+def test_red_things_that_are_no_fruit_are_doubted(tmp_path: Path) -> None:
+    pixels = np.full((300, 300, 3), (60, 130, 50), np.uint8)
+    rows, columns = np.mgrid[:300, :300]
+    pixels[np.hypot(rows - 150, columns - 150) < 40] = (200, 30, 30)
+    Image.fromarray(pixels).save(tmp_path / "button.png")
+    result = measured(tmp_path, tmp_path / "button.png", distance_mm=1000, fx_px=700)
+    assert "out_of_distribution" in result.flags
+    Image.fromarray(make_orchard(1, 0).images["rgb"]).save(tmp_path / "orchard.png")
+    assert "out_of_distribution" not in measured(tmp_path, tmp_path / "orchard.png", distance_mm=1000, fx_px=700).flags
 
 
 def test_fruit_of_another_colour(tmp_path: Path) -> None:

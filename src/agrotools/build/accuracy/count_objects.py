@@ -244,7 +244,7 @@ def _by_net(bench: Bench, target: str) -> list[Figure]:
         columns.mean(f"{target} count, bias", "bias"),
     ]
     if columns["inside"]:
-        figures.append(columns.mean(f"{target} count inside its interval, share", "inside", goal=0.95))
+        figures.append(columns.mean(f"{target} count inside its interval, share", "inside", goal=0.9))
     return figures
 
 

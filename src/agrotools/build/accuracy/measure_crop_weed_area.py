@@ -297,7 +297,9 @@ def _by_points(bench: Bench) -> list[Figure]:
         wrong = found is not None and found < _NOTHING and truth > _SOME
         columns.add(answered=found is not None, wrong=wrong, error=None if found is None else abs(found - truth))
     return [
-        columns.mean("plant cover answered, share of photographs", "answered", note="the others are refused or doubted"),
+        columns.mean(
+            "plant cover answered, share of photographs", "answered", note="the others are refused or doubted"
+        ),
         columns.mean_error("plant cover answered, mean absolute error, points", "error", goal=10),
         columns.mean_error("no plants reported where there are over 10 %, share", "wrong", goal=0),
     ]

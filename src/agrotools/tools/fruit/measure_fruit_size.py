@@ -13,6 +13,7 @@ from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
 from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
+from agrotools.vision.strangeness import FILES as STRANGENESS_FILES
 
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import DepthMap
@@ -92,7 +93,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
 
 
-@tool(category="measurement", version="1", resolves=_resolve)
+@tool(category="measurement", version="2", resolves=_resolve, data_files=STRANGENESS_FILES)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
@@ -161,6 +162,7 @@ def measure_fruit_size(
     from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
     from agrotools.vision.reading import read_image
+    from agrotools.vision.strangeness import FLAG, strangeness
 
     if min_diameter_mm >= max_diameter_mm:
         why = f"min_diameter_mm = {min_diameter_mm:g} is not below max_diameter_mm = {max_diameter_mm:g}"
@@ -197,6 +199,9 @@ def measure_fruit_size(
         fruits, failed = list(enumerate(detected, start=1)), ()
         if colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
+        if strangeness(picture.pixels, "fruit").is_strange:
+            flags.append(FLAG)
+            notes.append("the picture is unlike photographs of fruit on the plant: these may be other things")
         if measured is not None:
             flags += _sparse_depth_flags(measured, colour, box)
     if not fruits:
