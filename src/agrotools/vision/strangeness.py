@@ -24,14 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 from pydantic import BaseModel, FiniteFloat
 
+from agrotools.vision import STRANGENESS_FILES
 from agrotools.vision.colours import lab_of
 from agrotools.vision.nets import Arrays, checked_arrays
 
 Vector = NDArray[np.float32]
 FLAG = "out_of_distribution"
 """Flag of results on pictures that are unlike those the tool is made for."""
-FILES = ("strangeness.json", "strangeness.npz")
-"""Files of the package, relative to ``data``; part of the fingerprint of every tool that uses them."""
 NEIGHBOURS = 3
 _LEAST_DISTANCE = 1e-3
 
@@ -182,9 +181,9 @@ def references_of(domain: str, arrays: Arrays) -> dict[str, References]:
 @lru_cache(maxsize=1)
 def _references() -> tuple[StrangenessInfo, Arrays]:
     folder = Path(str(files("agrotools"))) / "data"
-    info = StrangenessInfo.model_validate_json((folder / FILES[0]).read_bytes())
+    info = StrangenessInfo.model_validate_json((folder / STRANGENESS_FILES[0]).read_bytes())
     what, hint = "the reference pictures of strangeness", "install agrotools again"
-    return info, checked_arrays(folder / FILES[1], info.sha256, what=what, hint=hint)
+    return info, checked_arrays(folder / STRANGENESS_FILES[1], info.sha256, what=what, hint=hint)
 
 
 TRAITS_VERSION = 1

@@ -14,9 +14,8 @@ from agrotools.tools.contract import Agree, FileArgument, ImageFile, Region, Too
 from agrotools.tools.learned import LEARNED, find_learned, weight_files
 from agrotools.tools.services import VLM
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
-from agrotools.vision import Box
+from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region, file_format
-from agrotools.vision.strangeness import FILES as STRANGENESS_FILES
 
 if TYPE_CHECKING:
     from agrotools.vision.rasters import RasterSource

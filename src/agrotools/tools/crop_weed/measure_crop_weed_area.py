@@ -14,7 +14,7 @@ from agrotools.tools.arguments import ReferenceCall, drop_arguments
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info
-from agrotools.vision import Box, Index
+from agrotools.vision import STRANGENESS_FILES, Box, Index
 from agrotools.vision.formats import clipped_region, file_format
 
 Bands = dict[str, int | str]
@@ -188,7 +188,13 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
     return label_raster is not None or label_map is not None or (image is not None and image.kind == "mask")
 
 
-@tool(category="segmentation", version="5", resolves=_resolve, data_files=head_files, backends=("offline", UNTRAINED))
+@tool(
+    category="segmentation",
+    version="5",
+    resolves=_resolve,
+    data_files=(head_files, *STRANGENESS_FILES),
+    backends=("offline", UNTRAINED),
+)
 def measure_crop_weed_area(
     image: ImageFile,
     bands: Annotated[

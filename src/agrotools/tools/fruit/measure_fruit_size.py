@@ -11,9 +11,8 @@ from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_conve
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision import Box
+from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region
-from agrotools.vision.strangeness import FILES as STRANGENESS_FILES
 
 if TYPE_CHECKING:
     from agrotools.tools.fruit.camera import DepthMap
@@ -199,7 +198,7 @@ def measure_fruit_size(
         fruits, failed = list(enumerate(detected, start=1)), ()
         if colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
-        if strangeness(picture.pixels, "fruit").is_strange:
+        if measured is None and strangeness(picture.pixels, "fruit").is_strange:  # depth shows round things by itself
             flags.append(FLAG)
             notes.append("the picture is unlike photographs of fruit on the plant: these may be other things")
         if measured is not None:

@@ -13,7 +13,7 @@ from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_conve
 from agrotools.tools.contract import Agree, ImageFile, MaskFile, Region, ToolResult, tool
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, file_info, shown_name
-from agrotools.vision import Box
+from agrotools.vision import STRANGENESS_FILES, Box
 from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
@@ -106,7 +106,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     category="segmentation",
     version="2",
     resolves=_resolve,
-    data_files=(*MODEL_FILES, "strangeness.json", "strangeness.npz"),
+    data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),
 )
 def analyze_lesions(

@@ -31,7 +31,7 @@ from agrotools.tools.recognition.candidates import (
 )
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
-from agrotools.vision import Box
+from agrotools.vision import STRANGENESS_FILES, Box
 
 if TYPE_CHECKING:
     from agrotools.knowledge.kb_names import KbNames
@@ -112,7 +112,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     version="2",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/leaves.json", "nets/leaves.onnx", "strangeness.json", "strangeness.npz", kb_files),
+    data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files),
     backend_files=backend_files,
 )
 def diagnose_pest_disease(

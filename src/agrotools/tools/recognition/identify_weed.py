@@ -27,6 +27,7 @@ from agrotools.tools.recognition.candidates import (
     recogniser_for,
 )
 from agrotools.tools.workspace import backend_in_use, shown_name
+from agrotools.vision import STRANGENESS_FILES
 
 if TYPE_CHECKING:
     from agrotools.knowledge.kb_names import KbNames
@@ -79,7 +80,7 @@ def _key(name: str, names: "KbNames") -> str:
     version="2",
     resolves=_resolve,
     backends=BACKENDS,
-    data_files=("nets/weeds.json", "nets/weeds.onnx", "strangeness.json", "strangeness.npz", kb_files),
+    data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),
     backend_files=backend_files,
 )
 def identify_weed(
