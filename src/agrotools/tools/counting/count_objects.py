@@ -90,7 +90,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="3",
+    version="2",
     data_files=("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES),
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,

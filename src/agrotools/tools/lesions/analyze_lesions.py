@@ -104,7 +104,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="2",
+    version="1",
     resolves=_resolve,
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),

@@ -143,7 +143,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="2",
+    version="1",
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
