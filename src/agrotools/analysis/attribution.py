@@ -71,12 +71,13 @@ def open_run(run: Path, data_root: Path | None = None, progress: Progress = no_p
     manifest = read_manifest(run)
     root = data_root or (Path(manifest.data_root) if manifest.data_root else None)
     try:
-        benchmark = load_benchmark(manifest.benchmark_path, root, progress, manifest.benchmark_options)
+        options, quick = manifest.benchmark_options, manifest.quick
+        benchmark = load_benchmark(manifest.benchmark_path, root, progress, options, quick=quick)
         if manifest.degrade:
             from agrotools.runner.degradation import Degradation, degrade_benchmark
 
             degradation = Degradation.parse(manifest.degrade)
-            benchmark = degrade_benchmark(benchmark, degradation, manifest.seed, quick=manifest.quick)
+            benchmark = degrade_benchmark(benchmark, degradation, manifest.seed, quick=quick)
             benchmark.prepare([*manifest.sample_ids], progress)
     except AgrotoolsError as error:
         return AttributedRun(run, manifest, None, (f"no tool is run again: {error.message}",))

@@ -155,7 +155,7 @@ def _flip_table(title: str, flips: Sequence[Flip]) -> Table:
 
 def _legend(comparison: Comparison) -> Iterator[str]:
     paired = "Paired by sample" if comparison.paired else "Different samples, not paired: published and new scenes"
-    yield f"{paired}; 95 % intervals by cluster. visible: the smallest difference found with 80 % power."
+    yield f"{paired}; 95 % intervals by cluster. detectable: the smallest difference found with 80 % power."
     n_others = sum(each.p is not None for each in other_differences(comparison))
     yield (
         f"p: adjusted by Holm's method, headlines of all pairs together, and all other rows together ({n_others} "

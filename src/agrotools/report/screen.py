@@ -289,9 +289,12 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
         sentences.append(f"{count_text(n, 'sample')} are too few to rank models{apart}.")
     models_shown = {*(summary.model for summary in shown.summaries), *shown.references.scored}
     privileged = [model.removeprefix("baseline:") for model in (PLANNER, CEILING) if model in models_shown]
+    knowing = [each.model.removeprefix("baseline:") for each in shown.summaries if each.privileged]
+    privileged += [model for model in knowing if model not in privileged]
     if privileged:
+        names = " and ".join(filter(None, (", ".join(privileged[:-1]), privileged[-1])))
         them, are = ("it as a result", "is") if len(privileged) == 1 else ("them as results", "are")
-        sentences.append(f"({' and '.join(privileged)} {are} given the reference: do not report {them}.)")
+        sentences.append(f"({names} {are} given the reference: do not report {them}.)")
     if CEILING in shown.references.recorded:
         sentences.append(_RECORDED)
     if any(summary.unsealed for summary in shown.summaries):

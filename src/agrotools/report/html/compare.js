@@ -2,7 +2,7 @@
 
 let pairChoice = null;
 
-// Samples of both runs whose mean score over epochs differs by at least half: up (first is better) and down.
+// Samples of both runs whose mean score over epochs differs, as agrotools compare counts them: up (first is better) and down.
 function flipped(first, second, mode) {
   const means = new Map();
   for (const record of records) {
@@ -16,8 +16,8 @@ function flipped(first, second, mode) {
     if (!entry[first].length || !entry[second].length) continue;
     const change = mean(entry[first]) - mean(entry[second]);
     result.of += 1;
-    if (change >= 0.5) result.up.push({ a: entry[first][0], b: entry[second][0] });
-    else if (change <= -0.5) result.down.push({ a: entry[first][0], b: entry[second][0] });
+    if (change > 1e-9) result.up.push({ a: entry[first][0], b: entry[second][0] });
+    else if (change < -1e-9) result.down.push({ a: entry[first][0], b: entry[second][0] });
     else result.same += 1;
   }
   return result;
@@ -61,7 +61,7 @@ function drawCompare(parameters) {
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
     rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
-    el("p", {}, `${flips.of} samples are in both runs (${words(mode ?? "")}): ${flips.up.length} are better in the first by half of the scale or more, ${flips.down.length} in the second, ${flips.same} are alike.`),
+    el("p", {}, `${flips.of} samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in the first, ${flips.down.length} in the second, ${flips.same} are equal.`),
     el("p.dim", {}, "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder}`)),
     el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)));
 }

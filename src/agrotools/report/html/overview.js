@@ -40,7 +40,7 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
-    run.seconds > 0 && [duration(run.seconds), "sum of the times of all records"],
+    run.seconds > 0 && [`${duration(run.seconds)} in all`, "sum of the times of all records, which run side by side"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
     run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],
@@ -82,7 +82,7 @@ function mainPair() {
 function pairWords(pair) {
   const [value, low, high] = pair.difference;
   const interval = low === null ? "no interval: fewer than 10 clusters" : `${signed(low)} to ${signed(high)}`;
-  const verdict = low === null ? "not tested" : pair.differs ? "difference shown" : "no difference shown";
+  const verdict = low === null ? "not tested" : !pair.differs ? "no difference shown" : value > 0 ? "better" : "worse";
   return { value: signed(value), interval, verdict };
 }
 
@@ -94,7 +94,7 @@ function pairLine() {
   return el("p.pair", {}, el("b", {}, runs[pair.first].label), " minus ", el("b", {}, runs[pair.second].label), ` ${value} (${interval}): `,
     el(`strong.${pair.differs ? "shown" : "unshown"}`, { title: pair.p === null ? "" : `p = ${pair.p.toPrecision(2)}, adjusted for all pairs (Holm)` }, verdict),
     [pair.first, pair.second].filter((at) => runs[at].privileged).map((at) => `; ${runs[at].label} saw the reference`),
-    flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length + flips.down.length, "sample")} flipped: ${flips.up.length} up, ${flips.down.length} down `,
+    flips.up.length + flips.down.length > 0 && `; ${count(flips.up.length, "sample")} up, ${flips.down.length} down, ${flips.same} equal `,
     " ", el("a", { href: address("compare", { a: pair.first, b: pair.second }) }, "see"));
 }
 

@@ -23,7 +23,7 @@ ROLES = {FLOOR: "floor", PLANNER: "planner", CEILING: "ceiling"}
 TERMS = {
     "floor": "score of guessing from the question alone (baseline:guess)",
     "ceiling": "score of the reference calls with the real tools (baseline:oracle)",
-    "planner": "score of the reference calls with the arguments of a similar question (baseline:planner)",
+    "planner": "score of the plan of the most similar question, with this one's numbers and names (baseline:planner)",
     "±": "half the width of the 95 % interval over clusters of samples that share files",
     "privileged": "saw the reference; not a result to report",
     "twin": "question that can be answered, or cannot: a refusal counts only if the answerable twin is not refused",
