@@ -57,28 +57,33 @@ def contents(run: Path) -> dict[str, Any]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("options", [{"mode": "end-to-end", "epochs": 2}, {}], ids=["epochs", "modes"])
-def test_merged_shards_equal_the_run_without_shards(options: dict[str, Any], tmp_path: Path, monkeypatch):
+@pytest.mark.parametrize(
+    ("options", "counts"), [({"mode": "end-to-end", "epochs": 2}, (6,)), ({}, (1, 3))], ids=["epochs", "modes"]
+)
+def test_merged_shards_equal_the_run_without_shards(
+    options: dict[str, Any], counts: tuple[int, ...], tmp_path: Path, monkeypatch
+):
     monkeypatch.chdir(tmp_path)
     benchmark = at.load_benchmark("embedded", quick=True)
     common = {"benchmark": benchmark, "model": "baseline:planner", "quick": True, **options}
     whole = contents(at.evaluate(**common, out="whole").path)
     assert len(whole["records"]) >= 120
     assert whole["artifacts"]
-    for count in (1, 3, 16):
+    for count in counts:
         runs = [at.evaluate(**common, shard=(number, count), out=f"{count}-{number}") for number in range(1, count + 1)]
         assert min(map(len, runs)) > 0
         merged = at.merge(runs[::-1], f"merged-{count}")
         assert contents(merged.path) == whole
 
-    assert not [each for each in at.compare("whole", "merged-16") if each.value]
-    assert at.evaluate(**common, out="merged-3").path == Path("merged-3"), "the merged run is resumed without --shard"
-    for command in ("compare merged-3 whole", "report merged-16", "attribute merged-16", "explain merged-3 blocks-004"):
+    last = f"merged-{counts[-1]}"
+    assert not [each for each in at.compare("whole", last) if each.value]
+    assert at.evaluate(**common, out=last).path == Path(last), "the merged run is resumed without --shard"
+    for command in (f"compare {last} whole", f"report {last}", f"attribute {last}", f"explain {last} blocks-004"):
         done = run_command(*command.split())
         assert done.returncode == 0, done.stderr
     split = [
         {k: v for k, v in json.loads(run_command("attribute", run, "--json").stdout).items() if k != "records"}
-        for run in ("whole", "merged-16")
+        for run in ("whole", last)
     ]
     assert split[0] == split[1]
 
