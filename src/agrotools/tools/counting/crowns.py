@@ -263,20 +263,16 @@ def crowns_of_raster(
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
+    picture, measured = _measured_heights(source, region, unit.metres)
+    thumbnail = picture.means
+    top_m = float(np.nanpercentile(thumbnail, 99.5))
     parts: list[CountedObjects] = []
     fewest = most = 0
-    values: set[float] = set()
-    picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
-    measured = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
         # Merged squares of pixels must be the same in every tile.
         left, top = (max(0, edge - reach) // factor * factor for edge in (x0, y0))
         right, bottom = min(source.width, x1 + reach), min(source.height, y1 + reach)
         heights = in_metres(source.read([1], (left, top, right, bottom))[0], unit.metres)
-        inner = heights[y0 - top : y1 - top, x0 - left : x1 - left]
-        measured += int(np.count_nonzero(np.isfinite(inner)))
-        picture.add((x0, y0, x1, y1), inner)
-        add_values(values, source, inner)
         crowns = find_crowns(heights, gsd_m, min_height_m=min_height_m, window_m=window_m).scaled(1, left, top)
         within = (x0 - left, y0 - top, x1 - left, y1 - top)
         low, high = (
@@ -287,13 +283,6 @@ def crowns_of_raster(
         )
         fewest, most = fewest + low, most + high
         parts.append(crowns.centred_in((x0, y0, x1, y1)))
-    if not measured:
-        why = f"{source.name} holds no data where trees were to be counted"
-        hint = "check the file's nodata value and the region"
-        raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
-    thumbnail = picture.means
-    top_m = float(np.nanpercentile(thumbnail, 99.5))
-    _refuse_other_values(source, top_m, values, measured)
     objects = join_objects(parts)
     area_ha = measured * gsd_m**2 / 10_000
     crowded = len(objects) > 1 and len(objects) / area_ha > DENSEST_PER_HA
@@ -320,6 +309,27 @@ def crowns_of_raster(
             *(("implausible_density",) if crowded else ()),
         ),
     )
+
+
+def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple[RasterThumbnail, int]:
+    """Return a reduced picture of the heights and the number of pixels with data; errors as :func:`crowns_of_raster`.
+
+    Values that are no heights are refused before any search, which takes minutes on plateaus of classes.
+    """
+    picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
+    values: set[float] = set()
+    measured = 0
+    for box in block_boxes(region, tile_shape(source), _TILE_PX):
+        heights = in_metres(source.read([1], box)[0], metres)
+        measured += int(np.count_nonzero(np.isfinite(heights)))
+        picture.add(box, heights)
+        add_values(values, source, heights)
+    if not measured:
+        why = f"{source.name} holds no data where trees were to be counted"
+        hint = "check the file's nodata value and the region"
+        raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
+    _refuse_other_values(source, float(np.nanpercentile(picture.means, 99.5)), values, measured)
+    return picture, measured
 
 
 def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:
