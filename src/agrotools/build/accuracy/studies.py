@@ -33,7 +33,7 @@ from agrotools.build.sources.reading import read_items
 from agrotools.core.base import AgrotoolsError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
-from agrotools.vision.strangeness import FILES
+from agrotools.vision import STRANGENESS_FILES
 
 TIME_LIMIT_S = 1800.0
 """Time limit of a study, seconds."""
@@ -251,7 +251,7 @@ def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
         origin = source if isinstance(source, dict) else {}
         counts[str(origin.get("repo") or "source not stated"), str(origin.get("commit") or "")[:8]] += 1
     described = get_tool(tool).data_files if tool in TOOLS else ()
-    weights = [path for path in described if path.suffix == ".json" and path.name not in FILES]
+    weights = [path for path in described if path.suffix == ".json" and path.name not in STRANGENESS_FILES]
     learnt = "".join(path.read_text(encoding="utf-8", errors="replace") for path in weights)
     words = [
         f"{repo}{f' @ {commit}' if commit else ''} ({count_text(count, 'item')}"
