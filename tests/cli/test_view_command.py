@@ -167,9 +167,10 @@ def test_the_list_is_due_when_a_run_begins_or_ends_and_pages_when_a_run_goes_on(
 async def test_the_list_shows_a_run_that_begins_and_its_page_opens_with_the_first_record(address: str, folder: Path):
     async with browser() as chromium:
         page = await chromium.open(address)
-        begun = write_run(folder / "begun", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
-        records = (begun / "records.jsonl").read_bytes()
-        (begun / "records.jsonl").write_bytes(b"")
+        made = write_run(folder.parent / "made", [right(SAMPLES[0])], model="three", planned={"end-to-end": 4})
+        records = (made / "records.jsonl").read_bytes()
+        (made / "records.jsonl").write_bytes(b"")
+        begun = made.rename(folder / "begun")  # at once, so that the list is not loaded again under the mouse
         await page.until("document.querySelector('a[href*=begun]')")
         await page.click("a[href*=begun]")
         await page.until("document.body.textContent.includes('no sample is finished yet')")
