@@ -1,4 +1,4 @@
-"""How time and memory of a run grow with its samples. Replies are scripted, so that agrotools alone is measured.
+"""Growth of time and memory of a run with its samples. Replies are scripted, so that agrotools alone is measured.
 
     python performance/growth.py [--texts 10000,100000] [--agents 1000,10000] [--json]
 

@@ -196,7 +196,7 @@ def interval_of(
 def interval_scores(
     found: NDArray[np.float64], true: NDArray[np.float64], half: NDArray[np.float64] | float
 ) -> tuple[NDArray[np.bool_], NDArray[np.float64]]:
-    """Whether each leaf is covered, and its interval score (Gneiting and Raftery 2007), points."""
+    """Coverage of each leaf, true or false, and its interval score (Gneiting and Raftery 2007), points."""
     low, high = np.maximum(0, found - half), np.minimum(100, found + half)
     outside = np.maximum(0, low - true) + np.maximum(0, true - high)
     return outside == 0, high - low + 2 / (1 - LEVEL) * outside

@@ -1,12 +1,11 @@
 """``agrotools chart``: charts of runs as papers have them, each with its table."""
 
-from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import show_drawing
 
 app = typer.Typer(
     help="Draw a chart of runs, and print its table: size, calls, difficulty, depth or judges.",
@@ -89,7 +88,7 @@ def judges(
 
     check_suffix(out)
     result = judge_agreement(runs, mode=mode, metric=metric, scores=scores or (), grades=grades or ())
-    _show(result, out, as_json, agreement_tables)
+    show_drawing("chart", result, out, as_json, agreement_tables)
 
 
 def _draw(
@@ -99,15 +98,4 @@ def _draw(
     from agrotools.report.curve import check_suffix
 
     check_suffix(out)
-    _show(chart_of(kind, runs, **options), out, as_json, chart_tables)
-
-
-def _show(result: Any, out: Path, as_json: bool, tables: Callable[[Any], Any]) -> None:
-    from agrotools.report.layout import print_parts
-
-    result.draw(out)
-    if as_json:
-        print_json(result.model_dump(mode="json"))
-        return
-    print_parts(tables(result))
-    typer.echo(f"the chart: {out}")
+    show_drawing("chart", chart_of(kind, runs, **options), out, as_json, chart_tables)

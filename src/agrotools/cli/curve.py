@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import show_drawing
 
 
 def curve(
@@ -19,12 +19,5 @@ def curve(
 ) -> None:
     """Draw score against dose, of runs with --degrade or --faults; baseline:oracle shows the loss of the tools."""
     from agrotools.report.curve import curve_tables, dose_curve
-    from agrotools.report.layout import print_parts
 
-    result = dose_curve(runs, mode=mode, metric=metric)
-    result.draw(out)
-    if as_json:
-        print_json(result.model_dump(mode="json"))
-        return
-    print_parts(curve_tables(result))
-    typer.echo(f"the curve: {out}")
+    show_drawing("curve", dose_curve(runs, mode=mode, metric=metric), out, as_json, curve_tables)

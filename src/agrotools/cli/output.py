@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any, TextIO
 import typer
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from agrotools.core.base import Progress
 
 ARGUMENTS: list[str] = []
@@ -87,6 +89,18 @@ def _has_no_reader(stream: TextIO | None) -> bool:
     except (OSError, ValueError):
         return False
     return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
+def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Callable[[Any], Any]) -> None:
+    """Draw a result of :mod:`agrotools.report` to ``out``, and print its ``tables`` and where it is, or its JSON."""
+    from agrotools.report.layout import print_parts
+
+    result.draw(out)
+    if as_json:
+        print_json(result.model_dump(mode="json"))
+        return
+    print_parts(tables(result))
+    typer.echo(f"the {noun}: {out}")
 
 
 def address_printer(about: str, browser: bool) -> Callable[[str], None]:

@@ -173,10 +173,9 @@ class LocalServers:
     @cached_property
     def version(self) -> str:
         """Version of the program; empty if it does not say one."""
-        package = "xllamacpp" if len(self._start_words) > 1 else self._program.package
-        python = Path(self._start_words[0]).resolve().with_name("python")
-        if len(self._start_words) > 1:
-            python = Path(sys.executable)
+        package, python = self._program.package, Path(self._start_words[0]).resolve().with_name("python")
+        if str(_XLLAMACPP) in self._start_words:
+            package, python = "xllamacpp", Path(sys.executable)
         if package and python.exists():
             code = f"from importlib.metadata import version; print('{package}', version('{package}'))"
             if said := _output([str(python), "-I", "-c", code]):

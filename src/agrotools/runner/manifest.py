@@ -61,7 +61,7 @@ class Manifest(FrozenModel):
     server: Annotated[tuple[str, ...], Field(exclude_if=lambda server: not server)] = ()
     """Program of ``--serve`` and its arguments; empty without."""
     server_version: Annotated[str, Field(exclude_if=lambda version: not version)] = ""
-    """What that program says of its version; of the first start if it changed."""
+    """Version of that program as it states it; of the first start if it changed."""
     privileged: bool = False
     sealed: bool | None = None
     """True if the model is an agent that could not reach the gold, False if it might have; None for other models."""

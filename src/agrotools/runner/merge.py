@@ -6,6 +6,7 @@ The result equals the run folder of the same run without shards: ``agrotools eva
 import os
 import secrets
 import shutil
+from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
 from glob import escape
@@ -188,17 +189,15 @@ def _chosen(shards: Sequence[_ShardRun]) -> dict[Key, int]:
 def _gaps(shards: Sequence[_ShardRun], chosen: dict[Key, int]) -> list[str]:
     """Return what is missing: ``missing: 4/16, 9/16``, and shards with fewer records than planned."""
     count = shards[0].shard.count
-    done, planned = dict[int, int](), dict[int, int]()
-    for number in chosen.values():
-        shard = shards[number].shard.number
-        done[shard] = done.get(shard, 0) + 1
+    done = Counter(shards[at].shard.number for at in chosen.values())
+    planned: dict[int, int] = {}
     for each in shards:
         planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
     missing = [f"{number}/{count}" for number in range(1, count + 1) if number not in planned]
     part = [
-        f"{number}/{count} ({done.get(number, 0)} of {count_text(n, 'record')})"
+        f"{number}/{count} ({done[number]} of {count_text(n, 'record')})"
         for number, n in sorted(planned.items())
-        if done.get(number, 0) < n
+        if done[number] < n
     ]
     gaps = [f"missing: {', '.join(missing)}"] if missing else []
     gaps += [f"not finished: {', '.join(part)}"] if part else []

@@ -15,7 +15,7 @@ comes with the flag and without an interval.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cache
 from importlib.resources import files
 from pathlib import Path
 
@@ -99,7 +99,7 @@ def strangeness(
     given = {"traits": traits, **({} if embedding is None else {"embedding": embedding})}
     one = info.domains[domain]
     terms = terms_of({name: _project(domain, name, value, arrays)[None] for name, value in given.items()},
-                     {name: value for name, value in references_of(domain, arrays).items() if name in given},
+                     {name: value for name, value in _references_of(domain).items() if name in given},
                      None if label is None else np.array([one.classes.index(label)]))  # fmt: skip
     return Strangeness(float(score_of(terms, one.scales)[0]), one.threshold)
 
@@ -178,7 +178,12 @@ def references_of(domain: str, arrays: Arrays) -> dict[str, References]:
     return found
 
 
-@lru_cache(maxsize=1)
+@cache
+def _references_of(domain: str) -> dict[str, References]:
+    return references_of(domain, _references()[1])
+
+
+@cache
 def _references() -> tuple[StrangenessInfo, Arrays]:
     folder = Path(str(files("agrotools"))) / "data"
     info = StrangenessInfo.model_validate_json((folder / STRANGENESS_FILES[0]).read_bytes())

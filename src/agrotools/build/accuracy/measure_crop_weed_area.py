@@ -289,13 +289,13 @@ def _by_points(bench: Bench) -> list[Figure]:
         truth = cover_by_points(points[item["id"]])
         try:
             result = bench.call(image=bench.folder / item["image"], separation="none")
-            found = None if "vegetation_uncertain" in result.flags else result.veg_pct
+            cover = None if "vegetation_uncertain" in result.flags else result.veg_pct
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            found = None
-        wrong = found is not None and found < _NOTHING and truth > _SOME
-        columns.add(answered=found is not None, wrong=wrong, error=None if found is None else abs(found - truth))
+            cover = None
+        wrong = cover is not None and cover < _NOTHING and truth > _SOME
+        columns.add(answered=cover is not None, wrong=wrong, error=None if cover is None else abs(cover - truth))
     return [
         columns.mean(
             "plant cover answered, share of photographs", "answered", note="the others are refused or doubted"

@@ -66,8 +66,8 @@ def _clean_jpeg(content: bytes) -> bytes:
         payload = content[at + 4 : end]
         if marker not in _PRIVATE:
             parts.append(content[at:end])
-        elif payload.startswith(_EXIF) and (kept := _camera_data(payload)):
-            parts.append(bytes([0xFF, _APP1]) + (len(kept) + 2).to_bytes(2) + kept)
+        elif payload.startswith(_EXIF) and (exif := _camera_data(payload)):
+            parts.append(bytes([0xFF, _APP1]) + (len(exif) + 2).to_bytes(2) + exif)
         at = end
 
 

@@ -66,9 +66,12 @@ class Grading(Review):
     def _index(self, reviewer: str) -> dict[str, Any]:
         self.journal.refresh()
         grades: list[Grade] = self.journal.decisions()
-        own = grades_by(self.sheet, grades).get(reviewer, 0)
-        if own < len(self.sheet.items):  # the agreement with others would show how they graded
-            parts = [{"text": f"You graded {own} of {count_text(len(self.sheet.items), 'answer')}."}, {"text": _LATER}]
+        n_graded = grades_by(self.sheet, grades).get(reviewer, 0)
+        if n_graded < len(self.sheet.items):  # the agreement with others would show how they graded
+            parts = [
+                {"text": f"You graded {n_graded} of {count_text(len(self.sheet.items), 'answer')}."},
+                {"text": _LATER},
+            ]
         else:
             parts = list(summary_parts(self.sheet, summarise_grades(self.sheet, grades)))
         rows = [self._row(grades, item, reviewer) for item in self.sheet.items.values()]

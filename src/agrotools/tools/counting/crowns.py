@@ -229,7 +229,7 @@ class CrownCount:
 
     ``picture``: heights as colours, uint8 (rows, columns, 3), including the region. ``picture_per_px``: its pixels per
     pixel of the model. ``measured_px``: pixels of the region with data. ``interval``: counts with a window twice and
-    half as wide.
+    half as wide, the latter times :data:`HIDDEN`.
     """
 
     objects: CountedObjects
@@ -263,9 +263,7 @@ def crowns_of_raster(
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
-    picture, measured = _measured_heights(source, region, unit.metres)
-    thumbnail = picture.means
-    top_m = float(np.nanpercentile(thumbnail, 99.5))
+    picture, top_m, measured = _measured_heights(source, region, unit.metres)
     parts: list[CountedObjects] = []
     fewest = most = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
@@ -298,7 +296,7 @@ def crowns_of_raster(
         notes = (*notes, f"over {DENSEST_PER_HA:,.0f} trees per hectare: check gsd_m, and whether these are trees")
     return CrownCount(
         objects=objects,
-        picture=viridis(thumbnail, 0.0, max(top_m, min_height_m + 1)),
+        picture=viridis(picture.means, 0.0, max(top_m, min_height_m + 1)),
         picture_per_px=1 / picture.factor,
         measured_px=measured,
         interval=(float(min(fewest, len(objects))), round(HIDDEN * max(most, len(objects)), 1)),
@@ -311,10 +309,13 @@ def crowns_of_raster(
     )
 
 
-def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple[RasterThumbnail, int]:
-    """Return a reduced picture of the heights and the number of pixels with data; errors as :func:`crowns_of_raster`.
+def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple[RasterThumbnail, float, int]:
+    """Return a reduced picture of the heights, their 99.5 % quantile in metres, and the number of pixels with data.
 
-    Values that are no heights are refused before any search, which takes minutes on plateaus of classes.
+    Values that are no heights are refused, before any search, which takes minutes on plateaus of classes.
+
+    Raises:
+        ToolError: as :func:`crowns_of_raster`.
     """
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     values: set[float] = set()
@@ -328,8 +329,9 @@ def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple
         why = f"{source.name} holds no data where trees were to be counted"
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
-    _refuse_other_values(source, float(np.nanpercentile(picture.means, 99.5)), values, measured)
-    return picture, measured
+    top_m = float(np.nanpercentile(picture.means, 99.5))
+    _refuse_other_values(source, top_m, values, measured)
+    return picture, top_m, measured
 
 
 def _refuse_other_values(source: RasterSource, top_m: float, values: set[float], measured: int) -> None:

@@ -34,8 +34,8 @@ export function open(fragment, name, grade, decisions) {
   article = fragment;
   reviewer = name;
   stored = grade;
-  const kept = draft(reviewer, article.dataset.id);
-  const values = kept ?? grade ?? { grades: {}, error: "", reason: "" };
+  const unsaved = draft(reviewer, article.dataset.id);
+  const values = unsaved ?? grade ?? { grades: {}, error: "", reason: "" };
   const applies = new Set(article.querySelector("template").dataset.rubrics.split(" "));
   for (const row of rows) {
     if (row !== errorRow) row.hidden = !applies.has(row.dataset.rubric);
@@ -46,7 +46,7 @@ export function open(fragment, name, grade, decisions) {
   showErrorRow();
   mark(shown().find((row) => !chosen(row)) ?? shown()[0]);
   showStored();
-  byId("draft").textContent = kept ? "not stored yet: restored from this browser" : "";
+  byId("draft").textContent = unsaved ? "not stored yet: restored from this browser" : "";
   byId("sources").replaceChildren(...(decisions?.sources ?? []).map(({ name: run, link }) => {
     const part = document.createElement(link ? "a" : "b");
     if (link) part.href = link;
@@ -69,8 +69,8 @@ function check(level, on) {
 // The class of an error is asked once a rubric is below its best level, or if there are no rubrics.
 function showErrorRow() {
   if (!errorRow) return;
-  const asked = rows.filter((row) => row !== errorRow && !row.hidden);
-  errorRow.hidden = asked.length > 0 && !asked.some((row) => chosen(row) && Number(chosen(row).dataset.value) < 1);
+  const rubricRows = rows.filter((row) => row !== errorRow && !row.hidden);
+  errorRow.hidden = rubricRows.length > 0 && !rubricRows.some((row) => chosen(row) && Number(chosen(row).dataset.value) < 1);
 }
 
 function mark(row) {
