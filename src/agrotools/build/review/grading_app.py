@@ -23,7 +23,7 @@ from agrotools.build.review.grading import (
 )
 from agrotools.build.review.journal import ReviewJournal
 from agrotools.build.review.presenting import present
-from agrotools.build.review.server import Doorkeeper, RunningReview, bound_socket, review_server
+from agrotools.build.review.server import Doorkeeper, RunningReview, review_server
 from agrotools.core import ReferenceStep, Step, first_error
 from agrotools.core.base import count_text
 from agrotools.report.html.runs import name_of
@@ -156,9 +156,8 @@ class GradingPages:
             if running is None:
                 sheet = open_sheet(list(reports), data_root=self._data_root)
                 journal = ReviewJournal(sheet.material.journal, Grade)
-                place = bound_socket(journal.path, None)
-                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal, place)
-                threading.Thread(target=running.server.run, kwargs={"sockets": [place]}, daemon=True).start()
+                running = review_server(lambda door: Grading(sheet, journal, door, "", reports, home), journal)
+                threading.Thread(target=running.run, daemon=True).start()
                 self._running[frozenset(reports)] = running
         assert isinstance(running.page, Grading)
         running.page.show_first(sample)

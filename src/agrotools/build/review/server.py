@@ -155,22 +155,32 @@ def _bound(port: int) -> socket.socket:
 
 
 class RunningReview(NamedTuple):
-    """Server of a page, not yet started, and the URL with the one-time token that opens it."""
+    """Server of a page, not yet started, its listening socket, and the URL with the one-time token that opens it."""
 
     server: "uvicorn.Server"
+    place: socket.socket
     address: str
     page: "Review"
 
+    def run(self) -> None:
+        """Serve until interrupted."""
+        self.server.run(sockets=[self.place])
+
 
 def review_server(
-    page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], place: socket.socket
+    page: "Callable[[Doorkeeper], Review]", journal: ReviewJournal[Any], port: int | None = None
 ) -> RunningReview:
-    """Return a server of ``page`` for the socket ``place``; BenchmarkError if decisions cannot be stored."""
+    """Return a server of ``page`` that listens on ``port``.
+
+    Raises:
+        BenchmarkError: decisions cannot be stored.
+        UsageError: ``port`` is not available.
+    """
     import uvicorn
 
     journal.open_for_writing()
-    port = place.getsockname()[1]
-    doorkeeper = Doorkeeper(port)
+    place = bound_socket(journal.path, port)
+    doorkeeper = Doorkeeper(place.getsockname()[1])
     review = page(doorkeeper)
     config = uvicorn.Config(
         review.application(),
@@ -183,7 +193,8 @@ def review_server(
         proxy_headers=False,
         timeout_graceful_shutdown=2,
     )
-    return RunningReview(uvicorn.Server(config), f"http://{ADDRESS}:{port}/?token={doorkeeper.token}", review)
+    address = f"http://{ADDRESS}:{place.getsockname()[1]}/?token={doorkeeper.token}"
+    return RunningReview(uvicorn.Server(config), place, address, review)
 
 
 def serve_review(
@@ -199,10 +210,9 @@ def serve_review(
         BenchmarkError: decisions cannot be stored.
         UsageError: ``port`` is not available.
     """
-    place = bound_socket(journal.path, port)
-    running = review_server(page, journal, place)
+    running = review_server(page, journal, port)
     started(running.address)
     try:
-        running.server.run(sockets=[place])
+        running.run()
     except KeyboardInterrupt:
         return
