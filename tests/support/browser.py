@@ -27,7 +27,13 @@ NO_BROWSER = "no Chromium here (apt-get install chromium, or name one with AGROT
 _NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable", "chrome")
 _START_S = 60.0
 _STEP_S = 60.0
-_LEFT = ("navigated or closed", "context was destroyed", "Cannot find context", "Cannot find default execution context")
+_LEFT = (
+    "navigated or closed",
+    "context was destroyed",
+    "Cannot find context",
+    "Cannot find default execution context",
+    "Promise was collected",
+)
 
 
 def find_browser() -> str | None:
@@ -80,7 +86,8 @@ class Page:
     async def until(self, expression: str) -> Any:
         """Wait until an expression is true, and return its value; a page that is loaded meanwhile is asked again."""
         poll = (
-            f"const look = () => {{ const found = {expression}; found ? done(found) : setTimeout(look, 20); }}; look();"
+            f"const look = () => {{ const found = document.body && ({expression});"
+            " found ? done(found) : setTimeout(look, 20); }; look();"
         )
         async with asyncio.timeout(_STEP_S):
             while True:
@@ -88,12 +95,18 @@ class Page:
                     return await self.evaluate(f"new Promise((done) => {{ {poll} }})")
 
     async def click(self, selector: str) -> None:
-        """Click with the mouse in the middle of the first element that ``selector`` finds."""
-        steady = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
-        place = await self.evaluate(
-            f"(async () => {{ const e = document.querySelector({selector!r}); e.scrollIntoView({{block: 'center'}});"
-            f" {steady}; const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; }})()"
-        )
+        """Click with the mouse in the middle of the first element that ``selector`` finds, once there is one."""
+        frames = "await new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+        found = f"const e = document.querySelector({selector!r}); if (!e) return null"
+        place = None
+        async with asyncio.timeout(_STEP_S):
+            while place is None:
+                await self.until(f"document.querySelector({selector!r}) !== null")
+                with contextlib.suppress(PageLeftError):
+                    place = await self.evaluate(
+                        f"(async () => {{ {found}; e.scrollIntoView({{block: 'center'}}); {frames};"
+                        " const b = e.getBoundingClientRect(); return [b.x + b.width / 2, b.y + b.height / 2]; })()"
+                    )
         for kind in ("mousePressed", "mouseReleased"):
             await self.send("Input.dispatchMouseEvent", type=kind, x=place[0], y=place[1], button="left", clickCount=1)
 
