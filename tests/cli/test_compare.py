@@ -211,8 +211,11 @@ def test_a_canary_in_a_reply_is_reported(tmp_path):
 
 
 def test_stored_attributions_are_the_causes(runs):
-    for run in runs:
-        assert run_command("attribute", str(run), "--json").returncode == 0
+    assert "no split" not in run_command("compare", *map(str, runs)).stderr
+    assert run_command("attribute", str(runs[0]), "--json").returncode == 0
+    assert f"agrotools attribute {runs[1]}" in run_command("compare", *map(str, runs)).stderr
+    assert run_command("attribute", str(runs[1]), "--json").returncode == 0
+    assert "no split" not in run_command("compare", *map(str, runs)).stderr
     (found,) = json.loads(run_command("compare", *map(str, runs), "--json").stdout)
     by_cause = found["by_cause"]["end-to-end"]
     # The calls return another value than the reference, and the answer is not what they return.

@@ -58,7 +58,9 @@ def contents(run: Path) -> dict[str, Any]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("options", "counts"), [({"mode": "end-to-end", "epochs": 2}, (6,)), ({}, (1, 3))], ids=["epochs", "modes"]
+    ("options", "counts"),
+    [({"mode": "end-to-end", "epochs": 2, "limit": 15}, (4,)), ({"limit": 15}, (1, 3))],
+    ids=["epochs", "modes"],
 )
 def test_merged_shards_equal_the_run_without_shards(
     options: dict[str, Any], counts: tuple[int, ...], tmp_path: Path, monkeypatch
@@ -67,7 +69,7 @@ def test_merged_shards_equal_the_run_without_shards(
     benchmark = at.load_benchmark("embedded", quick=True)
     common = {"benchmark": benchmark, "model": "baseline:planner", "quick": True, **options}
     whole = contents(at.evaluate(**common, out="whole").path)
-    assert len(whole["records"]) >= 120
+    assert len(whole["records"]) >= 30
     assert whole["artifacts"]
     for count in counts:
         runs = [at.evaluate(**common, shard=(number, count), out=f"{count}-{number}") for number in range(1, count + 1)]
@@ -78,7 +80,8 @@ def test_merged_shards_equal_the_run_without_shards(
     last = f"merged-{counts[-1]}"
     assert not [each for each in at.compare("whole", last) if each.value]
     assert at.evaluate(**common, out=last).path == Path(last), "the merged run is resumed without --shard"
-    for command in (f"compare {last} whole", f"report {last}", f"attribute {last}", f"explain {last} blocks-004"):
+    sample = whole["records"][0]["sample"]["id"]
+    for command in (f"compare {last} whole", f"report {last}", f"attribute {last}", f"explain {last} {sample}"):
         done = run_command(*command.split())
         assert done.returncode == 0, done.stderr
     split = [

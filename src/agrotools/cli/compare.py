@@ -41,9 +41,16 @@ def compare(
     compared = compare_runs(runs)
     for difference in incomparable([read_manifest(run) for run in runs]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)
-    for run in runs:
-        if outdated := read_attribution(run)[1]:
+    splits = [read_attribution(run) for run in runs]
+    for run, (split, outdated) in zip(runs, splits, strict=True):
+        if outdated:
             typer.echo(f"warning: {outdated}", err=True)
+        elif split is None and any(other for other, _ in splits):
+            typer.echo(
+                f"warning: {run} has no split of its lost points, so causes are the first part of a sample that went "
+                f"wrong: agrotools attribute {run}",
+                err=True,
+            )
     if format_:
         typer.echo(_table_text(compared, format_), nl=False)
         return

@@ -27,7 +27,7 @@ class RunOptions:
             "-m",
             help="Model name on the endpoint, baseline:NAME, replay:RUN, scripted:FILE, or an agent: "
             "python:MODULE:FUNCTION, mcp:COMMAND or http://SERVER (repeatable).",
-            show_default="baseline:planner and baseline:oracle",
+            show_default="baseline:planner, baseline:oracle and baseline:guess",
         ),
     ] = None
     mode: Annotated[

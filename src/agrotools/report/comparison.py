@@ -164,6 +164,7 @@ def _legend(comparison: Comparison) -> Iterator[str]:
     causes = dict.fromkeys(cause for each in comparison.by_cause.values() for cause in each)
     if causes:
         yield "cause: points that the second run loses by it minus those of the first; they add up to the difference."
+        yield "Points of a sample go to the first part that went wrong, or are split if both runs are attributed."
         yield "; ".join(f"{cause}: {part_meaning(cause)}" for cause in causes) + "."
 
 
