@@ -126,8 +126,15 @@ def test_a_server_that_dies_ends_the_run_which_can_be_resumed(folder: Path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
-@pytest.mark.parametrize("arguments", ["--slow 60 --fork", "--latency 2 --fork --stubborn"])
+@pytest.mark.parametrize(
+    ("arguments", "number"),
+    [
+        ("--slow 60 --fork", signal.SIGINT),
+        ("--slow 60 --fork", signal.SIGKILL),
+        ("--latency 2 --fork --stubborn", signal.SIGTERM),
+        ("--latency 2 --fork --stubborn", signal.SIGKILL),
+    ],
+)
 def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, arguments: str):
     process = started(arguments)
     wait_for(lambda: len(pids(folder / "run")) == 2)
