@@ -220,3 +220,12 @@ def test_ordinary_equations_are_let_in(equation: str) -> None:
 def test_they_are_in_the_toolsets() -> None:
     assert get_tool("Solver").backends == ("sandbox",)
     assert not get_tool("Plot").cacheable
+
+
+@pytest.mark.parametrize(("tool", "arguments"), [(solve_equations, {"equations": ["x = 1"]}), (Solver, {"command": ROOTS})])
+def test_without_sympy_a_solver_is_unavailable_and_the_code_is_not_wrong(tool, arguments, monkeypatch):
+    monkeypatch.setattr(code, "find_spec", lambda name: None)
+    with pytest.raises(ToolError, match="needs sympy") as missing:
+        tool.function(**arguments)
+    assert missing.value.kind == "backend_unavailable"
+    assert "[solve]" in str(missing.value.hint)

@@ -18,7 +18,7 @@ from agrotools.text.expressions import evaluate
 from agrotools.tools.contract import Agree, FileArgument, Tool, ToolResult, tool
 from agrotools.tools.general.annotation import add_text, draw_box
 from agrotools.tools.general.calculate import calculate
-from agrotools.tools.general.code import LONGEST_CODE, plot_code, run_in_sandbox, solve_equations
+from agrotools.tools.general.code import LONGEST_CODE, plot_code, require_sympy, run_in_sandbox, solve_equations
 from agrotools.tools.general.large_models import (
     describe_attribute,
     describe_image,
@@ -289,6 +289,7 @@ def Solver(command: Command) -> PublishedText:
 
     Code that fails gives its error as text, as in the published tool.
     """
+    require_sympy()
     ran = run_in_sandbox(command, argument="command")
     return PublishedText(text=ran.fault or str(ran.value), flags=("code_failed",) if ran.fault else ("by_code",))
 

@@ -5,11 +5,13 @@ import io
 import json
 import re
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Annotated, Any, cast
 
 from pydantic import Field, JsonValue
 
 from agrotools.core import Arguments, Artifact, ToolError
+from agrotools.core.base import install_command
 from agrotools.text.expression_syntax import plain_expression
 from agrotools.tools.arguments import ReferenceCall, normalise_set
 from agrotools.tools.contract import Agree, ToolResult, tool
@@ -83,6 +85,17 @@ def _unavailable(why: str) -> ToolError:
     return ToolError(
         "backend_unavailable", f"code cannot be run here: {why}", hint="agrotools doctor says what the sandbox needs"
     )
+
+
+def require_sympy() -> None:
+    """Check that SymPy is installed: without it, code that is right would fail in the sandbox like code that is wrong.
+
+    Raises:
+        ToolError: ``backend_unavailable``.
+    """
+    if find_spec("sympy") is None:
+        hint = install_command("solve")
+        raise ToolError("backend_unavailable", "solving equations needs sympy, which is not installed", hint=hint)
 
 
 class CodeFigure(ToolResult):
@@ -270,8 +283,9 @@ def solve_equations(
 
     Raises:
         ToolError: ``invalid_argument`` (neither or both given, an equation or code that fails), ``timeout``,
-            ``limit``, ``backend_unavailable`` (no sandbox on this machine).
+            ``limit``, ``backend_unavailable`` (no SymPy, or no sandbox on this machine).
     """
+    require_sympy()
     if (equations is None) == (code is None):
         raise ToolError("invalid_argument", "give either equations or code", argument="equations")
     if code is not None:
