@@ -238,9 +238,8 @@ def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
     run(work())
 
 
-@pytest.mark.parametrize(
-    ("headers", "body", "status"),
-    [
+def test_hostile_requests_are_refused(workspace: Path):
+    attacks: list[tuple[Mapping[str, str], bytes, int]] = [
         ({"Authorization": ""}, b"{}", 401),
         ({"Authorization": "Bearer wrong"}, b"{}", 401),
         ({"Authorization": f"Basic {TOKEN}"}, b"{}", 401),
@@ -251,16 +250,16 @@ def test_raw_requests_with_an_older_protocol_over_http(workspace: Path):
         ({}, b"{not json", 400),
         ({}, b"\xff\xfe", 400),
         ({}, b"[" * 100_000, 400),
-    ],
-)
-def test_hostile_requests_are_refused(workspace: Path, headers: Mapping[str, str], body: bytes, status: int):
+    ]
+
     async def work() -> None:
         async with http(options(workspace, tools=("calculate",))) as address, bearer() as web:
-            kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
-            reply = await web.post(address, content=body, headers={**kinds, **headers})
-            assert reply.status_code == status
-            async with Client(streamable_http_client(address, http_client=web)) as client:
-                assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
+            for headers, body, status in attacks:
+                kinds = {"Content-Type": "application/json", "Accept": "application/json, text/event-stream"}
+                reply = await web.post(address, content=body, headers={**kinds, **headers})
+                assert reply.status_code == status, (headers, body[:20])
+                async with Client(streamable_http_client(address, http_client=web)) as client:
+                    assert not (await client.call_tool("calculate", {"expression": "1"})).is_error
 
     run(work())
 
@@ -349,7 +348,7 @@ def test_errors_have_kind_message_and_hint(workspace: Path):
     run(work())
 
 
-@pytest.mark.parametrize(("mode", "n_calls"), [("auto", 1000), ("legacy", 100)])
+@pytest.mark.parametrize(("mode", "n_calls"), [("auto", 200), ("legacy", 50)])
 def test_many_calls_at_once_are_all_answered(workspace: Path, mode: str, n_calls: int):
     async def work() -> None:
         async with (
