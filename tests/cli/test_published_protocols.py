@@ -1,11 +1,7 @@
 """``agrotools eval --protocol lagent`` and ``--protocol agent-x`` against a server on this machine."""
 
 import json
-import os
-import signal
-import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +13,6 @@ from agrotools.benchmarks import load_benchmark
 from agrotools.cli.main import app
 from agrotools.core import Sample
 from agrotools.core.record import literal_value, rename_texts
-from support.eval_process import wait_for
 from support.made_agent_x import write_agent_x
 from support.made_gta import write_gta
 from support.openai_server import Body, completion, serving, text_of
@@ -247,27 +242,3 @@ def test_agent_x_is_asked_a_second_time_and_then_given_up(root: Path, tmp_path: 
     assert (errors["invalid_format"]["count"], errors["no_response"]["count"]) == (1, 0)
     assert (errors["only_thought"]["count"], errors["invalid_format"]["of"]) == (0, 8)
     assert errors["tool_error"]["not_looked_for"]
-
-
-@pytest.mark.slow
-def test_kill_9_then_the_same_command_gives_every_record_once(root: Path, gta: list[Sample], tmp_path: Path):
-    run = tmp_path / "run"
-    with serving(Follower(gta), latency_s=0.03) as api:
-        command = ["eval", "gta", "--data-root", root, "-m", "m", "--base-url", api.base_url, "--protocol", "lagent"]
-        command += ["--backend", "recorded", "--limit", 24, "--concurrency", 4, "--out", run]
-        line = [*AGROTOOLS, *map(str, command)]
-        for _ in range(2):
-            process = subprocess.Popen(line, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env={**os.environ})
-            before = len((run / "records.jsonl").read_bytes().splitlines()) if (run / "records.jsonl").exists() else 0
-
-            def went_on(before: int = before) -> bool:
-                path = run / "records.jsonl"
-                return path.exists() and len(path.read_bytes().splitlines()) > before + 5
-
-            wait_for(went_on)
-            time.sleep(0.05)
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-        agrotools(*command)
-    keys = [(record["mode"], record["sample"]["id"]) for record in records(run)]
-    assert len(keys) == len(set(keys)) == 48

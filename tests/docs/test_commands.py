@@ -33,6 +33,8 @@ NOT_RUN = {
     r"tools cross-domain": "needs data sets: tests/build/accuracy/test_cross_domain.py",
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",
+    r"--shard \d|agrotools merge part": "draws the quick part: tests/runner/test_merge.py",
+    r"study examples/thirteen_models": "runs thirteen models: tests/analysis/test_study_files.py",
     r"--count 539|cmmlu": "takes many minutes",
     r"data get|eval field": "downloads",
     r"review my-benchmark( --apply.*)?$": "waits in the browser, or for decisions made there",
@@ -46,10 +48,6 @@ REFUSED = {r"^agrotools gate |attribute RUN --rerun": 2, r" check ": 1, r"identi
 """Exit codes of commands that run and say no: files or the benchmark are missing, a drawing is no photo of a plant."""
 FIRST = {
     "agrotools build --source hf=hf --out again": ["agrotools export my-benchmark --format hf --out hf"],
-    "agrotools merge part-1 part-2 --out merged": [
-        f"agrotools eval embedded --quick --model baseline:guess --shard {number}/2 --out part-{number}"
-        for number in (1, 2)
-    ],
 }
 """Commands that need what others write."""
 

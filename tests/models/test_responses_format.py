@@ -13,7 +13,7 @@ import agrotools as at
 from agrotools.models import Endpoint, ImagePart, Message, ModelSettings, RequestedCall, TextPart, make_model
 from agrotools.models.responses_format import input_items
 from support.benchmark_folders import write_folder
-from support.openai_server import BEHAVIOURS, SPEC, ReferenceFollower, completion, serve, serving
+from support.openai_server import SPEC, ReferenceFollower, completion, serve, serving
 
 IMAGE = "data:image/png;base64,AAAA"
 pytestmark = pytest.mark.process
@@ -73,13 +73,12 @@ def test_the_end_of_a_reply_is_read(reply: web.Response, reason: str):
     assert completed.finish_reason == reason
 
 
-@pytest.mark.parametrize("behaviour", BEHAVIOURS)
 @pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path, behaviour: Any, protocol: Any):
+def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path, protocol: Any):
     folder = write_folder(tmp_path / "bench")
     values: list[Any] = []
     for suffix in ("", "/responses"):
-        with serving(ReferenceFollower.of_folder(folder, behaviour)) as endpoint:
+        with serving(ReferenceFollower.of_folder(folder, "good")) as endpoint:
             run = at.evaluate(
                 folder,
                 "m",
@@ -91,5 +90,4 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path,
             )
         values.append({name: score.value for name, score in run.scores.items()})
         assert run.valid
-    if behaviour == "good":
-        assert values[0] == values[1]
+    assert values[0] == values[1]

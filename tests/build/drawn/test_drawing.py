@@ -23,7 +23,7 @@ _DRAW = """
 import sys
 from pathlib import Path
 from agrotools.build.sources.drawn.drawing import Order, draw_all
-orders = [Order("leaf_lesions", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
+orders = [Order("blocks", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
 draw_all(orders, Path(sys.argv[1]), lambda what, done, total: print(done, total, flush=True), workers=2)
 """
 

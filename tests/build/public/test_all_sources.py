@@ -20,7 +20,7 @@ from agrotools.core import ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
-QUERIES = 72
+QUERIES = 48
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
 NAMES = {listing_of(name).source.name: name for name in DATASETS}
 TASK_TYPES = {

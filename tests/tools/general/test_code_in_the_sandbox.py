@@ -222,7 +222,9 @@ def test_they_are_in_the_toolsets() -> None:
     assert not get_tool("Plot").cacheable
 
 
-@pytest.mark.parametrize(("tool", "arguments"), [(solve_equations, {"equations": ["x = 1"]}), (Solver, {"command": ROOTS})])
+@pytest.mark.parametrize(
+    ("tool", "arguments"), [(solve_equations, {"equations": ["x = 1"]}), (Solver, {"command": ROOTS})]
+)
 def test_without_sympy_a_solver_is_unavailable_and_the_code_is_not_wrong(tool, arguments, monkeypatch):
     monkeypatch.setattr(code, "find_spec", lambda name: None)
     with pytest.raises(ToolError, match="needs sympy") as missing:
