@@ -161,13 +161,6 @@ def test_without_a_server_there_is_one_error_with_a_hint(served, tmp_path):
         gone.read_json("https://api.example.org/list")
 
 
-def test_an_altered_file_is_fetched_again(served, tmp_path):
-    _fetch(served, tmp_path)
-    (tmp_path / next(iter(CONTENT))).write_bytes(b"altered")
-    _fetch(served, tmp_path)
-    assert _whole(tmp_path)
-
-
 def _write(path: Path, content: bytes | str | object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())

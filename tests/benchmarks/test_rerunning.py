@@ -114,14 +114,6 @@ def test_a_benchmark_that_cannot_be_loaded_is_not_run(run, tmp_path):
     assert "rerun:" not in done.stdout
 
 
-def test_steps_without_an_observation_are_counted_not_run(run, tmp_path):
-    sample = number_sample(tmp_path / "made")
-    del sample["reference"]["steps"][0]["observation"]
-    done = run(write_folder(tmp_path / "made", [sample]), "--rerun")
-    assert "rerun: 0 calls of 1 sample," in done.stdout
-    assert "not run, for nothing is recorded: 1 call" in done.stdout
-
-
 def test_values_are_compared_one_by_one():
     before = {"a": 1.0, "b": [{"c": 2}, {"c": "x"}], "d": True, "e": [1, 2], "f": None, "g": 0.0}
     assert list(differing(before, {**before, "a": 1.00009, "g": 9e-7})) == []

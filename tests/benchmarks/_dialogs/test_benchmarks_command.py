@@ -129,13 +129,6 @@ def test_a_missing_sar_split_is_a_note(tmp_path: Path) -> None:
     assert "the SAR split is not there" in result.stdout
 
 
-def test_check_of_questions_without_tools_counts_them_too(tmp_path: Path) -> None:
-    write_agrieval(tmp_path / "agrieval", choices=30, questions=10)
-    result = said("check", "agrieval", str(tmp_path))
-    assert result.exit_code == 1
-    assert "14,697  differs" in result.stdout
-
-
 def test_an_unknown_name_or_no_folder_is_a_usage_error() -> None:
     assert isinstance(said("check", "gat").exception, UsageError)
     assert isinstance(said("check", "gta").exception, UsageError)
@@ -176,12 +169,6 @@ def test_counts_of_a_description(data: Path) -> None:
     }
     titles = [title for title, _ in sections(described)]
     assert len(titles) == len(set(titles))
-
-
-def test_frames_of_videos_are_no_published_images(data: Path) -> None:
-    described = describe(load_benchmark("agent-x", data))
-    assert set(described.file_kinds) == {"image", "frame of a video"}
-    assert sum(described.file_kinds.values()) == described.files
 
 
 def test_any_benchmark_can_be_described(tmp_path: Path) -> None:

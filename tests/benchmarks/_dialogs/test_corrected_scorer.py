@@ -2,7 +2,6 @@ import pytest
 
 from agrotools.benchmarks._dialogs.corrected_scorer import score_end, score_steps
 from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.core import BenchmarkError
 from support.gta_files import (
     CAT,
@@ -82,11 +81,6 @@ def test_arguments_are_compared_by_what_they_ask_for(name, predicted, gold, same
     assert value(scores, "arg_acc_agreement") == alike
 
 
-def test_a_failed_call_is_the_right_tool_but_no_instruction_followed():
-    scores = steps([call("OCR", {"image": "a"})], [call("OCR", {"image": "a"}, ERROR)])
-    assert (value(scores, "inst_acc"), value(scores, "tool_acc"), value(scores, "arg_acc")) == (0, 100, 100)
-
-
 def test_an_empty_answer_is_wrong_and_nothing_is_embedded():
     def never(first, second):
         raise AssertionError
@@ -149,14 +143,6 @@ def test_without_an_embedder_the_objective_part_stands_alone():
     assert "gta.ans_acc_corrected" not in scores.metrics
     assert scores.metrics["gta.ans_acc_objective_corrected"] == (100, 1)
     assert scores.estimate("gta.ans_acc_corrected") is None
-
-
-def test_thinkgeo_has_its_own_metrics():
-    samples = [end_sample("0", [call("ChangeDetection", {"text": "b"}), answer("6")], [answer("6")], SIX)]
-    scores = score_end(samples, THINKGEO, overlap)
-    assert scores.metrics["thinkgeo.ans_i_corrected"] == (100, 1)
-    assert scores.metrics["thinkgeo.p_f1_corrected"] == (0, 1)
-    assert "thinkgeo.c_f1_corrected" not in scores.metrics
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,6 @@
 """What a model is sent in the protocol of GTA and ThinkGeo: word for word what lagent 0.2.4 sends."""
 
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,10 +20,8 @@ from agrotools.core import (
     SampleView,
     ToolCall,
     ToolOutcome,
-    Unparseable,
 )
-from agrotools.models import Completion, ImagePart, Message
-from support.made_gta import draw
+from agrotools.models import Completion, Message
 
 # As lagent 0.2.4 writes it for AgentLego's OCR (Apache-2.0; github.com/InternLM/lagent, github.com/InternLM/agentlego).
 SYSTEM = """You are a assistant who can utilize external tools.
@@ -142,13 +139,6 @@ async def test_end_to_end_tells_what_the_published_agent_tells():
     ]
 
 
-async def test_only_the_last_turn_is_told_to_answer():
-    model = Scripted(*["I wonder."] * 5)
-    trajectory = await run_end_to_end(agent(model, "end-to-end", max_turns=5), view(), returning_text, 5, None)
-    assert trajectory.termination == "max_steps"
-    assert ["directly give results" in asked[-1].text for asked in model.asked] == [False] * 4 + [True]
-
-
 @pytest.mark.parametrize(
     ("reply", "told", "kind"),
     [
@@ -185,12 +175,6 @@ async def test_a_reply_that_its_limit_cut_off_is_read_and_a_refused_one_is_not()
     assert isinstance(await agent(refused, "end-to-end").act(view(), ()), Halt)
 
 
-async def test_an_action_without_a_name_is_told_as_an_invalid_one():
-    action = await agent(Scripted("Action:\nAction Input: {}"), "end-to-end").act(view(), ())
-    assert isinstance(action, Unparseable)
-    assert action.reason == "{}"
-
-
 async def test_questions_of_ours_keep_their_answer_form_and_files_their_names():
     model = Scripted("Final Answer: x")
     await agent(model, "end-to-end").act(view(published=False), ())
@@ -198,26 +182,6 @@ async def test_questions_of_ours_keep_their_answer_form_and_files_their_names():
         ("user", "The related files are at `image_1.jpg`"),
         ("user", f"{QUERY}\n\nanswer: <a text>"),
     ]
-
-
-@pytest.mark.parametrize("mode", ["step-by-step", "end-to-end"])
-async def test_images_are_shown_ahead_of_the_question_if_asked_for(tmp_path: Path, mode: Mode):
-    draw(tmp_path / "image_1.jpg", 7)
-    for images in (False, True):
-        model = Scripted("Final Answer: 7")
-        await agent(model, mode, images=images).act(view(path=str(tmp_path / "image_1.jpg")), ())
-        parts = [[type(part) for part in message.content] for message in model.asked[0]]
-        assert any(ImagePart in each for each in parts) == images
-        assert model.asked[0][2].role == "user"
-        assert model.asked[0][2].text.endswith(QUERY)
-
-
-def test_thinkgeo_says_some_things_of_its_own():
-    gta, thinkgeo = declared_by("gta"), declared_by("thinkgeo")
-    assert [each.name for each in gta["CountGivenObject"].parameters] == ["image", "text"]
-    assert [each.name for each in thinkgeo["CountGivenObject"].parameters] == ["image", "text", "bbox"]
-    assert thinkgeo["ChangeDetection"].parameters[1].type == "text"
-    assert len(gta) == 14
 
 
 def test_every_published_tool_is_declared_with_the_arguments_that_ours_takes():

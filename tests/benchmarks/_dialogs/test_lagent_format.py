@@ -17,7 +17,6 @@ from agrotools.benchmarks._dialogs.lagent_format import (
     arguments_in,
     cast_arguments,
     check_call,
-    format_tools,
     is_argument_failure,
     read_arguments,
     read_reply,
@@ -71,11 +70,6 @@ def checked(reply: str):
 def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: str):
     said = read_reply(reply)
     assert (said.kind, said.tool, said.text) == (kind, tool, text)
-
-
-def test_the_thought_is_what_stands_before():
-    assert read_reply("Thought: I see\nAction: OCR\nAction Input: {}").thought == " I see\n"
-    assert read_reply("Thought: so\nFinal Answer: 5").thought == " so\n"
 
 
 @pytest.mark.parametrize(
@@ -179,24 +173,9 @@ def test_values_are_cast_to_the_declared_type_as_python_does(parameter: str, val
     assert (cast["x"], type(cast["x"])) == (taken, type(taken))
 
 
-def test_a_value_that_cannot_be_cast_is_told_in_pythons_words():
-    failed = cast_arguments(SEARCH.parameters, {"query": "x", "k": "abc"}, there)
-    message = "ValueError(\"invalid literal for int() with base 10: 'abc'\")"
-    assert failed == Failure("API_ERROR", message)
-
-
 def test_several_unknown_arguments_are_told_in_one_order():
     failed = read_arguments(OCR.parameters, '{"b": 1, "a": 2, "image": "x"}')
     assert failed == Failure("ARGS_ERROR", "unknown arguments: {'a', 'b'}")
-
-
-def test_tools_are_listed_as_a_python_list():
-    assert format_tools([FIND]) == (
-        "[{'name': 'TextToBbox', 'description': 'finds', 'parameters': [{'name': 'image', 'description': None, 'type': "
-        "'STRING'}, {'name': 'text', 'description': 'what', 'type': 'STRING'}, {'name': 'top1', 'description': None, "
-        "'type': 'BOOLEAN'}], 'required': ['image', 'text'], 'parameter_description': 'If you call this tool, you must "
-        "pass arguments in the JSON format {key: value}, where the key is the parameter name.'}]"
-    )
 
 
 def test_a_nested_or_endless_input_is_invalid_and_takes_no_time():

@@ -12,7 +12,6 @@ from agrotools.benchmarks._dialogs.record_dialogues import dialogue_of, publishe
 from agrotools.benchmarks._dialogs.scores import differences_of_run, published_figures
 from agrotools.benchmarks.gta.plugin import PAPER_RUN
 from agrotools.benchmarks.gta.score import RULES as GTA
-from agrotools.benchmarks.thinkgeo.score import RULES as THINKGEO
 from agrotools.cli.main import app
 from agrotools.core import (
     Answer,
@@ -92,23 +91,6 @@ def test_a_perfect_run_has_what_the_published_scorer_gives_it_and_all_when_corre
     assert found.embedder == "equal"
 
 
-def test_a_perfect_run_end_to_end(samples: list[Sample]):
-    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples], same, embedder="equal")
-    assert found is not None
-    assert found.corrected["gta.ans_acc_corrected"].value == 1
-    assert found.corrected["gta.p_f1_corrected"].value == pytest.approx(1)
-    assert found.counts["tool_call"] == 557
-    assert found.counts["tool_call_error"] == 0
-
-
-def test_without_an_embedder_what_needs_one_is_left_out_and_named(samples: list[Sample]):
-    found = published_figures(GTA, "end-to-end", [to_the_end(sample) for sample in samples])
-    assert found is not None
-    assert "subjective answers" in found.left_out["gta.ans_acc"]
-    assert "gta.ans_acc" not in found.reference
-    assert "gta.p_f1" in found.reference
-
-
 def test_predictions_are_written_as_the_published_evaluation_writes_them(samples: list[Sample]):
     sample = next(sample for sample in samples if sample.reference and len(sample.reference.steps) > 3)
     assert sample.reference is not None
@@ -140,32 +122,6 @@ def test_a_sample_that_ended_before_its_first_step_stops_no_figures(samples: lis
     assert figures.counts["tool_call_error"] == 1
 
 
-def test_wrong_arguments_are_told_as_the_published_evaluation_tells_them(samples: list[Sample]):
-    sample = next(sample for sample in samples if "OCR" in sample.toolset)
-    path = sample.files[0].path
-    calls = [
-        ToolCall(tool="OCR", arguments={"b": 1, "a": 2}),
-        ToolCall(tool="OCR", arguments={}),
-        ToolCall(tool="Nonsense", arguments={"image": sample.files[0].name}),
-        ToolCall(tool="OCR", arguments={"image": [sample.files[0].name]}),
-    ]
-    actions = tuple(CallTools(calls=(call,)) for call in calls)
-    told = dialogue_of(Record(sample=sample, mode="step-by-step", actions=actions)).prediction
-    assert [message["error"]["msg"] for message in told[:3]] == [
-        "unknown arguments: {'a', 'b'}",
-        "missing required arguments: {'image'}",
-        f'{{"image": "{path}"}}',
-    ]
-    assert told[3]["tool_calls"][0]["function"]["arguments"] == {"image": [path]}
-
-
-def test_files_have_their_published_paths_again(samples: list[Sample]):
-    sample = next(sample for sample in samples if sample.files)
-    call = dialogue_of(to_the_end(sample)).prediction[0][0]["tool_calls"][0]["function"]["arguments"]
-    assert call["image"] == sample.files[0].path
-    assert call["image"].startswith("image/")
-
-
 def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Sample]):
     sample = samples[0]
     assert sample.reference is not None
@@ -175,14 +131,6 @@ def test_a_tool_that_failed_is_an_error_that_returned_nothing(samples: list[Samp
     called, returned = dialogue_of(record).prediction[0]
     assert called["error"] == {"type": "API_ERROR", "msg": "it broke"}
     assert returned == {"role": "tool", "content": None}
-
-
-def test_thinkgeo_runs_too(root: Path):
-    samples = list(load_benchmark("thinkgeo", data_root=root).samples)
-    found = published_figures(THINKGEO, "step-by-step", [by_step(sample) for sample in samples], same)
-    assert found is not None
-    assert found.reference["thinkgeo.tool_acc"] == 1
-    assert found.corrected["thinkgeo.inst_acc_corrected"].value == 1
 
 
 def test_what_keeps_a_run_from_comparison_is_told():
@@ -240,34 +188,6 @@ def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monk
     assert json.loads((run / "scores.json").read_bytes())["summary"]["modes"]["end-to-end"]["published"] == figures
 
 
-@pytest.mark.slow
-def test_a_report_and_a_fresh_run_compare_texts_as_asked(
-    root: Path, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
-    monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
-    agrotools("report", run, "--out", tmp_path / "compared.html", "--with", "similarity")
-    compared = (tmp_path / "compared.html").read_text(encoding="utf-8")
-    assert "By cosines of all-mpnet-base-v2" in compared
-    assert "(--with similarity, or --embedder)" not in compared
-    fresh = (
-        "eval",
-        "gta",
-        "--data-root",
-        root,
-        "-m",
-        "baseline:oracle",
-        "--backend",
-        "recorded",
-        "--limit",
-        6,
-        "--details",
-    )
-    told = agrotools(*fresh, "--out", tmp_path / "fresh", "--embedder-path", root)
-    assert "By cosines of all-mpnet-base-v2" in told
-    assert "By cosines of all-mpnet-base-v2" in (tmp_path / "fresh" / "report.html").read_text(encoding="utf-8")
-
-
 def test_the_pictures_of_a_run_are_found_again_where_they_were(
     root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -312,9 +232,3 @@ def test_a_run_and_the_prediction_files_written_from_it_have_the_same_figures(ro
             if "embedder" not in figure:
                 theirs = summary["modes"][mode]["published"]["reference"][name]
                 assert figure["value"] == pytest.approx(100 * theirs), name
-
-
-def test_only_runs_have_predictions(root: Path, run: Path, tmp_path: Path):
-    asked = ["export", "embedded", "--format", "predictions", "--out", str(tmp_path)]
-    assert CliRunner().invoke(app, asked).exit_code != 0
-    assert CliRunner().invoke(app, ["export", str(run), "--format", "hf", "--out", str(tmp_path)]).exit_code != 0

@@ -81,12 +81,6 @@ def test_arguments_and_defaults_are_the_published_ones(name: str) -> None:
     assert get_tool(name).category == "published"
 
 
-def test_a_change_takes_its_pictures_as_text() -> None:
-    agreement = get_tool("ChangeDetection").spec.agreement
-    assert (agreement["pre_image"], agreement["post_image"]) == ("text", "text")
-    assert get_tool("OCR").spec.agreement["image"] == "file"
-
-
 @pytest.mark.process
 def test_naming_the_tools_loads_no_heavy_library() -> None:
     script = (
@@ -117,13 +111,6 @@ class TestCalculator:
     def test_python_expressions_have_pythons_values(self, expression: str, value: str) -> None:
         assert Calculator(expression=expression).text == value
 
-    @pytest.mark.parametrize("name", ["sinh", "cosh", "tanh"])
-    @given(x=st.floats(-20, 20))
-    def test_hyperbolic_functions(self, name: str, x: float) -> None:
-        import math
-
-        assert float(calculated(f"math.{name}({x!r})")) == pytest.approx(getattr(math, name)(x), rel=1e-9, abs=1e-9)
-
     @pytest.mark.parametrize(
         "expression", ["gamma(0)", "gcd(1.5, 2)", "lcm(10**200, 10**200 + 1)", "pow(-8, 0.5)", "fmod(1, 0)", "mathx.e",
                        "perm(1000)", "dist([1], [1, 2])", "math.", "cosh(800)", "isqrt(-1)", "gamma(10**200)",
@@ -134,10 +121,6 @@ class TestCalculator:
         with pytest.raises(ToolError) as caught:
             Calculator(expression=expression)
         assert (caught.value.kind, caught.value.argument) == ("invalid_argument", "expression")
-
-    def test_calls_within_calls_cost_no_more_than_they_say(self) -> None:
-        with pytest.raises(ToolError, match=r"nested|too large"):
-            calculated("cosh(" * 60 + "1" + ")" * 60)
 
     @given(st.text(max_size=60))
     def test_any_text_has_a_value_or_a_typed_error(self, expression: str) -> None:
@@ -232,14 +215,6 @@ class TestPaths:
         with pytest.raises(ToolError) as caught:
             workspace.resolve(name, by_last_part=True)
         assert caught.value.kind == kind
-
-    def test_an_absolute_path_to_another_file_of_that_name_is_not_opened(
-        self, workspace: Workspace, tmp_path: Path
-    ) -> None:
-        other = tmp_path / "other" / "image_1.png"
-        other.parent.mkdir()
-        other.write_bytes(b"another")
-        assert workspace.resolve(str(other), by_last_part=True) == Path(workspace.files[0].path)
 
     def test_other_tools_take_names_alone(self, workspace: Workspace) -> None:
         with pytest.raises(ToolError):

@@ -12,7 +12,7 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.cli.main import app
-from agrotools.core import RunStoreError, UsageError
+from agrotools.core import RunStoreError
 from support.made_agent_x import write_agent_x
 from support.openai_server import Body, completion, serving, text_of
 
@@ -180,23 +180,6 @@ def test_rubrics_of_the_user_make_other_scores_which_are_never_mixed_with_ours(r
         assert server.asked["grader"] == 13 * (COUNT - 1), "replies by ours are still there"
     assert published(run)["reference"] == ours
     assert {len({each["rubrics"] for each in judgements(run)})} == {2}
-
-
-def test_wrong_rubrics_are_refused_before_anything_is_asked(run: Path, tmp_path: Path):
-    own = tmp_path / "original.toml"
-    own.write_text('[criteria.goal]\nrubric = "MINE"\n', encoding="utf-8")
-    server = Server()
-    with serving(server) as api:
-        judge = ("--judge", "grader", "--judge-base-url", api.base_url)
-        for rubrics, said in ((own, "no criterion 'goal'"), (tmp_path / "none.toml", "cannot read the rubrics")):
-            done = invoked("score", run, *judge, "--judge-rubrics", rubrics)
-            assert isinstance(done.exception, UsageError)
-            assert said in done.exception.message
-            assert done.exception.hint
-        done = invoked("eval", "agent-x", "--judge-rubrics", own)
-        assert isinstance(done.exception, UsageError)
-        assert "without --judge" in done.exception.message
-    assert not server.asked
 
 
 def test_names_of_judges_and_rubrics_cannot_steer_a_terminal(run: Path, tmp_path: Path):

@@ -15,7 +15,7 @@ from agrotools.benchmarks._dialogs.plugin_parts import ImageCallsSlot
 from agrotools.benchmarks.agent_x.frames import frames_folder, frames_of
 from agrotools.benchmarks.agent_x.load import arguments_of, read_agent_x
 from agrotools.benchmarks.checking import file_roots
-from agrotools.core import BenchmarkError, KeywordsSlot, ReferenceTextsSlot, Sample, UsageError
+from agrotools.core import BenchmarkError, KeywordsSlot, ReferenceTextsSlot, Sample
 from agrotools.report.html.pictures import Places
 from support.made_agent_x import write_agent_x, write_video
 from support.made_gta import draw, write_json
@@ -84,12 +84,6 @@ def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades
     assert seen == [pytest.approx(shade, abs=6) for shade in shades]
 
 
-def test_a_short_film_gives_all_its_frames_and_one_frame_is_the_middle(tmp_path: Path) -> None:
-    film = write_video(tmp_path / "film.avi", 5, frames=3)
-    assert len(frames_of(film, 8, "even")) == 3
-    assert len(frames_of(film, 1, "even")) == 1
-
-
 def test_frames_that_were_lost_are_made_again(tmp_path: Path) -> None:
     film = write_video(tmp_path / "film.avi", 6, frames=6)
     frames = frames_of(film, 4, "even")
@@ -106,16 +100,6 @@ def test_reports_find_the_frames(tmp_path: Path) -> None:
     roots = file_roots("agent-x", root)
     assert all(isinstance(places.of_file(file, roots), Path) for file in sample.files)
     assert file_roots("agent-x", tmp_path / "nowhere") == file_roots("agrieval", root) == []
-
-
-def test_the_number_of_frames_is_an_option(tmp_path: Path) -> None:
-    root = written(tmp_path, {"0": [entry(file_path="film.avi, VCA_1.jpg")]})
-    write_video(root / "AgentX" / "files" / "film.avi", 7, frames=9)
-    (sample,) = load_benchmark("agent-x", root, options={"frames": 2}).samples
-    assert [file.name for file in sample.files] == ["film_frame_1.jpg", "film_frame_2.jpg", "VCA_1.jpg"]
-    for wrong in ({"frames": 0}, {"frames": 65}, {"frame_choice": "last"}):
-        with pytest.raises(UsageError):
-            load_benchmark("agent-x", root, options=wrong)
 
 
 @pytest.mark.parametrize(
@@ -259,14 +243,6 @@ def test_an_entry_that_cannot_be_used_is_named_with_its_reason(tmp_path: Path, c
     assert sample.id == "agent-x-003"
 
 
-def test_files_are_found_by_name_where_their_path_is_that_of_another_machine(tmp_path: Path) -> None:
-    sample = only(tmp_path, entry(file_path="/home/someone/AgentX/VCA_1.jpg,VCA_2.jpg"))
-    assert [(file.name, file.path) for file in sample.files] == [
-        ("VCA_1.jpg", "files/VCA_1.jpg"),
-        ("VCA_2.jpg", "files/VCA_2.jpg"),
-    ]
-
-
 def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
     sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg"))
     assert [file.path for file in sample.files] == ["files/VCA_1.jpg", "files/VCA_2.jpg"]
@@ -274,25 +250,6 @@ def test_backslashes_in_paths_are_slashes(tmp_path: Path) -> None:
     sample = only(tmp_path, entry(file_path="files\\VCA_1.jpg, C:\\data\\VCA_2.jpg", reasoning_steps=steps))
     assert sample.reference is not None
     assert sample.reference.steps[0].arguments == {"image": "VCA_2.jpg"}
-
-
-def test_a_step_without_output_is_noted_and_returned_nothing(tmp_path: Path) -> None:
-    root = written(tmp_path, {"0": [entry(reasoning_steps=[{"tool": "OCR", "input": "VCA_1.jpg", "output": None}])]})
-    benchmark = load_benchmark("agent-x", root)
-    assert "a call has no recorded observation: entry 0" in str(benchmark.header.metadata["notes"])
-    reference = benchmark.samples[0].reference
-    assert reference is not None
-    assert reference.steps[0].observation is not None
-    assert reference.steps[0].observation.empty
-
-
-@pytest.mark.parametrize("field", ["query", "file_path", "reasoning_steps", "final_answer", "tool_metadata"])
-def test_what_is_nested_too_deep_is_a_fault(tmp_path: Path, field: str) -> None:
-    value: Any = "x"
-    for _ in range(300):
-        value = {"value": value}
-    with pytest.raises(BenchmarkError, match="nested too deep"):
-        load_benchmark("agent-x", written(tmp_path, {"0": [entry(**{field: value})]}))
 
 
 def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
@@ -303,11 +260,6 @@ def test_what_is_unusual_is_noted(tmp_path: Path) -> None:
     for said in ("without a tool", "no objects", "told apart", "does not list"):
         assert said in notes
     assert benchmark.samples[0].toolset == ("ObjectCounter", "Calculator")
-
-
-def test_a_list_of_entries_is_read_like_an_object(tmp_path: Path) -> None:
-    root = written(tmp_path, [entry(), entry(file_path="VCA_2.jpg")])
-    assert [sample.id for sample in load_benchmark("agent-x", root).samples] == ["agent-x-000", "agent-x-001"]
 
 
 def test_a_file_of_dialogs_is_not_taken_for_agent_x(tmp_path: Path) -> None:
@@ -338,7 +290,3 @@ def test_whatever_an_entry_holds_there_is_a_sample_or_a_reason(
     (folder / "data.json").write_text(json.dumps({"0": [{**entry(file_path=""), **content}]}))
     read = read_agent_x(folder / "data.json")
     assert bool(read.samples) != bool(read.faults)
-
-
-def test_nothing_says_that_a_licence_was_given(whole: Benchmark) -> None:
-    assert whole.licence.startswith("none published")

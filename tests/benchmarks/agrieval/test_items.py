@@ -92,13 +92,6 @@ def test_kinds_follow_from_the_options_where_none_is_told(tmp_path: Path):
     assert [item.kind for item in file.items] == ["single", "multiple", "true_false", None]
 
 
-def test_a_list_of_many_options_has_a_letter_for_each(tmp_path: Path):
-    many = {**RIGHT, "options": [f"第{number}" for number in range(12)], "answer": "L"}
-    (item,) = read_items(written(tmp_path, [many])).items
-    assert list(item.options) == list("ABCDEFGHIJKL")
-    assert item.answer == ("L",)
-
-
 def test_ids_that_come_again_are_told_apart(tmp_path: Path):
     file = read_items(written(tmp_path, [RIGHT, {**RIGHT, "question": "又问"}, {**RIGHT, "id": "a/../b 题"}]))
     assert [item.number for item in file.items] == ["1", "1.2", "a..b"]

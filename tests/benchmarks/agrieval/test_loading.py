@@ -1,7 +1,6 @@
 """From files and options to a benchmark: which files, which samples, what is said of them."""
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any, cast
 
@@ -40,17 +39,6 @@ def test_the_published_files_are_found_and_what_they_lack_is_said(field_data: Pa
 def test_the_published_files_have_examples_enough(field_data: Path, shots: int):
     benchmark = load(field_data, shots=shots)
     assert {len(cast("list[str]", sample.metadata["examples"])) for sample in benchmark.samples} == {shots}
-
-
-def test_a_file_whose_name_says_both_parts_is_read_once(made: Path, tmp_path: Path):
-    shutil.copy(next(made.glob("*choice*.json")), tmp_path / "multiple_choice_questions.json")
-    assert len(load(tmp_path).samples) == len(load(made, part="choice").samples)
-
-
-def test_all_variants_can_be_named(field_data: Path):
-    folder = field_data / "agrieval"
-    for path in folder.glob("*.json"):
-        assert len(load(field_data, files=path.name).samples) == len(json.loads(path.read_text(encoding="utf-8")))
 
 
 def test_a_file_of_the_papers_shape_gives_all_of_its_groups(made: Path, tmp_path: Path):
@@ -119,24 +107,6 @@ def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path
     assert {sample.cluster for sample in benchmark.samples} == {"choice-00001"}
 
 
-def test_an_english_file_of_the_same_shape_loads(tmp_path: Path):
-    entry = {
-        "id": "e1", "question": "Which crop fixes nitrogen?", "question_type": "single",
-        "options": {"A": "wheat", "B": "soybean"}, "answer": "B", "domain": {"type": "crops", "subtype": "legumes"},
-    }  # fmt: skip
-    (tmp_path / "my_choice.json").write_text(json.dumps([entry]), encoding="utf-8")
-    (sample,) = load(tmp_path, language="en").samples
-    assert sample.query.startswith("The following is a multiple-choice question")
-    assert sample.groups == {"domain": "crops", "field": "legumes"}
-
-
-def test_examples_come_from_another_file_where_one_is_given(made: Path, tmp_path: Path):
-    other = tmp_path / "dev.json"
-    other.write_text(json.dumps(list(choice_items(200, seed=99)), ensure_ascii=False), encoding="utf-8")
-    own = load(made, shots=2, part="choice").samples[0].query
-    assert load(made, shots=2, part="choice", examples=other).samples[0].query != own
-
-
 @pytest.mark.parametrize(
     ("options", "message", "hint"),
     [
@@ -166,8 +136,3 @@ def test_other_benchmarks_take_no_options(small_benchmark: Path):
     for name in ("embedded", str(small_benchmark)):
         with pytest.raises(UsageError, match="no option"):
             load_benchmark(name, options={"shots": 5})
-
-
-def test_a_copy_of_the_data_under_its_own_folder_name_is_found(made: Path, tmp_path: Path):
-    shutil.copytree(made, tmp_path / "AgriEval" / "Dataset")
-    assert load(tmp_path).content_hash == load(made).content_hash

@@ -69,21 +69,6 @@ def test_who_knows_a_fifth_is_consistent_and_a_fifth_right():
     assert rotations.consistency.value == 1
 
 
-def test_who_says_nothing_prefers_nothing_and_agrees_with_nothing():
-    places, rotations = results(lambda _: "")
-    assert places.unread == places.n == 210
-    assert places.preference == 0
-    assert rotations.consistency.value == 0
-
-
-def test_options_in_one_order_have_places_and_no_rotations():
-    part = summarise([record(number, None, first) for number in range(30)]).modes["no-tool"]
-    places, rotations = part.part("option_places", OptionPlaces), part.part("rotations", Rotations)
-    assert places is not None
-    assert places.right == (6, 6, 6, 6, 6)
-    assert rotations is None
-
-
 def test_a_question_that_lacks_a_rotation_does_not_count():
     records = [record(number, turn, knowing) for number in range(3) for turn in range(7)][:-1]
     rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)

@@ -77,13 +77,6 @@ def test_a_reply_that_ends_the_published_script_leaves_our_figures(tmp_path: Pat
     assert found.corrected.metrics["agrieval.accuracy"] == (50, 2)
 
 
-@pytest.mark.parametrize("options", [{"": "x", "A": "y"}, {"AB": "x", "C": "y", "A": "z"}, {"A": "x"}])
-def test_options_without_letters_of_their_own_cannot_be_scored(tmp_path: Path, options: dict[str, str]):
-    spoilt = CHOICE | {"options": options, "answer": "A", "question_type": "多选", "generated_answer": "A"}
-    found = scored(tmp_path, CHOICE | {"generated_answer": "B"}, spoilt)
-    assert found.malformed == ("r.json, entry 1 is not a question with an answer",)
-
-
 @pytest.mark.parametrize("content", [{}, [], [1], [{"question": "?"}]])
 def test_a_file_without_questions_is_refused(tmp_path: Path, content: Any):
     (tmp_path / "r.json").write_text(json.dumps(content))

@@ -65,13 +65,6 @@ def test_reasoning_and_open_questions_have_the_published_prompts_too():
     assert "一步步思考" in asked(open_question, cot=True)
 
 
-def test_english_questions_have_prompts_of_our_own():
-    english = asked(language="en")
-    assert "several right answers" in english
-    assert english.endswith("Answer:\n")
-    assert "one by one" in asked(language="en", cot=True)
-
-
 def test_passages_stand_before_the_question_with_their_titles():
     text = asked(found=(Found("薄荷的叶对生。", "薄荷"), Found("没有标题", "")))
     assert text.index("[1] 薄荷：薄荷的叶对生。\n[2] 没有标题\n") < text.index("以下是中国关于农业考试的多项选择题")
@@ -141,12 +134,6 @@ def test_a_question_that_differs_in_marks_alone_is_no_example_of_the_other():
     for seed in range(40):
         drawn = Examples(pool, seed).for_item(same[0], 5)
         assert {other.number for other in drawn} == {"3", "4", "5", "6", "7"}
-
-
-def test_all_that_there_is_outside_a_group_is_drawn_from_however_little():
-    pool = [item(n, "a") for n in range(2000)] + [item(n, "b") for n in range(2000, 2005)]
-    for each in pool[:20]:
-        assert {other.groups["field"] for other in Examples(pool, 0).for_item(each, 5)} == {"b"}
 
 
 def test_too_few_examples_are_an_error():

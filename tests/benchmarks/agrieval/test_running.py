@@ -1,6 +1,5 @@
 """Examination questions from the command to the scores: baselines, models on an endpoint, kills, settings."""
 
-import json
 import os
 import random
 import signal
@@ -24,7 +23,6 @@ from agrotools.runner.evaluate import evaluate
 from agrotools.runner.records import iter_records
 from agrotools.runner.rescore import rescore
 from agrotools.scoring import ModeSummary
-from support.command import run_command
 from support.made_agrieval import write_agrieval
 from support.openai_server import Body, completion, serving, text_of
 
@@ -145,23 +143,6 @@ def test_a_model_that_answers_nothing_is_wrong_and_no_fault_of_ours(made: Path, 
     assert part.metrics["agrieval.accuracy"].overall.value == 0
 
 
-def test_a_reply_that_was_cut_off_is_read_as_far_as_it_goes(made: Path, tmp_path: Path):
-    with serving(lambda _: completion("答案：A", finish_reason="length")) as endpoint:
-        part = run(made, tmp_path / "run", base_url=endpoint.base_url, limit=60, options={"part": "choice"})
-    assert part.metrics["agrieval.accuracy"].overall.value > 0
-
-
-def test_sampling_several_times_gives_a_record_each(made: Path, tmp_path: Path):
-    texts = iter("ABC" * 10_000)
-    with serving(lambda _: completion(next(texts))) as endpoint:
-        part = run(
-            made, tmp_path / "run", base_url=endpoint.base_url, limit=30, epochs=3, temperature=1.0,
-            max_output_tokens=2048,
-        )  # fmt: skip
-        assert {(body["temperature"], body["max_tokens"]) for body in endpoint.requests} == {(1.0, 2048)}
-    assert (part.n_records, part.n_samples, part.epochs) == (90, 30, 3)
-
-
 def test_a_run_that_is_killed_goes_on_with_what_was_in_flight(made: Path, tmp_path: Path):
     with serving(lambda _: completion("答案：B"), latency_s=0.02) as endpoint:
         command = [
@@ -203,13 +184,3 @@ def test_passages_of_a_corpus_stand_in_prompt_and_record(made: Path, tmp_path: P
 
     monkeypatch.setattr(CorpusIndex, "search", None)
     assert load_benchmark("agrieval", data_root=made, options=options).content_hash == found.content_hash, "kept"
-
-
-def test_the_command_prints_the_table_and_lists_what_it_left_out(made: Path, tmp_path: Path):
-    common = ("eval", "agrieval", "--data-root", made)
-    done = run_command(*common, "-o", "part=choice", "--limit", 50, "--json", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert [each["model"] for each in json.loads(done.stdout)] == ["baseline:prior", "baseline:random"]
-    wrong = run_command(*common, "-o", "shot=5", cwd=tmp_path)
-    assert wrong.returncode == 2
-    assert "did you mean shots" in wrong.stderr

@@ -1,6 +1,5 @@
 """GTA-2's trees of sub-tasks: what a judge is asked about each leaf, and what its replies come to."""
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -105,18 +104,6 @@ def test_a_reply_that_is_missing_leaves_no_row():
     assert values(of, some[:2]) == {}
 
 
-def test_full_marks_never_come_out_above_one():
-    tree = [leaf(str(number), weight) for number, weight in enumerate((0.1, 0.2, 0.3, 0.7, 1.1))]
-    of = record(tree)
-    given = replies(of, {str(number): '{"score": 10}' for number in range(5)})
-    assert values(of, given)["gta2.gpt_score"] == pytest.approx(1)
-
-
-def test_weights_of_nothing_score_nothing():
-    of = record([leaf("a", 0), leaf("b", 0)])
-    assert values(of, replies(of, dict.fromkeys("ab", '{"score": 10}')))["gta2.gpt_score"] == 0
-
-
 def test_neither_answer_nor_file_is_not_asked_about_and_scores_nothing():
     silent = record(answer=None)
     assert judge_questions(silent) == []
@@ -188,18 +175,3 @@ def test_nothing_but_a_judge_scores_a_tree():
     summary = summarise([record()])
     assert summary.modes["end-to-end"].metrics == {}
     assert summary.modes["end-to-end"].n_records == 1
-
-
-def test_a_benchmark_has_the_plain_mean_of_its_tasks_with_an_interval():
-    tasks = [record([leaf("a")], name=f"s{number}") for number in range(24)]
-    given = [
-        judgement
-        for number, of in enumerate(tasks)
-        for judgement in replies(of, {"a": json.dumps({"score": number % 11})})
-    ]
-    judges = JudgedRows(given)
-    summary = summarise(tasks, [judges.rows(of) for of in tasks])
-    found = summary.modes["end-to-end"].metrics["gta2.gpt_score"].overall
-    assert found.value == pytest.approx(sum(number % 11 for number in range(24)) / 240)
-    assert found.n_clusters == 24
-    assert found.interval is not None

@@ -9,7 +9,7 @@ import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.benchmarks.thinkgeo.load import USE_CASES, read_thinkgeo, use_case
-from agrotools.core import BenchmarkError, KeywordsSlot, UsageError
+from agrotools.core import BenchmarkError, UsageError
 from support.made_gta import plain_entry, write_entries
 from support.made_thinkgeo import write_thinkgeo
 
@@ -64,13 +64,6 @@ def test_levels_that_entries_state_count_and_are_compared_with_the_rule(folder: 
     assert remark in read.findings.notes()
 
 
-def test_questions_to_the_judge_stand_beside_the_keywords(folder: Path) -> None:
-    slots = [slot for sample in load_benchmark("thinkgeo", folder).samples for slot in sample.answer]
-    words = [slot for slot in slots if isinstance(slot, KeywordsSlot)]
-    assert len(words) == 368
-    assert all(len(slot.questions) == 1 and slot.questions[0].startswith("Does the response") for slot in words)
-
-
 def test_both_pictures_of_a_pair_are_named_in_the_call(folder: Path) -> None:
     benchmark = load_benchmark("thinkgeo", folder)
     pair = next(sample for sample in benchmark.samples if len(sample.files) == 2)
@@ -97,16 +90,6 @@ def test_questions_that_the_judge_is_not_asked_are_noted(tmp_path: Path) -> None
     write_entries(tmp_path, {"0": asked, "1": {**asked, "gt_answer": ["seven"]}}, "ThinkGeoBench.json")
     notes = str(load_benchmark("thinkgeo", tmp_path).header.metadata["notes"])
     assert "questions to the judge are not asked: only answers with keywords are judged: entry 1" in notes
-
-
-def test_faults_of_both_files_are_told_apart(tmp_path: Path) -> None:
-    for name in ("ThinkGeoBench.json", "ThinkGeoBench_SAR.json"):
-        write_entries(tmp_path, {"0": plain_entry(), "3": plain_entry(gt_answer=True)}, name)
-    with pytest.raises(BenchmarkError) as error:
-        load_benchmark("thinkgeo", tmp_path, options={"split": "all"})
-    lines = error.value.message.split("\n")
-    assert "2 of 4 entries cannot be used" in lines[0]
-    assert [line.split(":")[0].strip() for line in lines[1:]] == ["entry 3", "entry sar 3"]
 
 
 def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:

@@ -60,21 +60,7 @@ def test_the_judge_is_asked_in_the_published_words():
     assert judge_prompt("a {answer}", "b {question}")[1].startswith("Response: a {answer}\n")
 
 
-def test_saved_judgements_give_the_same():
-    samples = [end_sample(str(i), gold, gold, ref) for i, (gold, ref) in enumerate(GOLD)]
-    saved = [Judgement(0, ("yes", "yes")), Judgement(1, ("yes.",))]
-    scores = score_end(samples, overlap, DATA, saved)
-    assert scores.metrics["thinkgeo.llm_score"].value == 50
-    assert "thinkgeo.llm_score" in score_end(samples, overlap).left_out
-
-
 def test_without_a_text_answer_the_scorer_stops():
     with pytest.raises(PublishedScorerStops) as stop:
         score_end([end_sample("0", BOXES, BOXES, None)], overlap)
     assert stop.value.exception == "ZeroDivisionError"
-
-
-def test_tools_that_only_gta_has_stop_the_scorer():
-    gold = [call("TextToImage", {"keywords": "cat"}), answer("6")]
-    with pytest.raises(PublishedScorerStops, match="none"):
-        score_end([end_sample("0", gold, gold, {"whitelist": [["6"]], "blacklist": None})], overlap)
