@@ -13,7 +13,6 @@ from agrotools.core import Mode
 from agrotools.report.tables import tables_text
 from agrotools.scoring import Estimate, Metric, ModeSummary, PublishedFigures, Summary
 from agrotools.scoring.correlations import across_runs, correlations, with_correlations
-from agrotools.scoring.statistics import least_correlation
 from agrotools.scoring.units import Rows, SampleTable, Units, units_of
 from support.plain_sample import plain_sample
 
@@ -52,31 +51,6 @@ def test_r_is_that_of_the_samples_means_and_its_interval_holds_it():
     assert result.interval is not None
     assert result.interval.lower < result.r < result.interval.upper
     assert result.interval.upper - result.interval.lower < 0.5
-
-
-def test_samples_that_one_mode_lacks_do_not_count():
-    table = table_of(12)
-    steps = {n: [float(n % 2), float(n % 3 == 0)] for n in range(10)}
-    outcome = {n: [float(n % 2)] for n in range(2, 12)}
-    (result,) = correlations(
-        {"agrotools.tool_acc": units("agrotools.tool_acc", steps, table)},
-        {"agrotools.fas": units("agrotools.fas", outcome, table)},
-        table,
-    )
-    assert result.n == 8
-    assert result.interval is None, "fewer than ten clusters"
-
-
-def test_there_is_no_r_where_nothing_varies():
-    table = table_of(20)
-    same = {n: [1.0, 1.0] for n in range(20)}
-    outcome = {n: [n / 20] for n in range(20)}
-    (result,) = correlations(
-        {"agrotools.st_acc": units("agrotools.st_acc", same, table)},
-        {"agrotools.fas": units("agrotools.fas", outcome, table)},
-        table,
-    )
-    assert result.r is None
 
 
 def test_samples_of_one_file_count_as_one_draw():
@@ -141,18 +115,6 @@ def test_the_interval_is_that_of_fishers_z():
     assert (correlation.interval.lower, correlation.interval.upper) == pytest.approx(
         (theirs.low, theirs.high), abs=1e-6
     )
-
-
-def test_a_metric_that_is_the_same_in_all_runs_has_no_r():
-    result = across_runs([run("a", 0.1, 0.2), run("b", 0.5, 0.1), run("c", 0.3, 0.9)])
-    assert result is not None
-    constant = next(each for each in result.correlations if each.step == "agrotools.tool_acc")
-    assert (constant.pearson, constant.spearman, constant.n) == (None, None, 3)
-
-
-def test_what_chance_gives_in_one_of_twenty_is_that_of_the_table():
-    # Critical values of r, two-sided at 5 %, for 3, 5, 10 and 20 pairs.
-    assert [round(least_correlation(n), 3) for n in (3, 5, 10, 20)] == [0.997, 0.878, 0.632, 0.444]
 
 
 def test_runs_that_do_not_count_are_left_out_by_name():

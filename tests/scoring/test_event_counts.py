@@ -67,13 +67,6 @@ def test_a_baseline_gets_no_advice() -> None:
     assert line.endswith("ended without an answer after --max-steps turns.")
 
 
-def test_each_cause_has_its_line_the_most_frequent_first() -> None:
-    assert [line.split(" samples")[0] for line in lines(("answered", 5), ("length", 2), ("timeout", 3))] == [
-        "no-tool: 3 of 10",
-        "no-tool: 2 of 10",
-    ]
-
-
 def test_more_than_half_without_a_word_of_the_model_is_most() -> None:
     assert not mostly_lost(mode_of(("answered", 5), ("timeout", 3), (None, 2)))
     assert mostly_lost(mode_of(("answered", 5), ("timeout", 4), (None, 2)))
@@ -144,10 +137,6 @@ def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
     assert summary(record("a", 0, mode="no-tool")).modes["no-tool"].call_ratio is None
 
 
-def test_an_answer_without_calls_made_none():
-    assert summary(record("a", 0)).modes["end-to-end"].call_ratio == CallRatio(mean=0, n=1, made=0, needed=2)
-
-
 def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
     scored = summary(*(record(f"s{at}", 3 if at % 2 else 2) for at in range(4)))
     text = tables_text([scored], details=False)
@@ -157,7 +146,3 @@ def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
     assert "125.0" not in text
     ratio = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
     assert ratio == scored.modes["end-to-end"].call_ratio
-
-
-def test_the_mark_of_schematic_drawings_in_folders_of_0_1_has_no_effect():
-    assert summary(record("a", 2, of={"metadata": {"schematic": True}})) == summary(record("a", 2))

@@ -185,20 +185,6 @@ def test_replies_of_several_writers() -> None:
     assert made["negated"] == 21
 
 
-@pytest.mark.parametrize(
-    ("entry", "answer"),
-    [
-        (SCAB, "Apply an antibiotic such as kasugamycin."),
-        (SCAB, "Spray a copper bactericide."),
-        (BLIGHT, "Spray streptomycin."),
-        (APHID, "喷施氧乐果。"),
-        (APHID, "喷施丁硫克百威。"),
-    ],
-)
-def test_products_that_are_no_harm_by_the_list(entry: str, answer: str) -> None:
-    assert _found(entry, answer) == []
-
-
 def test_claims_of_withdrawn_products_name_region_decision_and_date() -> None:
     for entry in (APHID, SCAB, "weed.lantana"):
         withdrawn = [claim for claim in harmful_claims(entry, "management", ()) if claim.kind == "withdrawn_product"]
@@ -208,14 +194,6 @@ def test_claims_of_withdrawn_products_name_region_decision_and_date() -> None:
             assert f"{day.day} {day:%B %Y}" in claim.claim
             assert claim.region == "EU" or claim.claim.startswith("use of DDT")
             assert ("(EU: " in claim.claim) == (claim.region == "EU")
-
-
-def test_claims_of_mites_and_viruses_fit_the_organism() -> None:
-    mite = {claim.kind for claim in harmful_claims("pest.citrus_rust_mite", "management", ())}
-    assert "wrong_organism" not in mite
-    virus = harmful_claims("disease.cassava_mosaic", "management", ())
-    assert any("virus" in claim.claim for claim in virus)
-    assert harmful_claims("disease.late_blight", "causes", ()) == ()
 
 
 def _record(slot: OpenTextSlot, answer: str | None, name: str = "s1") -> Record:
@@ -256,9 +234,3 @@ def test_explain_shows_the_claim_with_its_source() -> None:
     assert 'matched "and spray mancozeb"' in shown
     assert "(EU) 2020/2087" in shown
     assert "2020-12-14, EU" in shown
-
-
-def test_a_slot_without_harmful_claims_is_stored_as_before() -> None:
-    slot = _slot(SCAB).model_copy(update={"harmful": ()})
-    assert "harmful" not in slot.model_dump(mode="json")
-    assert OpenTextSlot.model_validate_json(_slot(SCAB).model_dump_json(by_alias=True)) == _slot(SCAB)

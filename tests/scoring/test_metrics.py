@@ -10,7 +10,6 @@ from agrotools.core import (
     Halt,
     Observation,
     OpenTextSlot,
-    PlotSlot,
     Record,
     ReferenceStep,
     ReferenceTrajectory,
@@ -28,7 +27,6 @@ from agrotools.scoring import Summary, compare, score_record, summarise
 
 NUMBER = ToleranceSlot(name="area", label="area", value=7, unit="%", abs_tol=0.5)
 TEXT = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
-PLOT = PlotSlot(name="chart", label="chart", value={"kind": "bar", "series": [{"name": "a", "x": ["u"], "y": [1]}]})
 
 
 def sample(number=0, *, slots=(NUMBER,), cluster=None, eligible=True, family="SI", calls=2, answer_type="tolerance"):
@@ -130,19 +128,6 @@ def test_more_than_one_percent_invalid_has_no_headline_unless_allowed():
     assert summary_of(pairs, allow_invalid=True).modes["end-to-end"].headline
 
 
-def test_an_invalid_epoch_counts_in_the_bounds_of_its_sample_only():
-    pairs = [
-        (record(sample(0), epoch=0), 1.0),
-        (record(sample(0), epoch=1, invalid="refused"), 0.0),
-        (record(sample(1), epoch=0), 0.0),
-        (record(sample(1), epoch=1), 0.0),
-    ]
-    metric = fas(summary_of(pairs))
-    assert metric.overall.value == 0.5
-    assert metric.bounds is not None
-    assert (metric.bounds.lower, metric.bounds.upper) == (0.25, 0.5)
-
-
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
 def test_the_bounds_hold_what_the_mean_would_be_with_any_outcome_of_the_invalid(rows):
     pairs = [
@@ -205,13 +190,6 @@ def test_tools_gain_what_end_to_end_has_over_no_tool_on_the_same_samples():
     assert (gain.value, gain.n) == (1.0, 12)
 
 
-def test_without_both_modes_no_gain_is_claimed():
-    part = summary_of([(record(sample()), 1.0)]).no_tool_part
-    assert part is not None
-    assert part.gain == {}
-    assert summarise([]).no_tool_part is None
-
-
 def test_counts_say_what_happened():
     reply = Reply(usage=Usage(input_tokens=100, output_tokens=10))
     failed = Observation(error=ErrorInfo(kind="invalid_argument", message="no"))
@@ -241,15 +219,6 @@ def test_counts_of_step_by_step():
     assert counts.terminations == {"length": 1}
 
 
-def test_answers_in_free_text_did_not_use_the_form():
-    records = [
-        record(sample(0), trajectory=answered("area: 7 %")),
-        record(sample(1), trajectory=answered("It is 7 %.")),
-    ]
-    counts = summarise(records).modes["end-to-end"].counts
-    assert (counts.answers, counts.used_form) == (2, 1)
-
-
 def test_open_text_stands_beside_its_chance_level():
     other = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("irrigate",)),))
     records = [
@@ -272,29 +241,3 @@ def test_two_runs_are_compared_on_what_both_have():
     difference = comparison.modes["end-to-end"]["agrotools.fas"].overall
     assert (difference.value, difference.n) == (1.0, 25)
     assert comparison.unpaired == {"end-to-end": (5, 10)}
-
-
-def test_a_summary_survives_json():
-    samples = [sample(0), sample(1, slots=(NUMBER, TEXT, PLOT), family="VA", eligible=False, answer_type="plot")]
-    records = [record(each) for each in samples] + [record(samples[0], "no-tool"), record(sample(2), invalid="lost")]
-    summary = summarise(records, benchmark="embedded", synthetic=True, model="m", privileged=True)
-    assert Summary.model_validate_json(summary.model_dump_json()) == summary
-    assert {"agrotools.fas", "agrotools.css", "agrotools.ots", "agrotools.plot", "agrotools.guess"} == set(
-        summary.modes["end-to-end"].metrics
-    )
-
-
-def test_open_text_that_counts_in_no_headline_stands_apart():
-    shared = TEXT.model_copy(update={"headline": False})
-    records = [
-        record(sample(0, slots=(TEXT,)), trajectory=answered("advice: spray")),
-        record(sample(1, slots=(shared,)), trajectory=answered("advice: none")),
-        record(sample(2, slots=(shared,)), trajectory=answered("advice: spray")),
-        record(sample(3, slots=(shared,)), invalid="lost"),
-    ]
-    mode = summarise(records, allow_invalid=True).modes["end-to-end"]
-    assert [mode.metrics[name].overall.n for name in ("agrotools.fas", "agrotools.ots")] == [1, 1]
-    apart = mode.metrics["agrotools.ots_apart"]
-    assert (apart.overall.value, apart.overall.n) == (0.5, 2)
-    assert mode.metrics["agrotools.fas"].bounds is None  # the lost sample has no slot that it counts
-    assert mode.counts.successes == 2

@@ -89,17 +89,6 @@ def test_a_reply_on_one_branch_keeps_its_score_and_one_on_both_has_none(entry: s
         assert max(branch_scores(entry, first, second, both)) <= 0.35 * max(value(entry, first, both), 1)
 
 
-def test_replies_on_both_branches_earn_less_than_a_fifth_on_average():
-    scores = [
-        score
-        for entry, first, second in BRANCHED
-        for one, other in zip(right_replies(entry, first), right_replies(entry, second), strict=False)
-        for score in branch_scores(entry, first, second, f"{one} {other}")
-    ]
-    assert len(scores) > 100
-    assert sum(scores) / len(scores) < 0.05
-
-
 @pytest.mark.parametrize(
     "text",
     ["No treatment is needed; {}", "Nothing needs to be done yet. {}", "{} There is no need to spray or prune.",
@@ -148,14 +137,6 @@ def test_packs_hold_the_key_facts_of_today_and_those_of_branches_that_do_not_app
     assert all(refreshed(sample) == sample for sample in samples)
     slots = [slot for sample in samples for slot in sample.answer if isinstance(slot, OpenTextSlot)]
     assert sum(bool(slot.excluded) for slot in slots) >= 0.8 * len(slots) > 0
-
-
-def test_most_slots_stay_in_the_headline():
-    golds = [open_gold(entry, topic) for entry, topic in topics_with_facts()]
-    assert sum(gold is not None and gold.headline for gold in golds) >= 0.6 * len(golds)
-    lone = open_gold("method.fruit_size_classes", "identification")
-    assert lone is not None
-    assert not lone.headline  # it is told from no other entry
 
 
 def script(path: str) -> Any:
@@ -321,33 +302,10 @@ def test_facts_in_the_old_form_are_scored():
     assert score_slot(old, [old], "Leave infected leaves. Rotation does not help.").value == 0
 
 
-def test_what_stands_beyond_64_kb_is_not_read():
-    filler = "Nothing else is known. " * 3000
-    assert score_facts(slot(*BEAN), f"{filler} Rotate.")[1]["share"] == 0
-
-
 @pytest.mark.parametrize("phrase", ["leave out", "not", "...", "!"])
 def test_phrases_without_an_idea_of_their_own_break_nothing(phrase):
     slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=(phrase,)), Fact(phrases=("hoe",))))
     assert 0 <= score_slot(slot, (slot,), "Hoe the weeds; leave out the rest.").value <= 1
-
-
-def test_a_denial_of_something_else_denies_no_fact():
-    worm = slot("pest.army_worm", "management")
-    reply = (
-        "Because mass flights can't be predicted well, regular scouting is the key: spot the larvae while still small."
-    )
-    assert score_facts(worm, reply)[0] > 0.9
-    scorch = slot("disease.strawberry_leaf_scorch", "causes")
-    assert (
-        score_facts(scorch, "Diplocarpon earlianum, a fungus, produces it; it isn't drought or fertiliser burn.")[0]
-        == 1
-    )
-
-
-def test_far_from_doing_denies_all_that_follows():
-    reply = "Far from making shot holes, flea beetles leave the leaf surface intact, and seedlings grow faster."
-    assert value("pest.flea_beetle", "symptoms", reply) == 0
 
 
 def test_facts_of_others_cut_across_no_chinese_word_and_no_clause():

@@ -83,21 +83,12 @@ def test_open_text_that_counts_in_no_headline_has_a_metric_of_its_own():
     assert scored["agrotools.guess"] == without["agrotools.guess"]
 
 
-def test_a_sample_with_no_slot_that_counts_has_no_fas():
-    assert set(values(record(SHARED, answer="shared: hoe, spray"))) == {"shared", "agrotools.ots_apart"}
-
-
 @pytest.mark.parametrize("termination", ["max_steps", "length", "context", "filtered", "timeout", "unparseable"])
 def test_no_answer_scores_zero_even_with_a_figure(termination):
     answered = record(AREA, CHART, answer=None, drawn=SPEC, termination=termination)
     assert {value for name, value in values(answered).items() if name != "agrotools.guess"} == {0.0}
     slot_rows = [row for row in outcome_scores(answered) if row.slot]
     assert all(row.reading["termination"] == termination for row in slot_rows)
-
-
-def test_without_a_figure_a_plot_scores_zero_and_text_is_still_read():
-    scored = values(record(AREA, CHART, answer="area: 7 %"))
-    assert (scored["area"], scored["chart"], scored["agrotools.fas"]) == (1.0, 0.0, 0.5)
 
 
 @given(st.text(max_size=200))
@@ -107,11 +98,6 @@ def test_any_answer_gets_scores_in_bounds_and_the_same_ones_again(answer):
     assert rows == outcome_scores(answered)
     assert all(0 <= row.value <= 1 for row in rows)
     assert len(rows) == 9
-
-
-def test_the_use_of_the_answer_form_is_noted_per_slot():
-    rows = outcome_scores(record(AREA, WEED, answer="area: 7 %. It looks like Lantana."))
-    assert [row.reading["used_form"] for row in rows if row.slot] == [True, False]
 
 
 def test_a_record_without_trajectory_is_refused_with_a_reason():

@@ -31,7 +31,6 @@ def figure(*series, kind="bar", **labels):
 WEEDS = figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": 0.0}))
 TWO = figure(("crop", {"A": 17.8, "B": 20.1}), ("weed", {"A": 8.9, "B": 3.2}))
 
-names = st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=6)
 values = st.floats(-1000, 1000).map(lambda value: round(value, 3))
 xs = st.sampled_from(["A", "B", "C", "D"]) | st.integers(0, 5) | st.floats(0.001, 10).map(lambda x: round(x, 3))
 series_lists = st.lists(st.lists(st.tuples(xs, values), min_size=1, max_size=6), min_size=1, max_size=4)
@@ -82,18 +81,6 @@ def test_one_wrong_value_of_n_costs_one_nth(heights, data):
     assert score_plot(spec, off)[0] == pytest.approx(1 - 1 / len(points))
 
 
-def test_values_may_be_off_by_five_percent():
-    def off(factor):
-        return figure(("weed", {"A": 8.9 * factor, "B": 3.2 * factor, "C": 12.5 * factor, "D": 0.0}))
-
-    assert score_plot(WEEDS, off(1.05))[0] == 1
-    assert score_plot(WEEDS, off(0.95))[0] == 1
-    assert score_plot(WEEDS, off(1.051))[0] == pytest.approx(0.25)
-    negative = figure(("change", {"A": -10.0, "B": 5.0}))
-    assert score_plot(negative, figure(("change", {"A": -10.4, "B": 5.0})))[0] == 1
-    assert score_plot(negative, figure(("change", {"A": 10.0, "B": 5.0})))[0] == 0.5
-
-
 def test_where_the_reference_is_0_the_range_sets_the_tolerance():
     def at_d(value):
         return figure(("weed", {"A": 8.9, "B": 3.2, "C": 12.5, "D": value}))
@@ -104,30 +91,6 @@ def test_where_the_reference_is_0_the_range_sets_the_tolerance():
     flat = figure(("weed", {"A": 0, "B": 0}))
     assert score_plot(flat, flat)[0] == 1
     assert score_plot(flat, figure(("weed", {"A": 0, "B": 0.001})))[0] == pytest.approx(0.5)
-
-
-@pytest.mark.parametrize(("drawn", "score"), [("bar", 1), ("grouped_bar", 1), ("line", 0), ("pie", 0), ("scatter", 0)])
-def test_kinds(drawn, score):
-    assert score_plot(TWO, TWO.model_copy(update={"kind": drawn}))[0] == score
-
-
-def test_no_figure_scores_0():
-    score, reading = score_plot(WEEDS, None)
-    assert score == 0
-    assert "no figure" in reading["rule"]
-
-
-def test_missing_and_surplus_points_cost_alike():
-    missing = figure(("weed", {"A": 8.9, "B": 3.2}))
-    surplus = figure(("weed", {**dict(zip(WEEDS.series[0].x, WEEDS.series[0].y, strict=True)), "E": 1, "F": 2}))
-    assert score_plot(WEEDS, missing)[0] == pytest.approx(2 * 2 / (2 + 4))
-    assert score_plot(WEEDS, surplus)[0] == pytest.approx(2 * 4 / (6 + 4))
-    assert score_plot(TWO, figure(("crop", {"A": 17.8, "B": 20.1})))[0] == pytest.approx(2 * 2 / (2 + 4))
-
-
-def test_series_are_paired_by_their_points_not_their_names():
-    swapped = figure(("weed", {"A": 17.8, "B": 20.1}), ("crop", {"A": 8.9, "B": 3.2}))
-    assert score_plot(TWO, swapped)[0] == 1
 
 
 def test_the_pairing_is_the_best_of_all():
@@ -239,13 +202,6 @@ def test_a_numeric_axis_needs_its_unit():
     assert score_plot(spec, spec.model_copy(update=in_label))[0] == 1
 
 
-def test_a_counted_noun_is_a_unit_wherever_it_stands():
-    spec = figure(("stand", {"A": 14, "B": 20}), y_label="Stand density", y_unit="trees", title="Stand density")
-    labelled = spec.model_copy(update={"y_unit": None, "y_label": "Number of trees"})
-    assert score_plot(spec, labelled)[0] == 1
-    assert score_plot(spec, spec.model_copy(update={"y_unit": None}))[0] == pytest.approx(0.9)
-
-
 def test_a_legend_names_what_is_compared_unless_its_names_are_empty():
     bare = {"title": "", "legend": True}
     assert score_plot(TWO, TWO.model_copy(update=bare))[0] == 1
@@ -263,12 +219,6 @@ def test_a_pie_has_no_axes():
     assert score_plot(pie, bare)[0] == 1
     assert score_plot(pie, bare.model_copy(update={"title": ""}))[0] == pytest.approx(0.8)
     assert score_plot(pie, bare.model_copy(update={"title": "", "legend": True}))[0] == pytest.approx(0.9)
-
-
-def test_chinese_labels():
-    chinese = WEEDS.model_copy(update={"title": "各田块杂草盖度", "x_label": "田块", "y_label": "杂草盖度"})
-    assert score_plot(WEEDS, chinese)[0] == 1
-    assert score_plot(WEEDS, chinese.model_copy(update={"title": "结果"}))[0] == pytest.approx(0.9)
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from pydantic import TypeAdapter
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
-from agrotools.scoring import RunAggregator, compare, score_record, summarise
+from agrotools.scoring import compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.slots import refuses
 from agrotools.text.answer_form import REFUSAL_LINE, answer_form, form_lines, format_answer
@@ -187,22 +187,6 @@ def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     rows = {row.metric: row.value for row in score_record(record(NO, REFUSAL))}
     assert rows["agrotools.guess"] == 1.0  # A size in mm is asked for, and nothing gives the scale.
     assert "agrotools.css" not in rows
-
-
-def test_samples_without_the_offer_have_no_row_of_either_metric():
-    plain = plain_sample("c", answer=(SIZE,), answer_type="tolerance")
-    metrics = {row.metric for row in score_record(record(plain, REFUSAL))}
-    assert not metrics & {FALSE_CONFIDENCE, FALSE_REFUSAL}
-
-
-def test_missing_units_of_the_metrics_are_expected_only_of_samples_that_have_them():
-    tally = RunAggregator()
-    lost = Record(sample=NO, mode="end-to-end", invalid="lost")
-    for added in (record(YES, "size: 70 mm"), lost):
-        tally.add(added, score_record(added))
-    metrics = tally.summary(allow_invalid=True).modes["end-to-end"].metrics
-    assert FALSE_CONFIDENCE not in metrics
-    assert metrics[FALSE_REFUSAL].overall.n == 1
 
 
 def answer(policy, of) -> str:

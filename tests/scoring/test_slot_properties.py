@@ -13,9 +13,9 @@ from agrotools.core import (
     OpenTextSlot,
     ToleranceSlot,
 )
-from agrotools.scoring.answer_text import LONGEST_ANSWER, read_answer
+from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.slots import score_slot
-from agrotools.text import UNITS, convert, find_quantities, format_answer
+from agrotools.text import UNITS, convert, format_answer
 from agrotools.text.answer_form import answer_form
 
 LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
@@ -148,14 +148,3 @@ def test_what_lies_behind_the_first_64_kb_is_not_read_and_the_reading_says_so(sl
     assert behind.value == 0
     assert behind.reading["unread"] == f"{len(right) + 1} characters after the first 65536 are not read"
     assert score_slot(slot, [slot], "." * LONGEST_ANSWER + "\nFinal Answer: " + right).value == 1
-
-
-def test_no_reader_sees_more_than_64_kb():
-    read = read_answer('trees: 1 {"trees": 1} ² ' * 100_000)
-    assert max(map(len, (read.text, read.plain, read.outside))) <= LONGEST_ANSWER
-    assert all(str(each.fields) == "{'trees': 1}" for each in read.objects)
-
-
-def test_a_heap_of_numbers_is_dropped_before_it_is_worked_through():
-    assert len(find_quantities("1 " * 300)) == 300
-    assert find_quantities("1 " * 301) == []

@@ -10,7 +10,6 @@ from agrotools.core import (
     FileSlot,
     KeywordsSlot,
     OpenTextSlot,
-    PlotSlot,
     Slot,
     ToleranceSlot,
 )
@@ -53,12 +52,6 @@ def test_a_choice_set_needs_exactly_its_members_and_shows_the_overlap():
     assert score_slot(PARTS, [PARTS], "leaf and stem, but not the root").value == 1
 
 
-def test_a_numeric_exact_value_allows_no_tolerance():
-    rows = ExactSlot(name="rows", label="rows", value=7)
-    assert score_slot(rows, [rows], "There are 7 rows.").value == 1
-    assert score_slot(rows, [rows], "There are 7.1 rows.").value == 0
-
-
 ADVICE = OpenTextSlot(
     name="advice",
     label="what to do",
@@ -67,21 +60,6 @@ ADVICE = OpenTextSlot(
         Fact(phrases=("avoid overhead irrigation",)),
     ),
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "score"),
-    [
-        ("Remove infected leaves and avoid overhead irrigation.", 1.0),
-        ("Remove the infected leaves.", 0.5),
-        ("Do not remove infected leaves, but avoid overhead irrigation.", 0.0),
-        ("Leave infected leaves; avoid overhead irrigation.", 0.0),
-        ("Water more.", 0.0),
-        ("Do not remove infected leaves.", 0.0),
-    ],
-)
-def test_open_text_counts_facts(text, score):
-    assert score_slot(ADVICE, [ADVICE], text).value == score
 
 
 def test_a_long_open_answer_loses_in_proportion():
@@ -105,15 +83,7 @@ def test_the_reading_says_how():
     assert not score_slot(SHARE, [SHARE], "I think 12.5 %").used_form
 
 
-def test_a_plot_slot_is_not_text():
-    plot = PlotSlot(name="chart", label="chart", value={})
-    with pytest.raises(TypeError):
-        score_slot(plot, [plot], "a chart")
-
-
 GAP = ToleranceSlot(name="gap", label="difference in cover", value=-3.2, unit="%", abs_tol=0.05)
-AREA = ToleranceSlot(name="area", label="area under weeds", value=3.2, unit="ha", rel_tol=0.01)
-DENSITY = ToleranceSlot(name="density", label="plant density", value=250, unit="1/ha", rel_tol=0.01)
 PONDS = ToleranceSlot(name="ponds", label="number of ponds", value=3)
 
 
@@ -128,13 +98,6 @@ def test_a_value_given_for_another_slot_answers_none():
     assert score_slot(below, [MORE, below], "more_weeds: yes").value == 0
     # A line of another kind may hold it.
     assert score_slot(WHICH, [WHICH, GAP], "gap: image_2.jpg by 3.2 %").value == 1
-
-
-def test_a_label_inside_a_longer_one_is_not_mentioned():
-    whole = ToleranceSlot(name="cover", label="plant cover", value=3.2, unit="%")
-    first = ToleranceSlot(name="cover_1", label="plant cover of image 1", value=30.1, unit="%")
-    text = "The plant cover is 3.2 %. The plant cover of image 1 is 30.1 %."
-    assert [score_slot(slot, [whole, first], text).value for slot in (whole, first)] == [1, 1]
 
 
 SIAM_WEED = {"Siam weed": ("Chromolaena odorata",)}
@@ -241,16 +204,6 @@ def test_a_question_answers_nothing(query):
     assert score_slot(more, (more, share), query).value == 0
     assert score_slot(share, (more, share), query).value == 0
     assert score_slot(more, (more,), f"{query} Yes, there are 41.").value == 1
-
-
-def test_each_slot_is_read_from_its_own_line_or_key():
-    species = ExactSlot(name="species", label="species", value="Lantana", distractors=("Siam weed", "Snake weed"))
-    trees = ToleranceSlot(name="count", label="number of trees", value=4)
-    text = '{"species": "Lantana", "count": 4}'
-    assert [score_slot(slot, [species, trees], text).value for slot in (species, trees)] == [1, 1]
-    a = ToleranceSlot(name="a", label="first length", value=12, unit="m")
-    b = ToleranceSlot(name="b", label="second length", value=14, unit="m")
-    assert [score_slot(slot, [a, b], "a: 12 m\nb: 14 m").value for slot in (a, b)] == [1, 1]
 
 
 @pytest.mark.parametrize(

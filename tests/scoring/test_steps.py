@@ -179,21 +179,6 @@ def test_what_the_history_shows_already_is_no_longer_right():
     assert reading(scores, "arg_acc", 1)["step"] == 1
 
 
-def test_groups_of_several_tools():
-    steps = (STEPS[0], STEPS[1].model_copy(update={"tool": "name_weed"}), STEPS[2])
-    name_call = call("name_weed", image="image_2.jpg")
-    scores = step_scores(record(name_call, name_call, THIRD, RIGHT[3], of=sample(steps=steps)))
-    assert values(scores, "tool_acc") == {0: 1, 1: 1, 2: 1}
-    assert values(scores, "tool_acc_strict") == {0: 0, 1: 1, 2: 1}
-    assert values(scores, "arg_acc") == {0: 1, 1: 1, 2: 1}
-
-
-def test_steps_without_a_group_keep_their_order():
-    steps = tuple(step.model_copy(update={"group": None}) for step in STEPS)
-    scores = step_scores(record(SECOND, FIRST, THIRD, RIGHT[3], of=sample(steps=steps)))
-    assert values(scores, "arg_acc") == {0: 0, 1: 0, 2: 1}
-
-
 @pytest.mark.parametrize(
     ("action", "tool", "arguments", "strict"),
     [
@@ -281,12 +266,6 @@ def test_calls_of_plot(arguments, right):
     assert values(scores, "arg_acc_strict")[1] == 0
 
 
-def test_the_reading_tells_the_iou():
-    scores = step_scores(record(call("measure_cover", image="image_1.jpg"), SECOND, THIRD, RIGHT[3]))
-    region = next(row for row in reading(scores, "arg_acc", 0)["arguments"] if row["kind"] == "box")
-    assert region["detail"]["iou"] == pytest.approx(0.5)
-
-
 def test_only_the_first_call_of_a_message_is_scored():
     both = CallTools(calls=(*SECOND.calls, *FIRST.calls, *FIRST.calls))
     scores = step_scores(record(FIRST, both, THIRD, RIGHT[3]))
@@ -335,12 +314,6 @@ def test_an_exact_slot_takes_the_implied_label_and_the_truth_becomes_a_distracto
     assert summary([wrong], "It is lantana or siam weed.")[:2] == (0, 0)
 
 
-def test_an_implied_label_that_is_the_truth_by_another_name_keeps_all_names():
-    same = slot(ExactSlot, LABEL, value="Lantana camara", aliases=("LANTANA", "wild sage"), distractors=WEEDS[1:])
-    implied, truth, read = summary([same], "It is wild sage.")
-    assert (implied, truth, read["differs"]) == (1, 1, [])
-
-
 def test_an_implied_label_outside_the_label_set_is_right_too():
     outside = slot(ExactSlot, "'giant hogweed'", value="Lantana", distractors=WEEDS[1:])
     assert summary([outside], "It is giant hogweed.")[:2] == (1, 0)
@@ -376,11 +349,6 @@ def test_slots_of_each_kind_take_the_implied_value(of, answer, scores):
     assert summary([of], answer)[:2] == scores
 
 
-def test_an_implied_choice_set_that_is_the_truth_in_other_letters_does_not_differ():
-    same = slot(ChoiceSetSlot, "['lantana', 'LANTANA']", value=("Lantana",), choices=WEEDS)
-    assert summary([same], "lantana")[2]["differs"] == []
-
-
 def test_open_text_keeps_the_facts_that_the_observation_states():
     facts = [{"phrases": ["toxic to cattle"]}, {"phrases": ["spreads by birds"]}]
     steps = (STEPS[0].model_copy(update={"observation": Observation(result={"text": "It is toxic to cattle."})}),)
@@ -389,15 +357,6 @@ def test_open_text_keeps_the_facts_that_the_observation_states():
     assert values(scores, "summ_acc") == {1: 1}
     assert values(scores, "summ_acc_truth") == {1: 0.5}
     assert reading(scores, "summ_acc", 1)["differs"] == ["own"]
-
-
-def test_open_text_that_counts_in_no_headline_counts_in_no_summary():
-    facts = [{"phrases": ["toxic to cattle"]}]
-    shared = slot(OpenTextSlot, "'toxic to cattle'", facts=facts, headline=False)
-    assert summary([shared, RATIO], "ratio: 2.77")[:2] == summary([RATIO], "ratio: 2.77")[:2]
-    steps = STEPS[:1]
-    scores = step_scores(record(FIRST, Answer(text="Toxic to cattle."), of=sample(shared, steps=steps)))
-    assert values(scores, "summ_acc_truth") == {}
 
 
 @pytest.mark.parametrize(
@@ -435,11 +394,6 @@ def test_plot_slots_are_no_part_of_the_summary():
     plot = PlotSlot(name="figure", label="figure", value={})
     assert summary([RATIO, plot], "ratio: 2.77")[0] == 1
     assert summary([plot], "done")[:2] == (None, None)
-
-
-def test_the_score_is_the_mean_over_the_slots():
-    question = slot(BooleanSlot, "steps[0].observation.weed_pct > 5", value=True)
-    assert summary([RATIO, question], "ratio: 2.77\nown: no")[:2] == (0.5, 0)
 
 
 # --- records that cannot be scored ---------------------------------------------------------------------------------

@@ -9,8 +9,7 @@ from hypothesis import strategies as st
 
 from agrotools.core import Fact, OpenTextSlot, Record, Score, Step, Trajectory
 from agrotools.scoring import RunAggregator, summarise
-from agrotools.scoring.open_text import MAX_OTHERS, OpenTextChance, _OtherSample, _selected_samples  # pyright: ignore[reportPrivateUsage]
-from agrotools.scoring.units import SampleTable
+from agrotools.scoring.open_text import MAX_OTHERS, _OtherSample, _selected_samples  # pyright: ignore[reportPrivateUsage]
 from support.plain_sample import plain_sample
 
 FAS = "agrotools.fas"
@@ -99,15 +98,6 @@ def test_chance_is_how_often_an_answer_states_the_facts_of_others():
     chance = summarise(records).modes["end-to-end"].ots_chance
     assert chance is not None
     assert chance.value == pytest.approx(sum(expected) / 3)
-
-
-def test_one_cluster_of_open_text_asks_for_no_second_look():
-    slot = OpenTextSlot(name="advice", label="advice", facts=(Fact(phrases=("spray",)),))
-    chance = OpenTextChance(SampleTable())
-    for number in range(3):
-        chance.add(record(number, answer=(slot,), answer_type="open_text", cluster="one"))
-    assert not chance.wants_answers
-    assert chance.estimate() is None
 
 
 def test_a_record_leaves_little_behind():

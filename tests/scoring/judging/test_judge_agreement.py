@@ -39,13 +39,6 @@ def test_judges_who_always_agree_have_one_and_those_who_grade_by_lot_have_about_
     assert lots.interval.lower < 0 < lots.interval.upper
 
 
-def test_where_nobody_differs_in_anything_there_is_no_alpha():
-    result = agreement([(2, 2)] * 20)
-    assert result is not None
-    assert result.alpha is None
-    assert agreement([(2, None), (None, None), (1,)]) is None
-
-
 @given(grades)
 def test_alpha_is_at_most_one_and_does_not_ask_who_is_who(units: list[list[int | None]]):
     result = agreement(units)

@@ -67,12 +67,6 @@ def test_a_file_of_known_grades_may_hold_any_mark_of_unicode(tmp_path: Path):
     assert "问\u2028题\x85" in question.user
 
 
-def test_texts_with_braces_stay_as_they_are():
-    (question,) = judge_questions(record("{question} {mark} {0}", "{answer}"))
-    assert "{question} {mark} {0}" in question.user
-    assert "{answer}" in question.user
-
-
 def test_an_essay_is_cut_and_silence_is_not_asked_about():
     (question,) = judge_questions(record("稻" * 100_000))
     assert len(question.user) < 13_000
@@ -166,18 +160,6 @@ def yes_no(of: Record, *replies: str) -> list[Judgement]:
         Judgement(metric=question.metric, judge="a", prompt=question.prompt, asked=question.asked, reply=reply)
         for question, reply in zip(questions, replies, strict=True)
     ]
-
-
-def test_yes_and_no_are_asked_for_as_thinkgeo_asks():
-    of = keywords_record("There are 4 cars", "Is it 4?", "Are they cars")
-    first, _, second, _ = judge_questions(of)
-    assert first.system == "Only respond with 'Yes' or 'No'."
-    assert first.user == (
-        "Response: There are 4 cars\nGiven the above response, answer the following question in Yes or No.\n"
-        "Question: Is it 4?"
-    )
-    assert second.user.endswith("Question: Are they cars?")
-    assert first.longest_reply == 3
 
 
 @pytest.mark.parametrize(

@@ -100,16 +100,6 @@ def test_anything_in_any_place_is_scored_and_adds_nothing(tmp_path: Path, name: 
                 rendered(compared_tables(result, "p.json"), 100)
 
 
-@pytest.mark.parametrize("name", FILES)
-@pytest.mark.slow
-def test_anything_in_any_place_is_scored_without_the_data_set(tmp_path: Path, name: str):
-    format_, predictions, _ = FILES[name]
-    for path in places(predictions):
-        for other in (None, "x", {}, GONE):
-            result = scored(tmp_path, format_, replaced(predictions, path, other))
-            assert len(result.corrected.samples) >= len(predictions) - 1
-
-
 def test_an_error_of_the_agent_is_no_answer(tmp_path: Path):
     data = {"0": {"dialogs": [USER, answer("6")], "gt_answer": SIX}}
     for text, right in (("6", 100), ("[AgentInferencerError] KeyError: 6", 0), (" [LagentAgentError] 6", 0)):

@@ -1,13 +1,11 @@
 """Whatever stands in a prediction file: figures or one typed error, the same each time, the gold with all points."""
 
-import json
 import re
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from agrotools.benchmarks._dialogs import corrected_scorer as corrected
-from agrotools.benchmarks._dialogs import prediction_files as dialogue_files
 from agrotools.benchmarks._dialogs import published_scorer as published_dialogues
 from agrotools.benchmarks._dialogs.published_scorer import Dialogue
 from agrotools.benchmarks._dialogs.record_dialogues import errors_of_dialogues
@@ -123,22 +121,6 @@ def test_the_gold_has_all_points(made, rules):
         assert all(figure.value in (None, 100) for figure in scores.metrics.values()), scores.metrics
 
 
-@settings(suppress_health_check=[HealthCheck.too_slow])
-@given(st.lists(golden(), min_size=1, max_size=3), st.lists(turns, min_size=3, max_size=3), st.sampled_from(RULES))
-def test_any_prediction_of_a_sound_gold_is_scored(made, predictions, rules):
-    pairs = list(zip(made, predictions, strict=False))
-    steps = [Dialogue(str(i), gold, mine, reference) for i, ((gold, reference), mine) in enumerate(pairs)]
-    ends = [Dialogue(str(i), [gold], [mine], reference) for i, ((gold, reference), mine) in enumerate(pairs)]
-    in_range(corrected.score_steps(steps, rules, overlap))
-    in_range(corrected.score_end(ends, rules, overlap))
-
-
-@given(anything, anything)
-def test_any_file_of_gta_is_read_or_refused(found, data):
-    read = figures(dialogue_files.parse_predictions, found, "file")
-    assert isinstance(read, str | tuple)
-
-
 @given(
     st.lists(anything, max_size=4)
     | st.lists(st.dictionaries(st.sampled_from("012"), anything, min_size=1, max_size=1), max_size=4),
@@ -169,8 +151,3 @@ def test_the_tools_of_agent_x_against_themselves(tool_sets):
     }
     scores = corrected_scorer.score(None, [{key: sample} for key, sample in samples.items()], samples)
     assert scores.metrics["agent_x.toolset_f1_corrected"].value == 100
-
-
-def test_nothing_of_a_file_is_evaluated():
-    items = json.loads('[{"0": {"reasoning_steps": "__import__(\'os\').abort()", "final_answer": "1/0"}}]')
-    assert errors_of_agent_x(items).counts["invalid_format"] == 1
