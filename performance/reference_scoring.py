@@ -44,7 +44,7 @@ from support.gta_files import overlap  # pyright: ignore[reportMissingImports]
 from support.made_predictions import made_files  # pyright: ignore[reportMissingImports]
 from support.spoilt import spoilt  # pyright: ignore[reportMissingImports]
 
-STAND_IN = Embedder("word overlap", overlap, lambda: 0)
+STAND_IN = Embedder("word overlap", overlap)
 _ANYTHING: tuple[Any, ...] = (None, True, -1, 10**30, 1.5, "", "x", "\ud800", [], {}, [[]], {"": None})
 
 
@@ -163,7 +163,7 @@ def measured(found: dict[str, dict[str, Path]], count: int, given: argparse.Name
         for name, files in list(found.items())[:-1]:
             embedder = chosen_embedder(given.embedder, given.embedder_path)
             row = {"file": name, "how": embedder.name, "trajectories": count, **timed(name, files, embedder)}
-            rows.append(row | {"texts_embedded": embedder.texts_embedded()})
+            rows.append(row)
             rows.append(row | {"how": "the same again", **timed(name, files, embedder)})
     if given.json:
         print(json.dumps(rows))
@@ -173,8 +173,6 @@ def measured(found: dict[str, dict[str, Path]], count: int, given: argparse.Name
         said += f", {row['trajectories'] / row['seconds']:,.0f} per second"
         if "published" in row:
             said += f"; {row['published']} with published, {row['corrected']} with corrected figures, others an error"
-        if "texts_embedded" in row:
-            said += f"; {row['texts_embedded']} texts embedded"
         print(f"{row['file']:24} {row['how']:20} {said}")
 
 

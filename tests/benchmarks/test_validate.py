@@ -10,7 +10,7 @@ from PIL import Image
 
 from agrotools.benchmarks import load_folder
 from agrotools.benchmarks.leaks import names_tool
-from agrotools.benchmarks.validate import first_form_remarks, format_schema, validate_folder
+from agrotools.benchmarks.validate import format_schema, validate_folder
 from agrotools.core import BenchmarkError
 from support.benchmark_folders import HEADER, chart_sample, number_sample, write_folder, write_picture
 
@@ -280,4 +280,3 @@ def test_samples_that_are_no_regular_file_are_a_fault(tmp_path):
     (folder / "samples.jsonl").unlink()
     (folder / "samples.jsonl").symlink_to("/dev/zero")
     assert any(fault.file == "samples.jsonl" for fault in validate_folder(folder))
-    assert not any("first form" in remark for remark in first_form_remarks(folder))

@@ -84,7 +84,7 @@ def test_samples_without_a_prediction_count_as_wrong_in_the_corrected_figures(tm
 
 
 def test_an_embedder_stands_in_the_label(tmp_path, ends, monkeypatch):
-    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     data = written(tmp_path / "d.json", DATA)
     made = scored("--format", "gta", ends, "--data", data, "--embedder", "all-mpnet-base-v2")

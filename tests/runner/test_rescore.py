@@ -100,12 +100,10 @@ def test_open_questions_are_compared_by_the_embedder_that_is_given_and_the_metri
     run = run_of(tmp_path / "run", [Record(sample=sample, mode="no-tool", trajectory=done)])
     plain = rescore(run).summary.modes["no-tool"].metrics
     for name, metric in (("all-MiniLM-L6-v2", "similarity_minilm"), ("all-mpnet-base-v2", "similarity_mpnet")):
-        summary = rescore(
-            run, comparisons=TextComparisons(embedder=Embedder(name, lambda first, second: 0.25, lambda: 0))
-        ).summary
+        summary = rescore(run, comparisons=TextComparisons(embedder=Embedder(name, lambda first, second: 0.25))).summary
         metrics = summary.modes["no-tool"].metrics
         assert metrics.keys() - plain.keys() == {f"agrieval.{metric}"}
         assert metrics[f"agrieval.{metric}"].overall.value == 0.25
         assert METRICS[f"agrieval.{metric}"].label in " ".join(tables_text([summary], width=200).split())
     with pytest.raises(UsageError, match="not compared by the embedder other"):
-        rescore(run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25, lambda: 0)))
+        rescore(run, comparisons=TextComparisons(embedder=Embedder("other", lambda first, second: 0.25)))

@@ -306,32 +306,9 @@ def _decoded_size(path: Path, _sha256: str) -> tuple[int, int]:
             return image.size
 
 
-def first_form_remarks(root: Path) -> list[str]:
-    """Return remarks on a folder: samples in the first form, no canary. Unreadable parts are skipped."""
-    remarks: list[str] = []
-    of_first_form = 0
-    if not (root / SAMPLES_FILE).is_file():
-        return remarks
-    with suppress(OSError), (root / SAMPLES_FILE).open("rb") as file:
-        for line in file:
-            with suppress(orjson.JSONDecodeError):
-                of_first_form += _has_first_form(orjson.loads(line)) if line.strip() else 0
-    if of_first_form:
-        remarks.append(
-            f"{of_first_form} samples have options in the first form (distractors and no choices): their prompts name "
-            "what it holds, and aliases are known of the right option alone; build the benchmark again for the present"
-        )
+def canary_remarks(root: Path) -> list[str]:
+    """Return a remark if the header of a folder can be read and has no canary."""
     with suppress(OSError, ValueError):
         if not tomllib.loads((root / HEADER_FILE).read_text("utf-8")).get("canary"):
-            remarks.append("it has no canary: a leak of it into training data cannot be found")
-    return remarks
-
-
-def _has_first_form(sample: Any) -> bool:
-    slots = sample.get("answer") if isinstance(sample, dict) else None
-    exact = (
-        [slot for slot in slots if isinstance(slot, dict) and slot.get("type") == "exact"]
-        if isinstance(slots, list)
-        else []
-    )
-    return any(slot.get("distractors") or (slot.get("aliases") and isinstance(slot["aliases"], list)) for slot in exact)
+            return ["it has no canary: a leak of it into training data cannot be found"]
+    return []

@@ -48,7 +48,7 @@ def validate(
 
     from agrotools.benchmarks import load_folder
     from agrotools.benchmarks.rerunning import rerun_references
-    from agrotools.benchmarks.validate import first_form_remarks, format_schema, validate_folder
+    from agrotools.benchmarks.validate import canary_remarks, format_schema, validate_folder
     from agrotools.build.assist.screening import screen_folder
 
     if schema:
@@ -59,7 +59,7 @@ def validate(
     if not folder.is_dir():
         raise typer.BadParameter(f"{folder} is not a folder", param_hint="FOLDER")
     faults = validate_folder(folder)
-    remarks = first_form_remarks(folder)
+    remarks = canary_remarks(folder)
     progress = terminal_progress()
     screened = again = None
     with _skip_if_faulty(faults, "Quality checks skipped"):

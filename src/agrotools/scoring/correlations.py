@@ -198,6 +198,7 @@ def _run_correlation(
     if len(pairs) < MIN_RUNS:
         return None
     import numpy as np
+    from scipy.stats import rankdata  # pyright: ignore[reportMissingTypeStubs, reportUnknownVariableType]
 
     x, y = (np.array(values, dtype=np.float64) for values in zip(*pairs, strict=True))
     r = _pearson(x, y)
@@ -206,7 +207,7 @@ def _run_correlation(
         outcome=outcome,
         n=len(pairs),
         pearson=r,
-        spearman=_pearson(_ranks(x), _ranks(y)),
+        spearman=_pearson(rankdata(x), rankdata(y)),
         interval=_interval(r, len(pairs)),
     )
 
@@ -215,15 +216,6 @@ def _pearson(x: "FloatArray", y: "FloatArray") -> float | None:
     dx, dy = x - x.mean(), y - y.mean()
     spread = math.sqrt(float(dx @ dx) * float(dy @ dy))
     return max(-1.0, min(1.0, float(dx @ dy) / spread)) if spread > 1e-12 else None
-
-
-def _ranks(values: "FloatArray") -> "FloatArray":
-    """Return the ranks from 1; equal values share their mean rank."""
-    import numpy as np
-
-    _, at, counts = np.unique(values, return_inverse=True, return_counts=True)
-    last = np.cumsum(counts)
-    return (last - (counts - 1) / 2)[at]
 
 
 def _interval(r: float | None, n: int) -> Interval | None:

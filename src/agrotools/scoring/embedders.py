@@ -33,8 +33,6 @@ class Embedder:
 
     name: str
     similarity: Similarity
-    texts_embedded: Callable[[], int]
-    """Number of texts embedded so far; repeated texts are embedded once."""
 
 
 def chosen_embedder(name: str | None, folder: Path | None) -> Embedder:
@@ -81,7 +79,7 @@ def _embedder(name: str, encode: "Callable[[str], NDArray[np.float32]]") -> Embe
     def similarity(first: str, second: str) -> float:
         return min(1.0, max(0.0, float(cached(first) @ cached(second))))
 
-    return Embedder(name, similarity, lambda: cached.cache_info().misses)
+    return Embedder(name, similarity)
 
 
 def _encoder(folder: Path) -> "Callable[[str], NDArray[np.float32]]":

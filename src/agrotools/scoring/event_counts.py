@@ -2,14 +2,14 @@
 
 from array import array
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from statistics import median
 
 from agrotools.core import CallTools, Halt, Mode, Record, Score, Unparseable
 from agrotools.core.base import count_text
 from agrotools.scoring.metrics import SLOT_METRIC, is_invalid, scores_sample
 from agrotools.scoring.summary import Amount, CallRatio, Counts, ModeSummary, Seconds, SecondsByPart
-from agrotools.scoring.units import Kind, SampleTable
+from agrotools.scoring.units import SampleTable, by_part
 
 TRUTH_METRIC = "agrotools.summ_acc_truth"
 """Metric of the answer step, which every sample with a slot other than plots has."""
@@ -203,28 +203,11 @@ class SecondsTally:
         """Return the mean seconds by part; None if no record was added."""
         if not self._sums:
             return None
-        kinds = [(self._table.kinds[at], amount) for at, amount in self._sums.items()]
-        names = sorted({name for kind, _ in kinds for name, _ in kind.groups})
+        return SecondsByPart(**by_part([*self._sums], self._table, self._mean))
 
-        def parts(label: Callable[[Kind], str | None]) -> dict[str, Seconds]:
-            amounts: dict[str, list[tuple[float, int]]] = {}
-            for kind, amount in kinds:
-                if (value := label(kind)) is not None:
-                    amounts.setdefault(value, []).append(amount)
-            return {value: _mean(amounts[value]) for value in sorted(amounts)}
-
-        return SecondsByPart(
-            overall=_mean([amount for _, amount in kinds]),
-            by_family=parts(lambda kind: kind.family),
-            by_task_type=parts(lambda kind: kind.task_type),
-            by_answer_type=parts(lambda kind: kind.answer_type),
-            by_group={name: parts(lambda kind, name=name: dict(kind.groups).get(name)) for name in names},
-        )
-
-
-def _mean(amounts: list[tuple[float, int]]) -> Seconds:
-    n = sum(count for _, count in amounts)
-    return Seconds(mean=sum(total for total, _ in amounts) / n, n=n)
+    def _mean(self, kinds: Iterable[int]) -> Seconds:
+        totals, counts = zip(*(self._sums[kind] for kind in kinds), strict=True)
+        return Seconds(mean=sum(totals) / sum(counts), n=sum(counts))
 
 
 INVALID = "infrastructure"

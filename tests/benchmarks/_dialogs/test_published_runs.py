@@ -177,7 +177,7 @@ def test_a_run_shows_published_corrected_and_printed_figures_side_by_side(run: P
 def test_the_embedder_of_a_run_is_named_wherever_its_cosines_are(run: Path, monkeypatch: pytest.MonkeyPatch):
     told = agrotools("score", run)
     assert "(--with similarity, or --embedder)" in " ".join(told.split())
-    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5, lambda: 0)
+    half = embedders.Embedder("all-mpnet-base-v2", lambda first, second: 0.5)
     monkeypatch.setattr(embedders, "open_embedder", lambda name, folder: half)
     told = agrotools("score", run, "--embedder", "all-mpnet-base-v2", "--embedder-path", run)
     assert "By cosines of all-mpnet-base-v2 where answers are subjective or images." in " ".join(told.split())

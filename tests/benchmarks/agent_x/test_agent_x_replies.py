@@ -37,11 +37,6 @@ def test_a_prediction_is_read_in_every_form(text: str):
     assert read_prediction(text) == READ
 
 
-def test_pythons_tuples_are_read():
-    read = read_prediction("{'reasoning_steps': [{'step': 1, 'output': (1, 2)}], 'final_answer': {'value': None}}")
-    assert read == Prediction([{"step": 1, "output": [1, 2]}], "", "")
-
-
 @pytest.mark.parametrize(
     ("text", "why"),
     [

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agrotools.benchmarks.gta2.score import gpt_score, read_score, root_score
+from agrotools.benchmarks.gta2.score import read_score, root_score
 from agrotools.scoring.predictions import PublishedScorerStops
 
 
@@ -54,11 +54,6 @@ def test_leaves_are_asked_in_written_order_and_an_empty_tree_is_a_leaf() -> None
 def test_trees_at_which_the_published_scorer_stops_are_named(tree: Any) -> None:
     with pytest.raises(PublishedScorerStops):
         root_score(tree, lambda _: 1.0)
-
-
-def test_a_benchmark_has_the_plain_mean() -> None:
-    assert gpt_score([8.0, 7.5, 0.0]) == pytest.approx(15.5 / 3)
-    assert gpt_score([]) == 0.0
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ NAMES = (
     "thinkgeo, end-to-end",
     "agentx, single-shot",
 )
-EMBEDDER = Embedder("word overlap", overlap, lambda: 0)
+EMBEDDER = Embedder("word overlap", overlap)
 leaves = (
     st.none()
     | st.booleans()

@@ -37,7 +37,7 @@ SAMPLE = {
 AGENT_X_FILE = [{str(i): SAMPLE} for i in range(3)]
 AGENT_X_DATA = {str(i): [SAMPLE | {"query_type": "objective"}] for i in range(3)}
 ANYTHING: tuple[Any, ...] = (None, True, 3, "²", [], [None], {"a": [{}]})
-EMBEDDER = Embedder("word overlap", overlap, lambda: 0)
+EMBEDDER = Embedder("word overlap", overlap)
 FILES: dict[str, tuple[str, Any, Any]] = {
     "gta, steps": ("gta", STEP_FILE, STEP_DATA),
     "gta, ends": ("gta", END_FILE, END_DATA),

@@ -4,21 +4,19 @@ The keys are those of its prediction files (Ashraf et al. 2025, arXiv 2505.24876
 ``tool_used`` and ``output`` or ``tool_output`` are kept as written.
 """
 
-import ast
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from pydantic import JsonValue
 
 from agrotools.benchmarks._dialogs.record_dialogues import returned_content
 from agrotools.core import Record, Sample, UsageError
-from agrotools.text.loose_json import MAX_DEPTH, NotJson, dumps, loads, values_in, without_surrogates
+from agrotools.text.loose_json import NotJson, dumps, loads, values_in, without_surrogates
 from agrotools.tools import get_tool
 
 STEPS, ANSWER = "reasoning_steps", "final_answer"
 _OPEN_FENCE = re.compile(r"\A```(?:json)?", re.IGNORECASE)
 _THINKING = re.compile(r"\A\s*<think(?:ing)?>.*?</think(?:ing)?>", re.DOTALL)
-_LONGEST_LITERAL = 100_000
 
 
 class Prediction(NamedTuple):
@@ -84,29 +82,11 @@ def _inner(value: JsonValue) -> list[JsonValue]:
 
 
 def _value(text: str) -> JsonValue:
-    """Parse a text as JSON or as a Python literal; None if it is neither."""
+    """Parse a text as JSON or as a Python literal without tuples; None if it is neither."""
     try:
         return loads(text)
     except NotJson:
-        if len(text) > _LONGEST_LITERAL or "(" not in text:
-            return None
-    try:  # tuples, the only Python syntax that the parser above does not accept
-        return _plain(ast.literal_eval(text), MAX_DEPTH)
-    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
         return None
-
-
-def _plain(value: Any, depth: int) -> JsonValue:
-    if isinstance(value, dict) and depth:
-        items = cast("dict[Any, Any]", value).items()
-        return {without_surrogates(str(key)): _plain(item, depth - 1) for key, item in items}
-    if isinstance(value, list | tuple) and depth:
-        return [_plain(item, depth - 1) for item in cast("list[Any]", value)]
-    if isinstance(value, bool) or value is None:
-        return value
-    if isinstance(value, int | float) and abs(value) < 2**63:
-        return value
-    return without_surrogates(str(cast(object, value)))
 
 
 def _steps(value: JsonValue) -> list[dict[str, JsonValue]] | None:

@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
@@ -292,10 +293,7 @@ def _header(
     digest = hashlib.sha256()
     for file in files:
         digest.update(file.path.read_bytes())
-    left_out = {reason: 0 for file in files for reason in file.left_out}
-    for file in files:
-        for reason, count in file.left_out.items():
-            left_out[reason] += count
+    left_out = sum((Counter(file.left_out) for file in files), Counter[str]())
     notes = [note] if note else []
     notes += [f"{count} entries left out: {reason}" for reason, count in left_out.items()]
     choices = [item for file in files for item in file.items if item.kind and _is_selected(item, settings)]

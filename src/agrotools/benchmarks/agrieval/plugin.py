@@ -74,7 +74,7 @@ def _has_options(slot: Slot) -> bool:
     return isinstance(slot, OptionsSlot)
 
 
-def _has_text(slot: Slot) -> bool:
+def has_text(slot: Slot) -> bool:
     return isinstance(slot, ReferenceTextSlot)
 
 
@@ -83,11 +83,11 @@ def _of_options(label: str, meaning: str) -> MetricInfo:
 
 
 def _of_text(label: str, meaning: str) -> MetricInfo:
-    return MetricInfo(label, meaning, slots=_has_text)
+    return MetricInfo(label, meaning, slots=has_text)
 
 
 def _on_request(label: str, meaning: str) -> MetricInfo:
-    return MetricInfo(label, meaning, slots=_has_text, on_request=True)
+    return MetricInfo(label, meaning, slots=has_text, on_request=True)
 
 
 METRICS = {
@@ -107,7 +107,7 @@ METRICS = {
     "agrieval.rouge_l": MetricInfo(
         "ROUGE-L",
         "overlap with the reference text, by characters",
-        slots=_has_text,
+        slots=has_text,
         scores_sample=True,
         compared_in=("no-tool",),
     ),
@@ -133,7 +133,7 @@ METRICS = {
     "agrieval.judge": MetricInfo(
         "Judge",
         "grade of a model that compares the answer with the reference text",
-        slots=_has_text,
+        slots=has_text,
         on_request=True,
         by_judge=True,
     ),

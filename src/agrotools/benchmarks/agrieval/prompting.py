@@ -2,6 +2,7 @@
 
 import hashlib
 import random
+import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -134,6 +135,7 @@ def _group(item: Item) -> str:
 
 
 _PROMPTS = Path(__file__).with_name("prompts.toml")
+_NAME = re.compile(r"\{(\w+)\}")
 
 
 class Passage(Protocol):
@@ -218,13 +220,4 @@ def _passages(passages: Sequence[Passage], words: Mapping[str, Any]) -> str:
 
 def _fill_template(template: str, **values: str) -> str:
     """Replace all ``{name}`` in ``template`` in one pass, so that braces in a question have no effect."""
-    first, pieces = _pieces(template)
-    return first + "".join([values[name] + rest for name, rest in pieces])
-
-
-@cache
-def _pieces(template: str) -> tuple[str, tuple[tuple[str, str], ...]]:
-    """Return the text before the first name, and each name with the text after it."""
-    first, *pieces = template.split("{")
-    parted = (piece.partition("}") for piece in pieces)
-    return first, tuple((name, rest) for name, _, rest in parted)
+    return _NAME.sub(lambda name: values[name[1]], template)

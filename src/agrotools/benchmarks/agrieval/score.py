@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pydantic import JsonValue
 
 from agrotools.benchmarks.agrieval import lexeval, published_scorer
-from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot
-from agrotools.core import FrozenModel, Record, Score, Slot, Trajectory, UsageError
+from agrotools.benchmarks.agrieval.plugin import ROUGES, OptionsSlot, ReferenceTextSlot, has_text
+from agrotools.core import FrozenModel, Record, Score, Trajectory, UsageError
 from agrotools.plugin import JudgedMetric, Judging, Scoring, TextComparisons
 from agrotools.scoring.choices import read_choices
 from agrotools.scoring.embedders import MINILM, MPNET
@@ -157,10 +157,6 @@ def _questions(record: Record, _: Rubrics | None) -> list[JudgeQuestion]:
     return [open_question(JUDGE, slot.name, question, slot.value, answer) for slot in texts]
 
 
-def _has_text(slot: Slot) -> bool:
-    return isinstance(slot, ReferenceTextSlot)
-
-
 class Rotations(FrozenModel):
     """Results of questions asked with their options in every rotation, so that each text was once in each place.
 
@@ -297,4 +293,4 @@ SCORING = Scoring(
     check_comparisons=check_comparisons,
     tally=OptionPlacesTally,
 )
-JUDGING = Judging(metrics={JUDGE: JudgedMetric(_has_text)}, questions=_questions, calibrated=JUDGE)
+JUDGING = Judging(metrics={JUDGE: JudgedMetric(has_text)}, questions=_questions, calibrated=JUDGE)

@@ -19,8 +19,7 @@ from agrotools.benchmarks._dialogs.scores import (
 )
 from agrotools.benchmarks.gta.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN
 from agrotools.core import Mode
-from agrotools.plugin import PredictionFormat, PredictionInput, Reporting, deferred
-from agrotools.scoring.predictions import ScoredFile
+from agrotools.plugin import PredictionFormat, Reporting, deferred
 
 RULES = Rules(
     name="gta",
@@ -33,14 +32,10 @@ RULES = Rules(
 SCORING = scoring_by(RULES, PAPER_RUN)
 
 
-def _compare(inputs: PredictionInput) -> ScoredFile:
-    return compare_dialogues(inputs, RULES)
-
-
 FORMAT = PredictionFormat(
     "GTA",
     "gta",
-    _compare,
+    partial(compare_dialogues, rules=RULES),
     differences_of(RULES, ans_acc_imggen=IMAGES, c_f1=CALLS_ONCE),
     refused={"judgements": ("GTA has no judge: --judgements is for thinkgeo and agentx", "leave it out")},
     write=partial(prediction_content, PAPER_RUN),

@@ -8,7 +8,7 @@ used without its sign, and a node whose weights sum to 0 scores 0.
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from agrotools.benchmarks._dialogs.scores import differences_of_run
@@ -51,11 +51,6 @@ def root_score(tree: Any, leaf: Leaf) -> float:
     """
     with published("the tree of sub-tasks"):
         return _score(_root(tree), leaf)
-
-
-def gpt_score(roots: Sequence[float]) -> float:
-    """Return the score of a benchmark: the unweighted mean of its task scores; 0 if there are none."""
-    return sum(roots) / len(roots) if roots else 0.0
 
 
 def _root(tree: Any) -> Mapping[str, Any]:

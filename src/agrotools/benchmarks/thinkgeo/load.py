@@ -5,14 +5,14 @@ describes how their entries become samples.
 
 Use cases are detected from words in the question, the file names and the tools. This is **a rule of this package**,
 because the published file does not name them: the use case with the most matching words wins, the first of the list in
-a tie, and ``other`` without any match. Difficulty follows section 3.3 of the paper unless an entry states it.
+a tie, and ``other`` without any match. Difficulty follows section 3.3 of the paper.
 """
 
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from agrotools.benchmarks._dialogs.entries import DialogForm, ReadEntry, read_entries
 from agrotools.benchmarks._dialogs.files import FileTable, entries_of
@@ -79,7 +79,7 @@ def read_thinkgeo(path: Path, split: str = "optical", progress: Progress = no_pr
         form = DialogForm(IMAGE_TOOLS, prefix, family="remote_sensing", source="ThinkGeo", folder=folder)
         with_groups = partial(_with_groups, sensor)
         sensor_samples = read_entries(entries, form, table, with_groups, findings, progress, f"{sensor} entries")
-        samples += _with_difficulty(sensor_samples, entries, findings) if sensor == "optical" else sensor_samples
+        samples += _with_difficulty(sensor_samples) if sensor == "optical" else sensor_samples
     return ReadSet(root, tuple(file for _, file in parts), count, samples, findings)
 
 
@@ -106,25 +106,11 @@ def _with_groups(sensor: str, read: ReadEntry) -> Sample:
     return sample.model_copy(update={"groups": groups, "task_type": about})
 
 
-_LEVEL_KEYS = ("difficulty", "difficulty_level", "level")
-
-
-def _with_difficulty(samples: list[Sample], entries: Mapping[str, Any], findings: Findings) -> list[Sample]:
-    """Return the samples with the level that their entry states, or else that of the paper's rule."""
-    levels = difficulties(samples)
-    stated = [_stated_level(entries[str(sample.metadata["entry"])]) for sample in samples]
-    if count := len(samples) - stated.count(None):
-        agreed = sum(level == rule for level, rule in zip(stated, levels, strict=True))
-        findings.remark(f"easy or hard is stated in {count} entries and used; the rule of the paper agrees in {agreed}")
+def _with_difficulty(samples: Sequence[Sample]) -> list[Sample]:
     return [
-        sample.model_copy(update={"groups": {"difficulty": level or rule, **sample.groups}})
-        for sample, level, rule in zip(samples, stated, levels, strict=True)
+        sample.model_copy(update={"groups": {"difficulty": level, **sample.groups}})
+        for sample, level in zip(samples, difficulties(samples), strict=True)
     ]
-
-
-def _stated_level(entry: Mapping[str, Any]) -> str | None:
-    levels = (str(entry.get(key, "")).strip().casefold() for key in _LEVEL_KEYS)
-    return next((level for level in levels if level in ("easy", "hard")), None)
 
 
 THINKGEO = PublishedBenchmark(

@@ -24,14 +24,13 @@ from agrotools.benchmarks._dialogs.scores import (
 )
 from agrotools.benchmarks.thinkgeo.plugin import CATEGORIES, IMAGE_TOOLS, PAPER_RUN, has_questions
 from agrotools.core import BenchmarkError, KeywordsSlot, Mode, Record
-from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, PredictionInput, Reporting, deferred
+from agrotools.plugin import JudgedMetric, Judging, PredictionFormat, Reporting, deferred
 from agrotools.scoring.judging import Rubrics
 from agrotools.scoring.judging.questions import JudgeQuestion, prompt_hash, read_published_yes, read_yes_no
 from agrotools.scoring.predictions import (
     Figure,
     Part,
     SampleParts,
-    ScoredFile,
     Scores,
     Similarity,
     published,
@@ -195,14 +194,10 @@ def with_llm_score(scores: Scores, judgements: Sequence[Judgement], data: Mappin
     return replace(scores, metrics=metrics, samples=tuple(samples))
 
 
-def _compare(inputs: PredictionInput) -> ScoredFile:
-    return compare_dialogues(inputs, RULES, JudgeScorer(read_log, score_end, with_llm_score))
-
-
 FORMAT = PredictionFormat(
     "ThinkGeo",
     "thinkgeo",
-    _compare,
+    partial(compare_dialogues, rules=RULES, judge=JudgeScorer(read_log, score_end, with_llm_score)),
     differences_of(RULES, ans_i=IMAGES, llm_score="a reply may say more than yes"),
     write=partial(prediction_content, PAPER_RUN),
 )
