@@ -13,7 +13,7 @@ from agrotools.benchmarks.describing import describe
 from agrotools.cli.main import app
 from agrotools.core import UsageError
 from agrotools.plugin import plugins
-from agrotools.report.description import description_png, sections, short
+from agrotools.report.description import description_png, sections
 from support.made_agent_x import write_agent_x
 from support.made_agrieval import write_agrieval
 from support.made_gta import plain_entry, write_entries, write_gta
@@ -188,12 +188,3 @@ def test_our_own_tools_are_in_their_own_categories(small_benchmark: Path) -> Non
     assert described.calls > 0
     assert "other" not in " ".join(described.category_combinations)
     assert "SI" not in described.families
-
-
-def test_long_sums_of_tools_stay_told_apart_in_the_figure() -> None:
-    tools = ("RegionAttributeDescription", "SegmentObjectPixels", "TextToBbox", "Calculator", "DrawBox")
-    names = [" + ".join(("CountGivenObject", *more, last)) for more in (tools[:2], tools[:3]) for last in tools[3:]]
-    drawn = [short(name) for name in names]
-    assert len(set(drawn)) == len(names)
-    assert [label.replace("\n", " ") for label in drawn] == names
-    assert short("x" * 60) == "x" * 45 + "…"

@@ -120,23 +120,6 @@ def test_errors_of_our_own_runs():
     }
 
 
-def test_runs_that_end_at_once():
-    answer_only = record([Step(turn=0, kind="answer", text="yes")])
-    silent = record([], "length")
-    thinking = record([Step(turn=0, kind="unparseable", text="hm", reason="no call")], "unparseable")
-    unlike = record([made("calculate", thought="add"), Step(turn=1, kind="answer", text="5")])
-    invalid = record([], "infrastructure", invalid="no reply")
-    errors = errors_of_records([answer_only, silent, thinking, unlike, invalid])
-    assert counted(errors) == {
-        "single_step_answer": 1,
-        "no_response": 1,
-        "only_thought": 1,
-        "format_error": 1,
-        "no_step_keyword": 1,
-    }
-    assert errors.total == 4
-
-
 def test_errors_of_step_by_step_records():
     actions = (
         CallTools(calls=(ToolCall(tool="calculate", arguments={"expression": "1+1"}), ToolCall(tool="nope"))),

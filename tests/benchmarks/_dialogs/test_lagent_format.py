@@ -9,7 +9,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.benchmarks._dialogs.lagent_format import (
-    CHECK_NAME,
     FOLLOW_FORMAT,
     DeclaredTool,
     Failure,
@@ -54,14 +53,12 @@ def checked(reply: str):
         ("Action: OCR Action Input: {}", "nothing", "", ""),
         ("Action: OCR\nAction Input: {}\nFinal Answer: 5", "answer", "", " 5"),
         ('Action: Calculator\nAction Input: "1+1"', "call", "Calculator", "1+1"),
-        ("action: OCR\naction input: {}", "nothing", "", ""),
         (
             "Action: A\nAction Input: {}\nResponse: 1\nAction: B\nAction Input: {1}",
             "call",
             "B",
             "{}\nResponse: 1\nAction: B\nAction Input: {1}",
         ),
-        ("Final Answer:", "answer", "", ""),
         ("Action:\nAction Input: x", "call", "", "x"),
         ("Action: one Action: two\nAction Input: x", "call", "one Action: two", "x"),
         ("Action Input: {}\nAction: OCR\n", "call", "OCR", "{}\nAction: OCR"),
@@ -82,8 +79,6 @@ def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: s
             {"text": '{"a": 1}'},
             Failure("API_ERROR", '{"a": 1}'),
         ),
-        ("Action: Nope\nAction Input:", "InvalidAction", {"text": ""}, Failure("API_ERROR", CHECK_NAME)),
-        ("Action: ocr\nAction Input: {}", "InvalidAction", {"text": "{}"}, Failure("API_ERROR", "{}")),
         ("Action: OCR.read\nAction Input: {}", "OCR", "{}", Failure("API_ERROR", "invalid API: read")),
         (
             "Action: OCR\nAction Input: {'a': 1}",
@@ -91,8 +86,6 @@ def test_replies_are_read_as_published(reply: str, kind: str, tool: str, text: s
             "{'a': 1}",
             Failure("ARGS_ERROR", "invalid json format: {'a': 1}"),
         ),
-        ('Action: OCR\nAction Input: "1+1"', "OCR", "1+1", Failure("ARGS_ERROR", "invalid json format: 1+1")),
-        ("Action: OCR\nAction Input: 58", "OCR", "58", Failure("ARGS_ERROR", "invalid json format: 58")),
         (
             'Action: OCR\nAction Input: ["image"]',
             "OCR",
@@ -156,14 +149,11 @@ def test_a_fence_marked_json_is_taken_off_and_another_is_not():
     [
         ("text", 7, "7"),
         ("text", None, "None"),
-        ("text", True, "True"),
         ("text", ["a"], "['a']"),
         ("int", "5", 5),
         ("int", 2.7, 2),
-        ("int", True, True),
         ("float", 2, 2.0),
         ("bool", "False", True),
-        ("bool", "", False),
         ("json", [1, 2], [1, 2]),
     ],
 )

@@ -53,21 +53,17 @@ def test_cmmlu_is_read_from_json_and_from_its_table(field_data: Path, tmp_path: 
     ("change", "reason"),
     [
         ({"question": "  "}, "without a question"),
-        ({"question": None}, "without a question"),
         ({"answer": ""}, "without an answer"),
         ({"answer": "D"}, "with an answer outside the options"),
-        ({"answer": "甲"}, "with an answer outside the options"),
         ({"answer": "BB"}, "with an answer outside the options"),
         ({"answer": "AB"}, "with several answers where one is asked for"),
         ({"options": {"1": "甲", "2": "乙"}}, "with options that lack letters of their own"),
         ({"options": {"a": "甲", "A": "乙"}}, "with options that lack letters of their own"),
         ({"options": {"A": "甲", "B": " "}}, "with fewer than two options"),
-        ({"options": {}}, "with fewer than two options"),
         ({"options": None, "question_type": "判断", "answer": "正确"}, "with fewer than two options"),
         ({"options": "A甲B乙"}, "with options of another form"),
         ({"question": "长" * 30_000}, "with over 20000 characters in a field"),
         ({"question": "\ud83c 问"}, "with half of a character"),
-        ({"options": {"A": "甲", "B": "\udf3e"}}, "with half of a character"),
     ],
 )
 def test_what_cannot_be_asked_is_left_out_and_counted(tmp_path: Path, change: dict[str, Any], reason: str):

@@ -128,16 +128,6 @@ def test_printed_figures_have_the_digits_of_the_paper_and_their_doubts():
     assert "three experts, expert set: 70.62 % (n 1,500)" in words
 
 
-def test_runs_of_one_model_and_setting_are_told_apart_and_no_name_steers_a_terminal():
-    tables = PaperOfRuns()
-    for shots in (3, 5):
-        add_run(tables, model="a\x1b[31mb", options={"shots": shots})
-    text = text_of(tables)
-    assert "shots=3" in text
-    assert "shots=5" in text
-    assert "\x1b" not in text
-
-
 def test_groups_that_the_files_do_not_tell_have_no_table():
     text = text_of(add_run(PaperOfRuns(), groups=("type",)), 400)
     assert "do not tell the task of any choice question" in text

@@ -117,19 +117,14 @@ def nested(levels: int) -> Any:
     ("entry", "message"),
     [
         ("text", "no object"),
-        ([], "no object"),
         (plain_entry(dialogs=None), "no dialogs"),
         (plain_entry(dialogs=[{"role": "assistant", "content": "hello"}]), "asks no question"),
-        (plain_entry(dialogs=[{"role": "user", "content": "  "}]), "asks no question"),
         (plain_entry(files=[{"type": "image", "path": "image/../../secret.jpg"}]), "leads out of the folder"),
-        (plain_entry(files=[{"type": "image", "path": "/etc/passwd"}]), "leads out of the folder"),
         (plain_entry(files=[{"type": "image"}]), "a file without a path"),
         (plain_entry(files="image/image_1.jpg"), "files are no list"),
         (plain_entry(tools=[{"name": "Teleport"}]), "there is no tool 'Teleport'"),
-        (plain_entry(tools=[{}]), "a tool without a name"),
         (plain_entry(tools="OCR"), "its tools are no list: 'OCR'"),
         (plain_entry(gt_answer=nested(300)), "nested too deep"),
-        (plain_entry(dialogs=[{"role": "user", "content": nested(300)}]), "nested too deep"),
         (
             plain_entry(dialogs=[{"role": "user", "content": "?"}, call("OCR", {"image": nested(900)}, None)]),
             "nested too deep",
@@ -138,7 +133,6 @@ def nested(levels: int) -> Any:
         (plain_entry(gt_answer={"white": [["7"]]}), "no whitelist"),
         (plain_entry(gt_answer={"whitelist": [[None]]}), "something else than texts"),
         (plain_entry(gt_answer=[["7"]]), "unknown form"),
-        (plain_entry(gt_answer=True), "unknown form"),
         (plain_entry(gt_answer=[" "]), "all empty"),
         (
             plain_entry(
@@ -182,10 +176,8 @@ def test_all_faults_are_told_at_once(tmp_path: Path) -> None:
         (b"", "is empty"),
         (b'{"0": {"tools": [', "is cut off"),
         (b'{"0": oops}', "is not valid JSON"),
-        (b'{"0": {}}x', "is not valid JSON"),
         (b"\n<!DOCTYPE html><html><body>404", "is a web page"),
         (b'"text"', "no object of entries"),
-        (b"{}", "holds no entry"),
         (json.dumps({"0": "\u00e4"}, ensure_ascii=False).encode("utf-16"), "not UTF-8"),
         (json.dumps({"0": "caf\u00e9"}, ensure_ascii=False).encode("latin-1"), "not UTF-8: .* at byte 10"),
         (b"[" * 100_000, "JSON|deep|cut off"),

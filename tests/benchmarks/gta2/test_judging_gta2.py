@@ -10,7 +10,6 @@ from agrotools.core import Artifact, Observation, Record, Step, ToolCall, Trajec
 from agrotools.core.files import artifact_path
 from agrotools.models import ImagePart
 from agrotools.runner.judging import judge_request
-from agrotools.scoring import outcome_scores, summarise
 from agrotools.scoring.judging import JudgedRows, Judgement, JudgeQuestion, judge_questions
 from support.made_gta import draw
 from support.made_gta2 import NESTED, leaf, node
@@ -97,13 +96,6 @@ def test_the_two_ways_of_reading_differ_where_a_reply_is_no_json():
     assert counts == {"gta2.gpt_score": (2, 2, 0), "gta2.score_corrected": (1, 2, 1)}
 
 
-def test_a_reply_that_is_missing_leaves_no_row():
-    of = record()
-    some = replies(of, dict.fromkeys(("1.1", "1.2", "2"), '{"score": 9}'))
-    assert set(values(of, some)) == {"gta2.gpt_score", "gta2.score_corrected"}
-    assert values(of, some[:2]) == {}
-
-
 def test_neither_answer_nor_file_is_not_asked_about_and_scores_nothing():
     silent = record(answer=None)
     assert judge_questions(silent) == []
@@ -168,10 +160,3 @@ def test_a_record_leads_a_judge_to_no_file_outside_its_run(tmp_path: Path, sha25
         told = judge_request(asked, run).messages[1].text
         assert "SECRET" not in told
         assert "notes.md cannot be read." in told
-
-
-def test_nothing_but_a_judge_scores_a_tree():
-    assert outcome_scores(record()) == []
-    summary = summarise([record()])
-    assert summary.modes["end-to-end"].metrics == {}
-    assert summary.modes["end-to-end"].n_records == 1

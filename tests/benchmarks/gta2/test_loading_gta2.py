@@ -13,7 +13,6 @@ from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
 from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, SubTasksSlot
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.tools import TOOLS
-from support.made_gta import write_json
 from support.made_gta2 import HERE, NOT_HERE, leaf, node, task, write_gta2
 
 
@@ -59,16 +58,6 @@ def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(
     benchmark = load_benchmark("gta-2", tmp_path)
     assert benchmark.samples[0].toolset == here
     assert said in notes(benchmark)
-
-
-@pytest.mark.parametrize("toolmeta", [[], [3], [{"description": "?"}], "{", 7])
-def test_a_broken_toolmeta_is_refused_by_name(tmp_path: Path, toolmeta: Any) -> None:
-    write_gta2(tmp_path, {"0": task()}, toolmeta=None)
-    write_json(tmp_path / "toolmeta.json", toolmeta)
-    if toolmeta == "{":
-        (tmp_path / "toolmeta.json").write_text("{", encoding="utf-8")
-    with pytest.raises(BenchmarkError, match=r"toolmeta\.json"):
-        load_benchmark("gta-2", tmp_path)
 
 
 def test_without_any_tool_of_ours_it_says_so(tmp_path: Path) -> None:
@@ -125,13 +114,11 @@ def test_step_json_is_in_the_form_of_gta(root: Path) -> None:
     ("sub_tasks", "message"),
     [
         (None, "it has no sub_tasks"),
-        ([], "it has no sub_tasks"),
         ("text", "it has no sub_tasks: 'text'"),
         ([3], "sub-task 1 is no object"),
         ([leaf("a"), {"id": "b", "sub_tasks": "c"}], "sub_tasks of sub-task 2 are no list"),
         ([leaf("a"), node("b", [leaf("c"), leaf("d", -1)])], "weight of sub-task 2.2 is -1"),
         ([{"id": "a", "weight": "2"}], "weight of sub-task 1 is no number"),
-        ([{"id": "a", "weight": None}], "weight of sub-task 1 is no number"),
         ([{"id": "a", "weight": True}], "weight of sub-task 1 is no number"),
     ],
 )

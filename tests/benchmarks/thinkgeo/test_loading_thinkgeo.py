@@ -46,16 +46,6 @@ def test_optical_questions_are_easy_or_hard_as_often_as_the_paper_says(folder: P
     assert {sample.groups["difficulty"] for sample in worded} == {"hard"}
 
 
-def test_both_pictures_of_a_pair_are_named_in_the_call(folder: Path) -> None:
-    benchmark = load_benchmark("thinkgeo", folder)
-    pair = next(sample for sample in benchmark.samples if len(sample.files) == 2)
-    assert pair.reference is not None
-    first = pair.reference.steps[0]
-    assert first.tool == "ChangeDetection"
-    assert (first.arguments["pre_image"], first.arguments["post_image"]) == tuple(file.name for file in pair.files)
-    assert pair.groups["use_case"] == pair.task_type == "disaster_and_change"
-
-
 def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
     write_entries(tmp_path, {"0": plain_entry()}, "ThinkGeoBench.json")
     write_entries(tmp_path / "SAR", {"0": plain_entry()}, "bench.json")
@@ -65,13 +55,6 @@ def test_the_sar_split_may_lie_in_a_folder_of_its_own(tmp_path: Path) -> None:
         ("thinkgeo-sar-000", "SAR/image/image_1.jpg"),
     ]
     assert benchmark.samples[1].metadata["published_paths"] == {"image_1.jpg": "image/image_1.jpg"}
-
-
-def test_questions_that_the_judge_is_not_asked_are_noted(tmp_path: Path) -> None:
-    asked = plain_entry(evaluation=[{"question": "Is it 7?"}])
-    write_entries(tmp_path, {"0": asked, "1": {**asked, "gt_answer": ["seven"]}}, "ThinkGeoBench.json")
-    notes = str(load_benchmark("thinkgeo", tmp_path).header.metadata["notes"])
-    assert "questions to the judge are not asked: only answers with keywords are judged: entry 1" in notes
 
 
 def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
@@ -91,10 +74,8 @@ def test_a_missing_sar_split_is_said(tmp_path: Path) -> None:
         ("What is the diameter of each storage tank?", (), "industrial_sites"),
         ("Is garbage dumped near the water body?", (), "environment"),
         ("How many cars head north?", (), "transportation"),
-        ("How many houses have swimming pools?", (), "urban_planning"),
         ("What is the scale?", ("hurricane-florence_00000396_pre_disaster.png",), "disaster_and_change"),
         ("What is the scale?", (), "other"),
-        ("Is it careful?", (), "other"),
     ],
 )
 def test_use_cases_are_told_by_words(query: str, names: tuple[str, ...], expected: str) -> None:
