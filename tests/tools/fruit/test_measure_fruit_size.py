@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.scenes.orchard import make_orchard
+from agrotools.build.scenes.orchard import WELL_SEEN, make_orchard
 from agrotools.core import Intrinsics, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.fruit.finding import focal_from_sphere
@@ -111,8 +111,21 @@ def test_red_things_that_are_no_fruit_are_doubted(tmp_path: Path) -> None:
     Image.fromarray(pixels).save(tmp_path / "button.png")
     result = measured(tmp_path, tmp_path / "button.png", distance_mm=1000, fx_px=700)
     assert "out_of_distribution" in result.flags
-    Image.fromarray(make_orchard(1, 0).images["rgb"]).save(tmp_path / "orchard.png")
+    Image.fromarray(make_orchard(3, 0).images["rgb"]).save(tmp_path / "orchard.png")
     assert "out_of_distribution" not in measured(tmp_path, tmp_path / "orchard.png", distance_mm=1000, fx_px=700).flags
+
+
+def test_fruit_that_hardly_differs_from_leaves_is_found_by_the_net(tmp_path: Path) -> None:
+    scene = make_orchard(70_002, 1)
+    Image.fromarray(scene.images["rgb"]).save(tmp_path / "orchard.png")
+    Image.fromarray(scene.images["depth"]).save(tmp_path / "depth.png")
+    arguments = {"depth": tmp_path / "depth.png", "depth_unit_mm": 1, "fx_px": scene.sidecar["fx_px"]}
+    result = measured(tmp_path, tmp_path / "orchard.png", **arguments)
+    fruits = scene.truth["fruits"]
+    assert len(fruits) / 2 < result.n <= len(fruits), "the search by colour found 29 things"
+    true = np.mean([fruit["diameter_mm"] for fruit in fruits if fruit["visibility"] >= WELL_SEEN])
+    assert result.mean_diameter_mm == pytest.approx(true, abs=4)
+    assert "the net" in " ".join(result.notes)
 
 
 def test_fruit_of_another_colour(tmp_path: Path) -> None:
@@ -314,3 +327,5 @@ def test_real_apples_against_callipers(field_data: Path, tmp_path: Path) -> None
     error = figures["diameter in given boxes: mean absolute error, mm"]
     assert len(error.rows) >= 50, "26 apples in two frames"
     assert error.statistic(error.rows) < 8.0
+    mean = figures["mean diameter of fruits found: absolute error, percent"]
+    assert mean.statistic(mean.rows) < 5.0

@@ -182,6 +182,7 @@ def _diameters(bench: Bench) -> list[Figure]:
     items = bench.items()
     focal = {item["id"]: _focal_lengths(bench, item) for item in items}
     boxed, found, shares = Columns(), Columns(), Columns()
+    means = Columns(note="fruits that were not measured by hand included: the trees bear more of them")
     for item in items:
         others = [value for other, values in focal.items() if other != item["id"] for value in values]
         if not others:
@@ -194,13 +195,17 @@ def _diameters(bench: Bench) -> list[Figure]:
         }
         for fruit in bench.call(**call, boxes=[fruit["box"] for fruit in fruits]).fruits:
             _add_error(boxed, fruits[fruit.id - 1], fruit)
-        matched = _match_circles(fruits, bench.call(**call))
+        searched = bench.call(**call)
+        matched = _match_circles(fruits, searched)
         for fruit, circle in matched:
             _add_error(found, fruit, circle)
+        true_mm = float(np.mean([fruit["caliber_mm"] for fruit in fruits]))
+        means.add(error=100 * abs((searched.mean_diameter_mm or 0.0) - true_mm) / true_mm)
         shares.add(found=len(matched), present=len(fruits))
     return [
         *_errors("diameter in given boxes", boxed, goal=6.0),
         *_errors("diameter of fruits found", found),
+        means.mean_error("mean diameter of fruits found: absolute error, percent", "error"),
         shares.ratio("share of calliper-measured fruits found", "found", "present"),
     ]
 

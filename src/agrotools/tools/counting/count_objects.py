@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _Fact = TypeVar("_Fact")
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
+NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
 """Back-end that finds fruit by colour, without the net."""
 _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
@@ -91,7 +92,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 @tool(
     category="measurement",
     version="2",
-    data_files=("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES),
+    data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,
     resolves=_resolve,

@@ -27,7 +27,7 @@ _CROWN_RANGE = (0.6, 1.5)
 _BLOB_RANGE = (0.7, 1.4)
 _SMALLEST_BLOB_PX = 6.0
 _PALE = 26.0
-_DEFAULT_SCORE = 0.3
+DEFAULT_SCORE = 0.3
 """Default of the tool's ``score_min``."""
 _WEAK_F1 = 0.6
 _HIGHLIGHT_SHARE = 0.002
@@ -120,7 +120,7 @@ def fruit_by_net(
     net = load_fruit_net()
     detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])
-    scores = _rescale_scores(_DEFAULT_SCORE, detections.scores, least[detections.classes])
+    scores = _rescale_scores(DEFAULT_SCORE, detections.scores, least[detections.classes])
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
     flags: list[str] = []
     if len(scales) > 1:

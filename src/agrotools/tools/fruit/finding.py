@@ -4,6 +4,8 @@ Touching fruits are split at the necks between them (watershed of the distance t
 1979) and at jumps of depth. In a given box the fruit is the area of its colour. If the colour does not distinguish it
 from leaves, graph cuts separate it from the surroundings of the box (GrabCut, Rother et al. 2004) with depth as a hint.
 
+Fruits are searched with the net of :mod:`agrotools.tools.counting.fruit_net`, where it knows the kind, else by colour.
+
 Colour: a channel of Lab in which the fruit differs from the foliage (redder or more orange), thresholds relative to
 the foliage of the same picture, and hysteresis. Pale and green fruit does not differ, which ``contrast`` shows. CIE
 Lab: CIE 15:2004. Hysteresis thresholding: Canny 1986. Threshold: Otsu 1979.
@@ -19,6 +21,8 @@ from skimage.morphology import reconstruction
 from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
+from agrotools.tools.counting.count_objects import fruits_of_net
+from agrotools.tools.counting.methods import DEFAULT_SCORE, fruit_by_net
 from agrotools.tools.fruit.camera import Camera
 from agrotools.tools.fruit.measure_fruit_size import Fruit
 from agrotools.tools.fruit.measuring import (
@@ -121,6 +125,10 @@ def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: in
     return grown & (channel > (inside + outside) / 2)
 
 
+_NO_CONTRAST = 13.0
+"""Contrast below which twigs and soil are as likely as fruit; such pictures are not searched by colour."""
+_CLEAR = 50.0
+"""Contrast, Lab units, from which the colour search finds little else than fruit; drawn red fruit has 53 and more."""
 _JUMP_MM = 30.0
 _NECK = 0.75
 """Width of a neck, as a share of the width of the fruits, below which it separates them."""
@@ -138,8 +146,44 @@ _LEAST_PIXELS = 12
 _PAD = 3
 
 
+@dataclass(frozen=True, eq=False)
+class FoundFruits:
+    """Fruits of a region. ``with_net``: whether the net found them. ``by_colour``: share that colour alone outlines."""
+
+    fruits: list[FruitMeasurement]
+    with_net: bool
+    by_colour: float
+    notes: tuple[str, ...] = ()
+    flags: tuple[str, ...] = ()
+
+
+def search_fruits(view: View, colour: FruitMask, pixels: NDArray[np.uint8], fruit: Fruit, region: Box) -> FoundFruits:
+    """Find the fruits of a region with the net if it knows the kind, else by colour.
+
+    The colour search also serves for fruit that stands out by far, if it finds more than twice as many fruits: the net
+    misses most tomatoes of drawn scenes.
+
+    Raises:
+        ToolError: ``backend_unavailable`` if the net cannot be loaded.
+    """
+    clear = colour.contrast >= _CLEAR
+    kinds = fruits_of_net(fruit)
+    if not kinds:
+        return FoundFruits(find_fruits(view, colour, region) if colour.contrast >= _NO_CONTRAST else [], False, 1.0)
+    objects = fruit_by_net(pixels, kinds, None)
+    objects = objects.chosen(objects.scores >= DEFAULT_SCORE).centred_in(region)
+    height, width = view.fruit.shape
+    corners = np.clip(np.rint(objects.boxes), 0, [width, height, width, height]).astype(int).tolist()
+    tried = [fruit_in_box(view, colour, pixels, (x0, y0, x1, y1)) for x0, y0, x1, y1 in corners if x0 < x1 and y0 < y1]
+    measured = _drop_duplicates([part for part, _ in tried if part is not None and part.depth_share >= _LEAST_DEPTH])
+    if clear and len(in_colour := find_fruits(view, colour, region)) > 2 * len(measured):
+        return FoundFruits(in_colour, False, 1.0)
+    share = sum(by_colour for _, by_colour in tried) / max(1, len(tried))
+    return FoundFruits(measured, True, share, objects.notes[:1], objects.flags)
+
+
 def find_fruits(view: View, colour: FruitMask, region: Box) -> list[FruitMeasurement]:
-    """Find all fruits of a region with a known distance, sorted by score times size, largest first."""
+    """Find by colour all fruits of a region with a known distance, sorted by score times size, largest first."""
     segments = _segments(view, colour, region)
     fruits = [fruit for segment in segments if (fruit := measure(view, segment)) is not None]
     fruits = [fruit for fruit in fruits if fruit.fit.score >= _LEAST_SCORE and fruit.depth_share >= _LEAST_DEPTH]

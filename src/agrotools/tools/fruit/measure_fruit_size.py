@@ -9,9 +9,10 @@ from pydantic import Field
 from agrotools.core import Arguments, Artifact, ToolError
 from agrotools.tools.arguments import ReferenceCall, drop_arguments, round_converted
 from agrotools.tools.contract import Agree, DepthFile, ImageFile, Region, ToolResult, tool
+from agrotools.tools.counting.count_objects import NET_FILES
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import file_info, shown_name
-from agrotools.vision import STRANGENESS_FILES, Box
+from agrotools.vision import Box
 from agrotools.vision.formats import clipped_region
 
 if TYPE_CHECKING:
@@ -22,8 +23,9 @@ if TYPE_CHECKING:
 
 _PALE_CONTRAST = 25.0
 """Difference of fruit and foliage, Lab units, below which fruit is pale; red fruit differs by 30 and more."""
-_NO_CONTRAST = 13.0
-"""Contrast below which twigs and soil are as likely as fruit; such pictures are not searched."""
+_MOST_BY_COLOUR = 0.5
+"""Share of fruits outlined by colour below which their edges are doubted."""
+_ABOUT_FINDING = ("size_guessed", "weak_detector")
 _SPARSE_DEPTH = 0.4
 _MOST_BOXES = 2000
 Fruit = Literal["apple", "orange", "peach", "tomato"]
@@ -92,7 +94,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
 
 
-@tool(category="measurement", version="1", resolves=_resolve, data_files=STRANGENESS_FILES)
+@tool(category="measurement", version="1", resolves=_resolve, data_files=NET_FILES)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,
@@ -145,19 +147,21 @@ def measure_fruit_size(
 
     Needs the distance: a depth image registered to the picture, or distance_mm for all fruits alike. Needs the focal
     length in pixels (fx_px, or focal_mm with sensor_width_mm) unless the file brings it. Parts hidden by leaves are
-    completed by the visible outline; fruits of which too little is seen are listed but not counted in the mean. Fruits
-    are found by their colour among leaves; for pale or green fruit pass boxes, e.g. from count_objects.
+    completed by the visible outline; fruits of which too little is seen are listed but not counted in the mean. Apples
+    and tomatoes are found by a net trained on photographs, oranges and peaches by their colour among leaves; pass boxes
+    for other fruit.
 
     Raises:
         ToolError: ``missing_metadata`` (no distance, no focal length, unit of depth not known), ``shape_mismatch``
-            (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, and as the readers of files.
+            (depth or intrinsics of another size), ``nothing_found``, ``region_empty``, ``backend_unavailable`` (the net
+            cannot be loaded), and as the readers of files.
 
     Sources: outline completed by a circle, and its distance from depth, as Gené-Mola et al. 2021 and Ferrer-Ferrer et
         al. 2023 (amodal sizing of apples) define the task; methods as named in :mod:`agrotools.tools.fruit.measuring`
         and :mod:`agrotools.tools.fruit.finding`.
     """
     from agrotools.tools.fruit.camera import CameraArguments, choose_camera
-    from agrotools.tools.fruit.finding import find_fruit_pixels, find_fruits
+    from agrotools.tools.fruit.finding import find_fruit_pixels, search_fruits
     from agrotools.tools.fruit.measuring import View
     from agrotools.tools.fruit.result import FruitInputs, fruit_result
     from agrotools.vision.reading import read_image
@@ -190,15 +194,21 @@ def measure_fruit_size(
         flags.append("no_colour")
     if boxes is not None:
         fruits, failed, by_colour = _in_boxes(view, colour, picture, boxes, name)
-        if by_colour < len(boxes) / 2:
+        if by_colour < _MOST_BY_COLOUR * len(boxes):
             flags.append("pale_fruit_possible")
             notes.append("fruits in some boxes do not differ from leaves by colour; their edges are less sure")
     else:
-        detected = find_fruits(view, colour, box) if colour.contrast >= _NO_CONTRAST else []
-        fruits, failed = list(enumerate(detected, start=1)), ()
-        if colour.contrast < _PALE_CONTRAST:
+        detected = search_fruits(view, colour, picture.pixels, fruit, box)
+        fruits, failed = list(enumerate(detected.fruits, start=1)), ()
+        notes += detected.notes
+        flags += [flag for flag in detected.flags if flag in _ABOUT_FINDING]
+        if detected.with_net:
+            if detected.by_colour < _MOST_BY_COLOUR:
+                flags.append("pale_fruit_possible")
+        elif colour.contrast < _PALE_CONTRAST:
             flags.append("pale_fruit_possible")
-        if measured is None and strangeness(picture.pixels, "fruit").is_strange:  # depth shows round things by itself
+        # Depth shows round things by itself, if they were found by colour.
+        if (measured is None or detected.with_net) and strangeness(picture.pixels, "fruit").is_strange:
             flags.append(FLAG)
             notes.append("the picture is unlike photographs of fruit on the plant: these may be other things")
         if measured is not None:
@@ -288,7 +298,7 @@ def _no_fruits(
     name: str, measured: "DepthMap | None", colour: "FruitMask", box: Box, boxes: list[Box] | None
 ) -> ToolError:
     x0, y0, x1, y1 = box
-    fruit = colour.mask[y0:y1, x0:x1] & (colour.contrast >= _NO_CONTRAST)
+    fruit = colour.mask[y0:y1, x0:x1]
     if boxes is not None:
         place = "the box" if len(boxes) == 1 else f"any of the {len(boxes)} boxes"
         message = f"no round outline with a known distance in {place}"
@@ -300,6 +310,6 @@ def _no_fruits(
         message = "pixels of fruit colour were found, but nothing round of the size of a fruit"
         hint = "check distance, focal length and the limits of diameter, or pass boxes"
     else:
-        message = "nothing differs in colour from the foliage as fruit does"
-        hint = "for pale or green fruit pass boxes, e.g. from count_objects"
+        message = "no fruit was found"
+        hint = "pass boxes around the fruits"
     return ToolError("nothing_found", f"{message} ({name})", argument="image", hint=hint)
