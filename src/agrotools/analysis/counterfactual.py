@@ -67,13 +67,13 @@ from agrotools.scoring.matching import (
     gives_truth,
     missing_calls,
     own_calls,
-    same_values,
     step_index,
 )
 from agrotools.scoring.metrics import FAS, SLOT_METRIC, SLOTS_OF_METRIC
 from agrotools.scoring.slots import outcome_scores, score_slot
 from agrotools.scoring.steps import implied_slot
 from agrotools.text import format_answer
+from agrotools.text.agreement_values import same_json
 from agrotools.text.refusal import refusal_of, shows_no_answer
 
 Ask = Callable[[tuple[Step, ...]], Awaitable[str | None]]
@@ -263,7 +263,7 @@ class SampleGame:
         """Return a call with its inputs: that of the run if they are the same; None if an input has no value."""
         step = self.steps[at]
         seen, now = (_resolved_refs(step, each) for each in (self._own_values[:at], values))
-        if own is not None and (not own.wrong or not corrected) and same_values(seen, now):
+        if own is not None and (not own.wrong or not corrected) and same_json(seen, now, rounded=True):
             return own.step.call
         arguments = live_arguments(step, values)
         if own is not None and own.step.call is not None:
@@ -304,7 +304,7 @@ class SampleGame:
             return False
         try:
             now = resolve_ref(ref, [each.values for each in before])
-            return same_values(now, resolve_ref(ref, [None] * at + [truth.result]))
+            return same_json(now, resolve_ref(ref, [None] * at + [truth.result]), rounded=True)
         except UnresolvedRef:
             return False
 
@@ -347,7 +347,8 @@ class SampleGame:
         if isinstance(slot, PlotSlot):
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
-        changed = ended or reading == "form" or any(not same_values(values[i], self._own_values[i]) for i in needed)
+        same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
+        changed = ended or reading == "form" or not all(same)
         if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
             return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):

@@ -4,7 +4,6 @@ Below the data root, ``.agrotools/NAME.json`` records the files of each benchmar
 lists the terms of all of them.
 """
 
-import shutil
 import time
 import zipfile
 from collections.abc import Callable, Sequence
@@ -223,9 +222,7 @@ def unpack(archive: Path, progress: Progress = no_progress) -> list[Path]:
                     raise BenchmarkError(f"{archive}: {member.filename!r} leads out of the folder")
                 path = archive.parent / member.filename
                 if not _has_size(path, member.file_size):
-                    path.parent.mkdir(parents=True, exist_ok=True)
-                    with opened.open(member) as source, path.open("wb") as target:
-                        shutil.copyfileobj(source, target)
+                    opened.extract(member, archive.parent)
                 paths.append(path)
                 progress(f"unpacking {archive.name}", number, len(members))
     except (zipfile.BadZipFile, EOFError, NotImplementedError) as error:

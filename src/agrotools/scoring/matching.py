@@ -1,6 +1,5 @@
 """Calls of a run and the reference steps that they belong to."""
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -9,6 +8,7 @@ from pydantic import JsonValue
 from agrotools.core import Observation, Record, ReferenceStep, Step, UsageError
 from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
 from agrotools.scoring.steps import compare_calls
+from agrotools.text.agreement_values import same_json
 from agrotools.tools import get_tool
 
 Values = dict[str, JsonValue]
@@ -79,20 +79,7 @@ def gives_truth(observation: Observation | None, truth: Observation | None) -> b
     if observation is None or truth is None or truth.result is None or observation.result is None:
         return observation is not None and truth is not None and (observation.result, truth.result) == (None, None)
     seen = observation.result
-    return all(name in seen and same_values(seen[name], value) for name, value in truth.result.items())
-
-
-def same_values(first: JsonValue, second: JsonValue) -> bool:
-    """True if two JSON values are equal, numbers up to rounding of floats."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, int | float) and isinstance(second, int | float):
-        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
-    if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(same_values, first, second))
-    if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(same_values(first[key], second[key]) for key in first)
-    return first == second
+    return all(name in seen and same_json(seen[name], value, rounded=True) for name, value in truth.result.items())
 
 
 CALL_OUTCOMES = {

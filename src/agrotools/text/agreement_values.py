@@ -11,6 +11,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from functools import partial
 from itertools import chain, islice, product
 from typing import Any, cast
 from unicodedata import normalize
@@ -51,14 +52,20 @@ def literal_and_measured(reference: JsonValue, measured: bool = False) -> tuple[
     return reference, measured
 
 
-def same_json(first: JsonValue, second: JsonValue) -> bool:
-    """True if two JSON values are equal: 1 equals 1.0, but true does not equal 1."""
+def same_json(first: JsonValue, second: JsonValue, *, rounded: bool = False) -> bool:
+    """True if two JSON values are equal: 1 equals 1.0, but true does not equal 1.
+
+    ``rounded``: numbers may differ by the rounding of floats (relative 1e-9, absolute 1e-12).
+    """
+    same = partial(same_json, rounded=rounded)
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, list) and isinstance(second, list):
-        return len(first) == len(second) and all(map(same_json, first, second))
+        return len(first) == len(second) and all(map(same, first, second))
     if isinstance(first, dict) and isinstance(second, dict):
-        return first.keys() == second.keys() and all(same_json(first[key], second[key]) for key in first)
+        return first.keys() == second.keys() and all(same(first[key], second[key]) for key in first)
+    if rounded and isinstance(first, int | float) and isinstance(second, int | float):
+        return math.isclose(first, second, rel_tol=1e-9, abs_tol=1e-12)
     return first == second
 
 

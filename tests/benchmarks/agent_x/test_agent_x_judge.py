@@ -120,27 +120,15 @@ def test_runs_on_agent_x_are_judged_by_their_steps_and_answer(tmp_path: Path):
     ],
 )
 def test_a_score_is_read(reply, value):
-    assert read_judge_score(reply).value == pytest.approx(value)
+    assert read_judge_score(reply) == pytest.approx(value)
 
 
-@pytest.mark.parametrize(
-    ("reply", "rule"),
-    [
-        (None, "missing"),
-        ("", "missing"),
-        ("no idea", "unreadable"),
-        ("{'Score': 'high'}", "unreadable"),
-        ("{'Score': True}", "unreadable"),
-        ("{'Score': '1/0'}", "unreadable"),
-        ("I counted 3 cups and 2 plates", "unreadable"),
-        ({"x": 1}, "unreadable"),
-        ("{'Score': 7}", "not between 0 and 1"),
-        (10**400, "not between 0 and 1"),
-        (float("nan"), "unreadable"),
-    ],
-)
-def test_what_is_no_score_is_told_apart(reply, rule):
-    assert read_judge_score(reply) == (None, rule)
+NO_SCORES = ("no idea", "{'Score': 'high'}", "{'Score': True}", "{'Score': '1/0'}", "{'Score': 7}", "3 cups, 2 plates")
+
+
+@pytest.mark.parametrize("reply", [*NO_SCORES, None, "", {"x": 1}, 10**400, float("nan")])
+def test_what_is_no_score_is_not_read(reply):
+    assert read_judge_score(reply) is None
 
 
 json_values = st.recursive(
@@ -154,7 +142,7 @@ replies = st.text("{}'\":,Score 0.5/1%\n`", max_size=40)
 @given(json_values | replies)
 def test_any_reply_is_read_or_not(reply):
     read = read_judge_score(reply)
-    assert read.value is None or 0 <= read.value <= 1
+    assert read is None or 0 <= read <= 1
     assert repr(read_judge_score(reply)) == repr(read)
 
 

@@ -17,7 +17,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple, cast
+from typing import Annotated, Any, Literal, cast
 
 from pydantic import Field, ValidationError
 
@@ -166,32 +166,23 @@ _NAMED = re.compile(rf"\bscore\b['\"*`]*+\s*+[:=]\s*+['\"*`]*+(?P<share>{_SHARE.
 _LONGEST = 200_000
 
 
-class JudgeScore(NamedTuple):
-    """Score in a judge's reply, 0 to 1; None if the reply or its score is missing (``rule`` gives the reason)."""
-
-    value: float | None
-    rule: str
+def is_missing(reply: Any) -> bool:
+    """Return True if there is no saved reply: it is null or blank."""
+    return reply is None or (is_text(reply) and not reply.strip())
 
 
-MISSING, UNREADABLE, BEYOND = "missing", "unreadable", "not between 0 and 1"
-
-
-def read_judge_score(reply: Any) -> JudgeScore:
-    """Return the score in a saved reply, which may be a text, an object, a number or null. Never raises."""
-    if reply is None or (is_text(reply) and not reply.strip()):
-        return JudgeScore(None, MISSING)
+def read_judge_score(reply: Any) -> float | None:
+    """Return the score in a saved reply, which may be a text, an object, a number or null; None if it has none, or if
+    it is not between 0 and 1. Never raises."""
     if not is_text(reply):
-        value: Any = _score_value(reply) if is_object(reply) else reply
-        return _share(value, "value")
+        return _share(_score_value(reply) if is_object(reply) else reply)
     text: str = _THINKING.sub("", reply[:_LONGEST])
     for each in parsed_values(text):
         value = _score_value(each)
         if value is not None:
-            return _share(value, "object")
+            return _share(value)
     shares = [match["share"] for match in _NAMED.finditer(text)]
-    if shares:
-        return _share(shares[-1], "score:")
-    return _share(text.strip().strip("`'\"* "), "number")
+    return _share(shares[-1] if shares else text.strip().strip("`'\"* "))
 
 
 def _score_value(value: Any) -> Any:
@@ -203,19 +194,14 @@ def _score_value(value: Any) -> Any:
     return next((item for key, item in value.items() if str(key).strip().lower() == "score"), None)
 
 
-def _share(value: Any, rule: str) -> JudgeScore:
-    if isinstance(value, bool):
-        return JudgeScore(None, UNREADABLE)
-    number = float("nan")
-    if isinstance(value, int | float):
+def _share(value: Any) -> float | None:
+    number = math.nan
+    if isinstance(value, int | float) and not isinstance(value, bool):
         number = math.inf if abs(value) > 1e9 else float(value)
     elif is_text(value) and (match := _SHARE.fullmatch(value)):
-        number = float(match["number"])
         whole = 100.0 if match["percent"] else float(match["whole"] or 1)
-        number = number / whole if whole else math.nan
-    if math.isnan(number):
-        return JudgeScore(None, UNREADABLE)
-    return JudgeScore(number, rule) if 0 <= number <= 1 else JudgeScore(None, BEYOND)
+        number = float(match["number"]) / whole if whole else math.nan
+    return number if 0 <= number <= 1 else None
 
 
 _ID_COLUMNS = ("id", "sample_id", "sample", "key", "index", "idx", "unnamed: 0", "")
@@ -238,10 +224,12 @@ class JudgeTable:
         return frozenset(column for row in self.rows for column in row)
 
     @cached_property
-    def scores(self) -> tuple[Mapping[str, JudgeScore], ...]:
-        """Scores of each row by column, parsed once for both scorers."""
-        column_names = self.columns & COLUMNS.keys()
-        return tuple({column: read_judge_score(row.get(column)) for column in column_names} for row in self.rows)
+    def scores(self) -> tuple[Mapping[str, float | None], ...]:
+        """Scores of each row by column, parsed once for both scorers. Columns without a reply are left out."""
+        return tuple(
+            {name: read_judge_score(cell) for name, cell in row.items() if name in COLUMNS and not is_missing(cell)}
+            for row in self.rows
+        )
 
 
 def read_judgements(path: Path) -> JudgeTable:

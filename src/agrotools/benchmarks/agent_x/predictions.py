@@ -13,6 +13,7 @@ from agrotools.benchmarks.agent_x import score as corrected_scorer
 from agrotools.benchmarks.agent_x.judge import JudgeTable, read_judgements
 from agrotools.benchmarks.agent_x.plugin import TOOLS
 from agrotools.benchmarks.agent_x.published_scorer import (
+    COLUMNS,
     aggregate,
     error_analysis,
     tool_call_statistics,
@@ -157,7 +158,7 @@ def _published_counts(
 def _numbers(table: JudgeTable) -> list[dict[str, float | None]]:
     """Convert complete replies to numbers with the parser of this package, because the published one is not known."""
     return [
-        {column: score.value for column, score in scores.items() if column in row}
+        {column: scores.get(column) for column in row if column in COLUMNS}
         for row, scores in zip(table.rows, table.scores, strict=True)
     ]
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from agrotools.benchmarks._dialogs.record_dialogues import in_file_order
 from agrotools.benchmarks._dialogs.scores import differences_of_settings, score_image_calls, tools_by_source
-from agrotools.benchmarks.agent_x.judge import MISSING, JudgeScore, JudgeTable
+from agrotools.benchmarks.agent_x.judge import JudgeTable
 from agrotools.benchmarks.agent_x.plugin import PAPER_RUN
 from agrotools.benchmarks.agent_x.published_scorer import (
     COLUMNS,
@@ -34,7 +34,6 @@ from agrotools.text.loose_json import is_list, is_object, is_text, zeroes
 
 _TOOLSET = "agent_x.toolset_f1_corrected"
 _GOAL_STAR = "agent_x.goal_acc_imggen_corrected"
-_NOT_JUDGED = JudgeScore(None, MISSING)
 _STAR_PARTS = ("agent_x.tool_p_corrected", "agent_x.tool_acc_corrected", _TOOLSET)
 
 
@@ -82,10 +81,10 @@ def score(
         for column, metric in columns.items():
             if column == GOAL and key in generative:
                 continue
-            read = judged.get(key, {}).get(column, _NOT_JUDGED)
-            if read.value is None:
-                counts["missing_scores" if read.rule == MISSING else "unreadable_scores"] += 1
-            parts[metric] = Part(read.value or 0.0, 1)
+            scores = judged.get(key, {})
+            counts["missing_scores"] += column not in scores
+            counts["unreadable_scores"] += column in scores and scores[column] is None
+            parts[metric] = Part(scores.get(column) or 0.0, 1)
         if data is not None and predictions:
             if gold_tools := tools_of(data[key]):
                 parts[_TOOLSET] = Part(set_f1(tools_of(answers.get(key, {})), gold_tools), 1)
@@ -112,7 +111,7 @@ def generative_ids(data: Mapping[str, Mapping[str, Any]]) -> set[str]:
     return generative or {str(row) for row in GENERATIVE_ROWS if str(row) in data}
 
 
-def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, JudgeScore]]:
+def _judged(table: JudgeTable | None, ids: list[str]) -> dict[str, Mapping[str, float | None]]:
     if table is None:
         return {}
     if table.ids is None and ids and len(ids) != len(table.rows):
