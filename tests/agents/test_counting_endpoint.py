@@ -182,19 +182,15 @@ def test_a_sealed_agent_asks_in_both_formats_and_never_sees_the_key(folder: Path
 
 
 def test_the_budget_is_enforced_before_it_is_spent(folder: Path, tmp_path: Path):
+    model, options = f"mcp:{sys.executable} program.py", {"agent_path": [str(folder.parent / "code")]}
     with serving(answer) as upstream:
-        for name, model in {"process": "python:my_agent:once", "program": f"mcp:{sys.executable} program.py"}.items():
-            out, before = tmp_path / name, len(upstream.requests)
-            options = {"price": "1000/1000", "agent_path": [str(folder.parent / "code")]}
-            stopped = evaluated(folder, model, out, upstream.base_url, budget=5, **options)
-            assert len(stopped) == 2, name
-            assert "3.0000 of 5 USD are spent" in str(stopped.stopped)
-            assert len(upstream.requests) == before + 2
-            whole = evaluated(folder, model, out, upstream.base_url, budget=20, **options)
-            assert [record.trajectory and record.trajectory.steps[-1].text for record in whole.samples()] == (
-                ["mean_yield: 2"] * 3
-            )
-            assert read_spend(out / "spend.jsonl").usd == 4.5
+        stopped = evaluated(folder, model, tmp_path / "run", upstream.base_url, budget=5, price="1000/1000", **options)
+        assert len(stopped) == len(upstream.requests) == 2
+        assert "3.0000 of 5 USD are spent" in str(stopped.stopped)
+        whole = evaluated(folder, model, tmp_path / "run", upstream.base_url, budget=20, price="1000/1000", **options)
+    texts = [record.trajectory and record.trajectory.steps[-1].text for record in whole.samples()]
+    assert texts == ["mean_yield: 2"] * 3
+    assert read_spend(whole.path / "spend.jsonl").usd == 4.5
 
 
 def test_limits_that_have_no_effect_do_not_lower_the_reserve(folder: Path, tmp_path: Path):
@@ -232,7 +228,7 @@ def test_a_request_counts_although_the_agent_does_not_wait_for_its_reply(
 ):
     monkeypatch.setattr("agrotools.agents.counting_endpoint._LAST_REPLIES_S", patience_s)
     options = {"limit": 1, "price": "1/1", "budget": 1}
-    with serving(answer, latency_s=2.0) as upstream:
+    with serving(answer, latency_s=1.0) as upstream:
         run = evaluated(folder, "python:my_agent:leaves", tmp_path / "run", upstream.base_url, **options)
     (record,) = run.samples()
     assert record.spending[:2] == pytest.approx(spending, rel=0.05)

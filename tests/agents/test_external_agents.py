@@ -406,18 +406,12 @@ def answer(task, chart, failed):
 
 def solve(task):
     return answer(task, task.tools.plot.reply(**CHART), task.tools.calculate.reply(expression="1 +"))
-
-async def solve_async(task):
-    return answer(task, await task.tools.plot.reply(**CHART), await task.tools.calculate.reply(expression="1 +"))
 """
 
 
-@pytest.mark.parametrize("function", ["solve", "solve_async"])
-def test_an_agent_sees_pictures_of_files_and_results(
-    tmp_path: Path, folder: Path, agent_module: Callable[[str], str], function: str
-):
+def test_an_agent_sees_pictures_of_files_and_results(tmp_path: Path, folder: Path, agent_module: Callable[[str], str]):
     name = agent_module(LOOKING)
-    run = evaluated(folder, f"python:{name}:{function}", tmp_path / "run", limit=1)
+    run = evaluated(folder, f"python:{name}:solve", tmp_path / "run", limit=1)
     (record,) = run.samples()
     assert record.trajectory is not None, record.invalid
     first, url, drawn, error = record.trajectory.steps[-1].text.split(" ", 3)

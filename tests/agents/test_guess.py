@@ -17,7 +17,6 @@ from agrotools.text.answer_form import (
     guessed_values,
     is_unanswerable,
     prompt_features,
-    shipped_model,
     slot_key,
 )
 from agrotools.tools import get_tool
@@ -81,14 +80,6 @@ def test_a_linear_model_reads_words_and_numbers_of_the_question():
     model = GuessModel({slot_key(sample.answer[1]): yes_above})
     assert model.values("Is it over 12 %?", (), sample.answer[1:2]) == {"changed": True}
     assert model.values("Is it over 2 %?", (), sample.answer[1:2]) == {"changed": False}
-
-
-def test_the_model_that_ships_is_finite_and_knows_many_slots():
-    import numpy as np
-
-    guessers = shipped_model().guessers
-    assert len(guessers) > 100
-    assert all(np.isfinite(guesser.weights).all() for guesser in guessers.values() if guesser.weights is not None)
 
 
 DEPTH = {"name": "depth_1.png", "path": "d.png", "kind": "depth"}

@@ -94,13 +94,6 @@ def test_unnamed_bands_and_missing_values_are_shown(tmp_path: Path) -> None:
     assert seen(file_parts([file_of(write_raster(tmp_path / "b.tif", only_missing), "raster")]))[1].size == (10, 10)
 
 
-def test_an_eight_bit_raster_keeps_its_colours(tmp_path: Path) -> None:
-    bands = np.stack([np.full((30, 40), value, dtype=np.uint8) for value in GREEN])
-    text, picture = seen(file_parts([file_of(write_raster(tmp_path / "a.tif", bands), "raster")]))
-    assert "stretched" not in text
-    assert np.allclose(np.asarray(picture)[10, 10], GREEN, atol=3)
-
-
 def test_a_16_bit_depth_map_is_stretched(tmp_path: Path) -> None:
     depth = np.tile(np.linspace(800, 1600, 100).astype(np.uint16), (50, 1))
     Image.fromarray(depth).save(tmp_path / "depth_1.png")
@@ -126,11 +119,6 @@ def test_classes_of_a_mask_are_told_apart_by_colour(tmp_path: Path, suffix: str)
     assert "values: 0 (black), 1 (green), 2 (red)" in seen(file_parts([file_of(path, "mask")]))[0]
 
 
-def test_a_mask_of_many_values_is_stretched(tmp_path: Path) -> None:
-    Image.fromarray(np.tile(np.arange(200, dtype=np.uint8), (20, 1))).save(tmp_path / "m.png")
-    assert "shown stretched" in seen(file_parts([file_of(tmp_path / "m.png", "mask")]))[0]
-
-
 def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
     (tmp_path / "t.csv").write_text("a,b\n1,2\n")
     (tmp_path / "v.mp4").write_bytes(b"....ftyp")
@@ -144,9 +132,7 @@ def test_files_without_a_picture_are_lines(tmp_path: Path) -> None:
     ("name", "content"),
     [
         ("a.jpg", b""),
-        ("a.jpg", b"\xff\xd8\xff\xe0 not a photo"),
         ("a.png", b"\x89PNG\r\n\x1a\n cut"),
-        ("a.tif", b"II*\x00"),
         ("a.tif", b"<VRTDataset><SourceFilename>/etc/hostname</SourceFilename></VRTDataset>"),
         ("a.npy", b"\x93NUMPY"),
     ],
@@ -175,14 +161,6 @@ def test_without_images_there_are_lines_alone(tmp_path: Path) -> None:
     sized = file_parts([file_of(tmp_path / "gone.jpg", width_px=4000, height_px=30)], images=False)
     assert [part.text for part in unsized if isinstance(part, TextPart)] == ["- a.jpg: image; 4000 x 30 px"]
     assert [part.text for part in sized if isinstance(part, TextPart)] == ["- gone.jpg: image; 4000 x 30 px"]
-
-
-def test_a_photo_that_fits_is_shown_as_it_is_stored(tmp_path: Path) -> None:
-    values = np.random.default_rng(3).integers(0, 255, (40, 60, 3), dtype=np.uint8)
-    Image.fromarray(values).save(tmp_path / "a.jpg", quality=70)
-    _, picture = seen(file_parts([file_of(tmp_path / "a.jpg")]))
-    with Image.open(tmp_path / "a.jpg") as stored:
-        assert np.array_equal(np.asarray(picture), np.asarray(stored))
 
 
 def test_a_file_is_encoded_once_while_it_stays_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

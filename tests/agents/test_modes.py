@@ -225,15 +225,6 @@ async def test_three_unparseable_outputs_in_a_row_end_the_sample(sample: Sample,
     assert trajectory.answer is None
 
 
-async def test_an_empty_reply_is_asked_for_again_in_no_tool(sample: Sample, tmp_path: Path) -> None:
-    async with serve(in_turn(lambda: completion(""), lambda: completion("rows: 7"))) as endpoint:
-        policy = agent(endpoint, "no-tool")
-        trajectory = await run_no_tool(policy, view_of(sample, tmp_path))
-        await policy.model.close()
-    assert trajectory.answer == "rows: 7"
-    assert [step.kind for step in trajectory.steps] == ["unparseable", "answer"]
-
-
 async def test_a_policy_that_calls_in_no_tool_is_refused(sample: Sample, tmp_path: Path) -> None:
     class Caller:
         async def act(self, view, history):
@@ -374,18 +365,3 @@ async def test_no_behaviour_of_a_model_or_server_breaks_a_mode(tmp_path: Path, p
         assert endings >= {"answered", "call", "answer", "unparseable"}
     else:
         assert endings >= {"answered", "call", "answer", "length", "context", "filtered", "halt"}
-
-
-async def test_samples_that_share_a_query_are_told_apart_by_their_images(sample: Sample, tmp_path: Path) -> None:
-    from PIL import Image
-
-    Image.new("RGB", (64, 48), (200, 20, 30)).save(tmp_path / "other.jpg")
-    slot = sample.answer[0].model_copy(update={"value": 11.0, "from_": None})
-    file = sample.files[0].model_copy(update={"path": "other.jpg"})
-    other = sample.model_copy(update={"id": "small-2", "files": (file,), "answer": (slot,)})
-    async with serve(ReferenceFollower([sample, other], tmp_path)) as endpoint:
-        policy = agent(endpoint, "no-tool")
-        answers = [(await run_no_tool(policy, view_of(each, tmp_path))).answer for each in (sample, other)]
-        await policy.model.close()
-    assert ["rows: 7" in (answer or "") for answer in answers] == [True, False]
-    assert "rows: 11" in (answers[1] or "")

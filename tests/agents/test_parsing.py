@@ -9,7 +9,6 @@ from agrotools.agents.parsing import (
     HINTS,
     MAX_CALLS,
     CallError,
-    as_text,
     calls_of,
     excerpt,
     parse_output,
@@ -32,33 +31,25 @@ def calls_in(output: str, protocol: Protocol = "react") -> list[tuple[str, dict[
 @pytest.mark.parametrize(
     "output",
     [
-        f"Thought: I compute.\nAction: calculate\nAction Input: {TEXT}",
         f"Thought: I compute.\n\nAction: calculate\n\nAction Input:\n{FENCE}json\n{TEXT}\n{FENCE}\n",
         f"**Thought:** I compute.\n**Action:** `calculate`\n**Action Input:** {TEXT}",
         f"Action: calculate()\nAction Input: {TEXT}\nThis will work.",
         f"Action 1: calculate\nAction Input 1: {TEXT}\nObservation 1: 6",
         f"action: calculate action input: {TEXT}",
         f"Action: calculate\n{FENCE}\n{TEXT}\n{FENCE}",
-        f"Action: calculate\nAction Input: {json.dumps(TEXT)}",
         f"思考：算一下\n行动：calculate\n行动输入：{TEXT}",
         f"Action:\n{FENCE}json\n" + json.dumps({"action": "calculate", "action_input": ARGUMENTS}) + f"\n{FENCE}",
-        f"Action: calculate\nAction Input: {ARGUMENTS!r}",
         f"Action: calculate\nAction Input: {TEXT[:-1]}, }}",
-        json.dumps({"tool": "calculate", "arguments": ARGUMENTS}),
         json.dumps({"thought": "I compute", "tool_name": "calculate", "parameters": ARGUMENTS}, indent=2),
         json.dumps({"name": "calculate", "args": ARGUMENTS}),
         json.dumps({"function": "calculate", "input": ARGUMENTS}),
         json.dumps({"function": {"name": "calculate", "arguments": TEXT}, "type": "function", "id": "x"}),
-        json.dumps({"tool_calls": [{"function": {"name": "calculate", "arguments": TEXT}}]}),
         json.dumps({"tool_call": {"name": "calculate", "arguments": ARGUMENTS}}),
         json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
         json.dumps({"name": "calculate", "arguments": json.dumps(TEXT)}),
-        json.dumps(json.dumps({"name": "calculate", "arguments": ARGUMENTS})),
-        str({"name": "calculate", "arguments": ARGUMENTS}),
         f"I don't know, so I'll compute:\n{FENCE}json\n"
         + json.dumps({"name": "calculate", "arguments": ARGUMENTS})
         + f"\n{FENCE}\nLet's see.",
-        "<tool_call>\n" + json.dumps({"name": "calculate", "arguments": ARGUMENTS}) + "\n</tool_call>",
         "<|python_tag|>" + json.dumps({"name": "calculate", "parameters": ARGUMENTS}),
         "[TOOL_CALLS] " + json.dumps([{"name": "calculate", "arguments": ARGUMENTS}]),
         "<think>\nFinal Answer: no, <tool_call>{}\n</think>\n" + json.dumps({"name": "calculate", "args": ARGUMENTS}),
@@ -97,10 +88,6 @@ def test_several_calls_of_a_message_are_kept_in_order() -> None:
     assert [call.id for call in native.calls] == ["id1", "id2", "id3"]
 
 
-def test_an_unknown_tool_is_a_call_like_any_other() -> None:
-    assert calls_in('Action: fly to the moon\nAction Input: {"speed": 1}') == [("fly to the moon", {"speed": 1})]
-
-
 def test_calls_without_arguments_are_read() -> None:
     for given in ("{}", "", "None", "N/A", "null"):
         assert calls_in(f"Action: list_files\nAction Input: {given}") == [("list_files", {})]
@@ -136,12 +123,9 @@ def test_markers_inside_arguments_are_arguments() -> None:
 @pytest.mark.parametrize(
     ("output", "answer", "thought"),
     [
-        ("Thought: done\nFinal Answer: 14", "14", "done"),
         ("Final Answer: 14\nFinal Answer: weeds: 15 %", "weeds: 15 %", "Final Answer: 14"),
         ("**Final Answer:** 14", "14", None),
-        ("### Final Answer\nweeds: 14\ncrop: 3", "weeds: 14\ncrop: 3", ""),
         ("思考：好了\n最终答案：杂草占 14%", "杂草占 14%", "好了"),
-        ("FINAL ANSWER：14", "14", ""),
         ("Thought: no tool\nAction: None\nFinal Answer: 14", "14", None),
         ("Action: Final Answer\nAction Input: 14", "14", ""),
         ("Final Answer:\n```\nweeds: 14\n```", "weeds: 14", ""),
@@ -173,10 +157,8 @@ def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible()
     ("output", "reason"),
     [
         ("", "empty"),
-        (" \n\t", "empty"),
         ("<think>I should", "thinking"),
         ("There are 14 weeds.", "neither an Action nor a Final Answer"),
-        ("共有十四株杂草。", "neither an Action nor a Final Answer"),
         ("Final Answer:", "final answer is empty"),
         ("Action: calculate", "has no Action Input"),
         ("Action: calculate\nAction Input: 3*2", "not a JSON object"),
@@ -185,15 +167,12 @@ def test_text_without_a_call_is_an_answer_where_calls_are_native_or_impossible()
         ("Action: calculate\nAction Input: [1, 2]", "not a list"),
         ("Action: \nAction Input: {}", "no tool name"),
         ('{"tool": "calculate", "arguments": {"expression": "3', "cut off"),
-        ('{"tool": "calculate", "arguments": {expression: 3}}', "not valid JSON"),
-        ('{"tool": "calculate", "arguments": "3*2"}', "not valid JSON"),
         ('{"tool": "calculate", "arguments": 7}', "not a number"),
         ('{"tool": 5, "arguments": {}}', "no tool name"),
         ('{"tool": "calculate", "arguments": {"x": NaN}}', "not a JSON number"),
         ('{"tool": "calculate", "arguments": {"x": 1e999}}', "too large"),
         ("<tool_call>calculate(3*2)</tool_call>", "no JSON object follows"),
         ('<tool_call>{"weeds": 4}</tool_call>', "name and arguments"),
-        ('{"name": "a", "arguments": ' + "[" * 100 + "]" * 100 + "}", "nested too deeply"),
         ('{"name": "a", "arguments": ' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
         ('{"name": "a", "arguments": {}}\n' * (MAX_CALLS + 1), "more than"),
     ],
@@ -226,13 +205,6 @@ def test_native_arguments_are_repaired_like_any_other() -> None:
         assert action.calls[0].arguments == {}
 
 
-def test_native_calls_as_text_read_back_as_the_same_calls() -> None:
-    requested = [RequestedCall(name="a", arguments="{'x': 1}", id="i1"), RequestedCall(name="b", arguments="")]
-    native = parse_output("I look.", requested, protocol="tool-calling")
-    again = parse_output("I look." + "".join(as_text(call) for call in requested), protocol="tool-calling")
-    assert native == again
-
-
 def test_numbers_that_records_cannot_hold_become_ones_they_can() -> None:
     ((_, arguments),) = calls_in('{"name": "a", "args": {"x": 123456789012345678901234567890, "y": "\\ud83d"}}')
     assert arguments == {"x": 1.2345678901234568e29, "y": "\ufffd"}
@@ -248,19 +220,12 @@ def test_an_excerpt_keeps_both_ends() -> None:
 
 LENGTH = 250_000
 HUGE = {
-    "prose": "weeds " * (LENGTH // 6),
     "spaces": " " * LENGTH,
-    "line breaks": "\n" * LENGTH,
     "indents": "\n " * (LENGTH // 2),
     "open braces": "{" * LENGTH,
-    "open brackets": "[" * LENGTH,
-    "closers": "}" * LENGTH,
     "quotes": '"' * LENGTH,
-    "apostrophes": "'" * LENGTH,
     "keys": '{"a":' * (LENGTH // 5),
-    "empty objects": "{}" * (LENGTH // 2),
     "escaped quotes": '{"name":1,"args":"' + '\\"' * (LENGTH // 2) + "}",
-    "mixed quotes": "{'name':1,'args':" + "'\\\"\\'" * (LENGTH // 4) + "}",
     "commas": '{"name":1,"args":2' + ",   " * (LENGTH // 4) + "}",
     "comments": '{"name":1,"args":2' + "//" * (LENGTH // 2) + "}",
     "actions": "Action: x\n" * (LENGTH // 10),
@@ -271,11 +236,8 @@ HUGE = {
     "tags": "<tool_call>" * (LENGTH // 11),
     "thinking": "<think>" * (LENGTH // 7),
     "fences": "```" * (LENGTH // 3),
-    "stars": "*" * LENGTH,
-    "chinese": "最终" * (LENGTH // 2),
     "deep": '{"name":"a","arguments":' + "[" * (LENGTH // 2) + "]" * (LENGTH // 2) + "}",
     "digits": '{"name":"a","args":{"x":' + "1" * LENGTH + "}}",
-    "long argument": '{"name":"a","args":{"x":"' + "y" * LENGTH + '"}}',
 }
 
 

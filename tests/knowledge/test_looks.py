@@ -105,8 +105,3 @@ def test_the_chance_falls_with_what_fits_less_and_stays_one_of_the_allowed():
     assert 1 >= chances[0] > chances[1] > chances[2] == 0.0
     assert by_looks(rows, np.array([False, True, True]))[1][0] == 0.0
     assert not by_looks(rows, np.zeros(3, bool))[1].any()
-
-
-def test_no_entries_and_no_words():
-    assert AppearanceIndex(()).features([("x",)], "x").shape == (0, len(FEATURES))
-    assert not AppearanceIndex(ENTRIES).features([], "").any()

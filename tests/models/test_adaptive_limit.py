@@ -84,7 +84,7 @@ def test_a_batching_server_is_filled_though_each_reply_takes_longer() -> None:
     assert min(history[20:]) >= 64
 
 
-@pytest.mark.parametrize("capacity", [4, 12, 24, 48])
+@pytest.mark.parametrize("capacity", [4, 48])
 def test_a_queue_ends_the_rise_near_the_knee_without_a_refusal(capacity: int) -> None:
     history, _ = simulate(queue(capacity), 200)
     late = history[100:]
@@ -133,11 +133,6 @@ def test_a_round_trip_of_refusals_is_answered_once() -> None:
         now += 2.0
         limit.overloaded(latency_s=1.0)
     assert limit.current == 1
-
-
-def test_a_limit_that_is_not_needed_does_not_rise() -> None:
-    history, _ = simulate(lambda _: 1.0, 30, workers=4)
-    assert set(history) == {8}
 
 
 async def test_turns_are_given_in_order() -> None:
@@ -237,13 +232,6 @@ async def test_all_slots_are_taken_only_when_nobody_wanted_one_for_a_while_and_t
     limit.release()
     await waiting
     assert limit.try_acquire()
-
-
-def test_a_time_out_lowers_a_chosen_limit_to_what_was_answered_meanwhile() -> None:
-    now = 100.0
-    limit = AdaptiveLimit(32, 32, clock=lambda: now)
-    limit.overloaded(5.0, most=5)
-    assert limit.current == 5
 
 
 def test_no_more_are_let_through_while_replies_take_half_of_the_time_out() -> None:

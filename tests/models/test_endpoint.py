@@ -15,7 +15,7 @@ from agrotools.models.base import RequestEncoder, request_body
 from agrotools.models.endpoint import PROVIDERS, split_provider
 from agrotools.models.openai_compatible import OpenAICompatibleModel
 from agrotools.runner.config import read_config
-from support.openai_server import Body, completion, serve
+from support.openai_server import completion, serve
 
 HELLO = [Message.of("user", "Hello")]
 
@@ -147,14 +147,6 @@ def test_extra_fields_stand_above_ours() -> None:
         assert body.items() >= extra.items()
 
 
-def test_a_setting_is_respelt_in_what_was_written_before() -> None:
-    encoder = RequestEncoder("m", {})
-    settings = ModelSettings(max_output_tokens=7)
-    assert b'"max_tokens":7' in encoder.encode((), (), settings)
-    assert encoder.adopts_newer_limit("use max_completion_tokens", "max_tokens")
-    assert b'"max_completion_tokens":7' in encoder.encode((), (), settings)
-
-
 def test_text_that_is_no_unicode_is_sent_with_replacements() -> None:
     encoder = RequestEncoder("m", {})
     messages = [Message(role="user", content=(TextPart(text="half \ud83d"), ImagePart(url="data:,A")))]
@@ -175,18 +167,6 @@ def test_a_message_is_written_once_and_a_changed_one_anew() -> None:
     assert message == Message(role="user", content=message.content)
     other = replace(message, content=(TextPart(text="another"),))
     assert json.loads(encoder.encode([other], (), ModelSettings()))["messages"][0]["content"] == "another"
-
-
-async def test_requests_of_any_size_arrive(monkeypatch: pytest.MonkeyPatch) -> None:
-    def length(body: Body) -> web.Response:
-        return completion(str(len(body["messages"][0]["content"][0]["image_url"]["url"])))
-
-    async with serve(length) as endpoint:
-        model = make_model(Endpoint("m", endpoint.base_url))
-        for size in (0, 2**10, 2**20 - 100, 2**20, 2**20 + 1, 2**23):
-            message = Message(role="user", content=(ImagePart(url="A" * size),))
-            assert (await model.generate([message], (), ModelSettings())).text == str(size)
-        await model.close()
 
 
 async def test_a_placeholder_for_a_key_is_no_secret_and_changes_no_reply(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,7 +31,7 @@ def most_in_a_minute(times: list[float]) -> int:
     return max(bisect_left(ordered, start + 60 - 1e-6) - index for index, start in enumerate(ordered))
 
 
-@pytest.mark.parametrize("rpm", [1, 2, 7, 60, 500, 2000])
+@pytest.mark.parametrize("rpm", [1, 7, 500])
 def test_no_minute_has_more_requests_than_allowed_and_none_is_wasted(rpm: int) -> None:
     times = run_virtually(sent(RateLimit(rpm=rpm), 3 * rpm + 1))
     assert most_in_a_minute(times) <= rpm

@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 import agrotools
 from agrotools.core import UsageError
-from agrotools.models.endpoint import PROVIDERS
 from agrotools.models.prices import IMAGE_TOKENS, Price, price_of, priced_for_budget
 
 TABLE = tomllib.loads((Path(agrotools.__file__).parent / "data" / "prices.toml").read_text(encoding="utf-8"))
@@ -46,15 +45,12 @@ def test_every_row_is_a_price_that_never_falls_as_requests_grow(provider: str, n
     ("place", "name", "rates"),
     [
         ("openai", "gpt-4.1", (2.0, 8.0)),
-        ("OpenAI", "gpt-4.1", (2.0, 8.0)),
         ("https://api.openai.com/v1", "gpt-4.1", (2.0, 8.0)),
-        ("https://api.openai.com/v1", "openai:gpt-4.1", (2.0, 8.0)),
         ("openai", "gpt-4.1-2025-04-14", (2.0, 8.0)),
         ("anthropic", "claude-haiku-4-5-20251001", (1.0, 5.0)),
         ("https://openrouter.ai/api/v1", "anthropic/claude-sonnet-4.5", (3.0, 15.0)),
         ("vllm", "anything", (0.0, 0.0)),
         ("http://localhost:8000/v1", "anything", (0.0, 0.0)),
-        ("http://127.0.0.1:11434/v1", "gpt-4.1", (0.0, 0.0)),
         ("http://[::1]:8000/v1", "x", (0.0, 0.0)),
     ],
 )
@@ -70,36 +66,18 @@ def test_a_listed_model_is_found_by_provider_or_address(place: str, name: str, r
         ("openai", "gpt-4.11"),
         ("openai", "gpt-4.1-turbo"),
         ("openai", "GPT-4.1"),
-        ("openai", "gpt-4"),
-        ("openai", ""),
         ("openai", "gpt-4.1-2025"),
         ("openai", "gpt-4.1-2025-04-14-preview"),
-        ("openai", "-2025-04-14"),
         ("mistral", "gpt-4.1"),
         ("https://api.openai.com.evil.example/v1", "gpt-4.1"),
         ("https://localhost.example/v1", "gpt-4.1"),
         ("http://10.0.0.7:8000/v1", "x"),
-        ("http://[bad", "x"),
         ("nobody", "gpt-4.1"),
-        ("", "gpt-4.1"),
         (None, "gpt-4.1"),
     ],
 )
 def test_a_model_is_never_found_by_likeness(place: str | None, name: str) -> None:
     assert price_of(place, name) is None
-
-
-def test_prices_are_found_at_the_addresses_of_providers() -> None:
-    for provider, entry in TABLE.items():
-        if provider in PROVIDERS:
-            name = next(iter(entry["models"]))
-            assert price_of(PROVIDERS[provider].base_url, name) == price_of(provider, name) is not None
-    for local in ("vllm", "sglang", "ollama", "llamacpp", "lmstudio"):
-        price = price_of(PROVIDERS[local].base_url, "x")
-        assert price is not None
-        assert price.is_free
-    # Another country, another price.
-    assert price_of(PROVIDERS["dashscope-cn"].base_url, "qwen3-vl-plus") is None
 
 
 def test_long_prompts_cost_their_rates_for_all_tokens() -> None:

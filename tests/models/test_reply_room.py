@@ -168,14 +168,6 @@ async def test_one_machine_of_several_with_a_smaller_context_makes_no_result() -
     assert came[2].finish_reason == "context"
 
 
-async def test_a_reply_that_ends_at_a_small_limit_of_ours_is_a_result() -> None:
-    choice = {"message": {"role": "assistant", "content": "I see"}, "finish_reason": "length"}
-    reply = {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 16}}
-    (came,), _ = await asked(lambda _body: web.json_response(reply), settings=ModelSettings(max_output_tokens=16))
-    assert isinstance(came, Completion)
-    assert came.finish_reason == "length"
-
-
 async def test_the_most_that_an_endpoint_allows_any_reply_is_learned() -> None:
     def respond(body: Body) -> web.Response:
         if body["max_tokens"] > 2048:

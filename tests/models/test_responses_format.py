@@ -73,8 +73,7 @@ def test_the_end_of_a_reply_is_read(reply: web.Response, reason: str):
     assert completed.finish_reason == reason
 
 
-@pytest.mark.parametrize("protocol", ["react", "tool-calling"])
-def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path, protocol: Any):
+def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path):
     folder = write_folder(tmp_path / "bench")
     values: list[Any] = []
     for suffix in ("", "/responses"):
@@ -83,7 +82,7 @@ def test_a_run_over_responses_has_the_scores_of_chat_completions(tmp_path: Path,
                 folder,
                 "m",
                 mode="end-to-end",
-                protocol=protocol,
+                protocol="tool-calling",
                 base_url=endpoint.base_url + suffix,
                 out=tmp_path / f"run{len(values)}",
                 progress=io.StringIO(),

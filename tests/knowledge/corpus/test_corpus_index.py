@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import UsageError
-from agrotools.knowledge.corpus import CorpusIndex, build_index, building
+from agrotools.knowledge.corpus import CorpusIndex, build_index
 from support.corpora import made_up, write_lines
 
 
@@ -72,34 +72,6 @@ def test_any_small_corpus_is_ranked_so(tmp_path_factory: pytest.TempPathFactory,
     index = build_index(write_lines(folder / "a.jsonl", texts), folder / "index")
     expected = sorted((score for score in plain_scores(texts, query) if score > 0), reverse=True)
     assert [passage.score for passage in index.search(query, 10)] == pytest.approx(expected, abs=1e-5)
-
-
-def test_scores_are_those_of_bm25s(index: CorpusIndex, texts: list[str]):
-    """Another implementation of the same variant."""
-    import bm25s
-
-    other = bm25s.BM25(k1=1.2, b=0.75, method="lucene")
-    other.index([plain_terms(text) for text in texts], show_progress=False)
-    query = "".join(made_up(1, 77)[0].split("号")[1])
-    scores = other.get_scores(plain_terms(query))
-    found = index.search(query, 400)
-    assert len(found) > 10
-    for passage in found:
-        assert passage.score == pytest.approx(float(scores[texts.index(passage.text)]), abs=1e-4)
-
-
-def test_buffer_and_partitions_change_nothing_in_the_index(
-    tmp_path: Path, index: CorpusIndex, texts: list[str], monkeypatch: pytest.MonkeyPatch
-):
-    monkeypatch.setattr(building, "_BUFFERED", 1000)
-    monkeypatch.setattr(building, "_PARTITIONS", 7)
-    monkeypatch.setattr(building, "_BATCH_PASSAGES", 5)
-    small = build_index(write_lines(tmp_path / "a.jsonl", texts), tmp_path / "index")
-    written = [
-        {path.name: path.read_bytes() for path in (each.folder / each.manifest.data).iterdir()}
-        for each in (small, index)
-    ]
-    assert written[0] == written[1]
 
 
 def test_a_passage_knows_where_it_is_from(tmp_path: Path):

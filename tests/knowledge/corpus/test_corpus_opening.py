@@ -160,15 +160,6 @@ def test_damaged_indexes_are_named(tmp_path: Path):
         CorpusIndex.open(out).search("第")
 
 
-def test_a_damaged_index_is_built_anew(tmp_path: Path):
-    corpus = write_lines(tmp_path / "a.jsonl", ["水稻"])
-    out = tmp_path / "index"
-    data = out / build_index(corpus, out).manifest.data
-    (data / "passages.jsonl").write_bytes(b"")
-    assert build_index(corpus, out).search("水稻")[0].text == "水稻"
-    assert not data.exists()
-
-
 @pytest.mark.parametrize(
     ("change", "message"),
     [

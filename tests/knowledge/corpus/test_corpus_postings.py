@@ -61,7 +61,3 @@ def test_postings_are_those_that_a_dictionary_holds(
 def test_a_buffer_numbers_no_more_passages_than_it_can(tmp_path: Path):
     batches = [[[number % 3] for number in range(25_000)] for _ in range(3)]
     assert written(tmp_path, batches, 1_000_000, 4) == plain_postings(batches)
-
-
-def test_a_term_counts_63_times_at_most(tmp_path: Path):
-    assert written(tmp_path, [[[4] * 62, [4] * 63, [4] * 5000]], 100, 2) == {4: [(0, 62), (1, 63), (2, 63)]}

@@ -84,11 +84,6 @@ def test_jsonl(tmp_path: Path):
     assert counts.skipped() == {"without text": 2}
 
 
-def test_jsonl_in_gb18030(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_text('{"text": "水稻纹枯病"}\n', encoding="gb18030")
-    assert read(tmp_path) == [("a.jsonl:1", "", "水稻纹枯病")]
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -105,13 +100,6 @@ def test_jsonl_that_cannot_be_read(tmp_path: Path, content: bytes, message: str)
     with pytest.raises(CorpusError, match=message) as caught:
         read(tmp_path)
     assert caught.value.hint
-
-
-def test_the_fields_that_are_there_are_named(tmp_path: Path):
-    (tmp_path / "a.jsonl").write_text('{"body": "a", "name": 1}\n')
-    with pytest.raises(CorpusError) as caught:
-        read(tmp_path)
-    assert "body, name" in str(caught.value.hint)
 
 
 def test_lines_that_are_too_long_are_counted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

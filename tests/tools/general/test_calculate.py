@@ -24,15 +24,12 @@ def refusal(expression: Any, variables: Any = None, **others: Any) -> ToolError:
     ("expression", "variables", "value"),
     [
         ("(a - b) / a * 100", {"a": 4, "b": 3}, 25.0),
-        ("2 ** 10", {}, 1024),
         ("1 / 3", {}, 0.333333),
-        ("100 / 3", {}, 33.333333),
         ("1e-7 * 3", {}, 3e-7),
         ("mean(values)", {"values": [1, 2, 6]}, 3),
         ("max(values) > 5", {"values": [1, 2, 6]}, True),
         ("label_of_max(names, values)", {"names": ["crop", "weed"], "values": [3, 5]}, "weed"),
         ("[a, 1 / 3]", {"a": 1}, [1, 0.333333]),
-        ("123456789 * 1000", {}, 123456789000),
         ("1234567.891", {}, 1234567.891),
     ],
 )
@@ -72,13 +69,6 @@ def test_rounding_errs_by_half_a_unit_of_the_last_digit_at_most(value, precision
 )
 def test_a_value_that_does_not_exist_says_why(expression, says):
     assert says in refusal(expression, {"a": 1}).message
-
-
-@pytest.mark.parametrize("value", [0.5, float("nan"), "text", [0.5]])
-def test_lists_of_ten_million_are_refused_at_once(value):
-    endless = [value] * 10_000_000
-    error = refusal("sum(a)", {"a": endless})
-    assert (error.argument, error.hint) == ("variables", "pass shorter lists")
 
 
 def test_the_argument_at_fault_is_named():

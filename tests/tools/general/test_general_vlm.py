@@ -184,7 +184,7 @@ def test_a_box_outside_the_picture_or_of_three_numbers_is_a_typed_error(
     assert eye.asked == []
 
 
-@pytest.mark.parametrize("name", ["ImageDescription", "TextToBbox", "CountGivenObject", "MathOCR", "ObjectDetection"])
+@pytest.mark.parametrize("name", ["ImageDescription", "TextToBbox"])
 def test_offline_a_typed_error_says_which_back_ends_there_are(workspace: Workspace, name: str) -> None:
     tool = get_tool(name)
     arguments = {"image": Path(workspace.files[0].path)} | (

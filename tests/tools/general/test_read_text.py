@@ -100,15 +100,6 @@ def test_a_picture_without_text_has_none(tmp_path: Path) -> None:
 
 
 @needs_ocr
-def test_a_single_small_word_is_read(tmp_path: Path) -> None:
-    picture = Image.new("RGB", (90, 26), "white")
-    ImageDraw.Draw(picture).text((4, 1), "BARLEY", fill="black", font=ImageFont.load_default(size=20))
-    picture.save(tmp_path / "word.png")
-    with artifacts_in(tmp_path / "out"):
-        assert read_text(image=tmp_path / "word.png").text == "BARLEY"
-
-
-@needs_ocr
 @pytest.mark.slow
 def test_a_real_page_is_read_with_few_wrong_letters(field_data: Path, tmp_path: Path) -> None:
     """The goal on clean pages is 3 % of letters; performance/text_reading.py gives all figures."""

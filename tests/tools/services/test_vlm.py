@@ -136,10 +136,7 @@ async def test_a_question_is_answered_beside_the_numbers(tmp_path: Path) -> None
         ("", "empty"),
         ('{"objects": [{"box": [1, 2, 3]}]}', "objects.0"),
         ('{"objects": [{"box": [10, 10, 40, 4000]}]}', "no box inside the picture"),
-        ('{"objects": [{"box": [40, 10, 10, 20]}]}', "no box inside the picture"),
         ('{"objects": [{"box": [1, 2, 30, 40], "score": 7}]}', "score"),
-        ('{"objects": [{"box": [1, 2, 30, 40]', "objects.0"),
-        ('{"apples": 12}', "objects"),
         ('{"objects": [{"box": [NaN, 2, 30, 40]}]}', "cannot be read"),
     ],
 )

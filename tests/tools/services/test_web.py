@@ -142,8 +142,6 @@ async def test_a_server_that_asks_to_wait_is_obeyed(monkeypatch: pytest.MonkeyPa
     ("status", "body", "error", "words"),
     [
         (401, {"message": f"bad key {KEY}"}, UsageError, "refuses the request"),
-        (403, {"message": "no"}, UsageError, "refuses the request"),
-        (404, {}, UsageError, "not at that address"),
         (302, {}, UsageError, "not at that address"),
         (400, {"error": {"message": f"bad query, key {KEY}"}}, ToolError, "refuses this request"),
         (500, {"message": f"oops {KEY}"}, InfrastructureError, "after 3 attempts"),
