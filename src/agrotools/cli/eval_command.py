@@ -214,6 +214,12 @@ class ToolOptions:
             help='Back-end of a tool, TOOL=KIND (repeatable); "recorded" alone: recorded results for all tools.',
         ),
     ] = None
+    executor: Annotated[
+        str | None,
+        typer.Option(
+            metavar="local|ray", help="Where tool calls run: here, or on the Ray cluster of RAY_ADDRESS (extra ray)."
+        ),
+    ] = None
     vlm_model: Annotated[str | None, typer.Option(help="Vision model of tools with --backend TOOL=vlm.")] = None
     vlm_base_url: Annotated[str | None, typer.Option(help="OpenAI-compatible endpoint of that model.")] = None
     vlm_api_key_env: Annotated[

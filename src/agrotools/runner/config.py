@@ -106,6 +106,8 @@ class EvalConfig(FrozenModel):
     attempts: Annotated[int, Field(ge=1)] = DEFAULT_WIRE.attempts
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
+    executor: Literal["local", "ray"] = "local"
+    """Where tool calls run: in worker processes of this machine, or on a Ray cluster."""
     tools: str = "all"
     """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}

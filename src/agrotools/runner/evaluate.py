@@ -41,7 +41,7 @@ from agrotools.runner.store import RunStore
 from agrotools.runner.toolsets import with_offered_tools
 from agrotools.tools import tool_specs
 from agrotools.tools.cache import ResultCache
-from agrotools.tools.execution import ToolExecutor, check_backends
+from agrotools.tools.execution import check_backends, executor_class
 
 if TYPE_CHECKING:
     from agrotools.models.first_contact import FirstContact
@@ -272,6 +272,7 @@ def prepare_run(
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
+    executor_class(config.executor)
     is_free = not (source.base_url or source.meter)
     if is_free and (config.price is not None or (config.budget and vision_model is None)):
         raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")
@@ -372,13 +373,16 @@ async def _execute(
         if expected is not None and confirm is not None:
             confirm(expected)
     try:
-        async with ToolExecutor(
+        runs_tools = any(part.mode == "end-to-end" for part in items.parts)
+        async with executor_class(config.executor if runs_tools else "local")(
             workers=config.tool_workers,
             cache=ResultCache(cache_dir("tool-results")),
             backends=settings.executed_backends,
             vision=vision,
         ) as executor:
-            if source.stats is not None and any(part.mode == "end-to-end" for part in items.parts):
+            if note := executor.place:
+                bar.note(note)
+            if source.stats is not None and runs_tools:
                 await executor.prepare([tool for tool in benchmark.toolset if tool not in settings.recorded])
             limit = UNPARSEABLE_LIMIT if run_protocol(settings.protocol).stops_unparseable else None
             faults = _fault_plan(config, benchmark) if config.faults else None

@@ -190,11 +190,11 @@ class ResultCache:
             "version": tool.version,
             "backend": backend,
             "arguments": arguments,
-            "files": {name: self._hash(path) for name, path in paths.items()},
+            "files": {name: self.file_hash(path) for name, path in paths.items()},
             "infos": known,
-            "data_files": {str(path): self._hash(path) for path in tool.files_for(backend) if path.is_file()},
+            "data_files": {str(path): self.file_hash(path) for path in tool.files_for(backend) if path.is_file()},
             "code": code_hash(tool.function.__module__),
-            "libraries": _library_versions(),
+            "libraries": library_versions(),
         }
         self._modules.add(tool.function.__module__)
         return sha256(orjson.dumps(parts, option=orjson.OPT_SORT_KEYS)).hexdigest()
@@ -241,7 +241,7 @@ class ResultCache:
             return None
         path = self._artifact_path(artifact)
         try:
-            return path if path.is_file() and self._hash(path) == digest else None
+            return path if path.is_file() and self.file_hash(path) == digest else None
         except OSError:
             return None
 
@@ -262,7 +262,7 @@ class ResultCache:
         known = (_stamp(path) in self._hashes for path in (*paths, *tool.files_for(backend)) if path.is_file())
         return tool.function.__module__ in self._modules and all(known)
 
-    def _hash(self, path: Path) -> str:
+    def file_hash(self, path: Path) -> str:
         """Return the hash of a file's content, computed again only if the file has changed."""
         stamp = _stamp(path)
         if (known := self._hashes.get(stamp)) is not None:
@@ -281,7 +281,8 @@ def _stamp(path: Path) -> tuple[str, int, int, int]:
 
 
 @cache
-def _library_versions() -> dict[str, str]:
+def library_versions() -> dict[str, str]:
+    """Return the versions of Python and of the libraries that results of tools can depend on."""
     versions = {"python": python_version()}
     for name in NUMERIC_LIBRARIES:
         try:

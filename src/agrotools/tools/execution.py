@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from weakref import WeakValueDictionary
 
 from agrotools.core import (
@@ -133,7 +133,7 @@ class ToolExecutor:
         if any(backend.startswith(LEARNED) for backend in (backends or {}).values()):
             # A worker that is close to its memory limit is replaced, and would reload the model for each call.
             timeout_s, memory_mb = max(timeout_s, _LEARNED_TIMEOUT_S), max(memory_mb, _LEARNED_MEMORY_MB)
-        self.timeout_s = timeout_s
+        self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
         self.cache = cache
         self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
         self.vision = vision
@@ -149,6 +149,11 @@ class ToolExecutor:
 
     async def __aexit__(self, *exc: object) -> None:
         await self._stack.aclose()
+
+    @property
+    def place(self) -> str:
+        """Where calls run, for the progress of a run; empty for this machine."""
+        return ""
 
     @property
     def calls_of_workers(self) -> int:
@@ -287,6 +292,17 @@ class ToolExecutor:
             "backend": checked.backend,
             **({"asking": asking} if asking else {}),
         }
+        return await self.reply_to(request)
+
+    async def reply_to(self, request: dict[str, Any]) -> Reply:
+        """Return the reply of a worker to a call: an error if the tool crashes, is too slow or needs too much memory.
+
+        Args:
+            request: the call as :mod:`agrotools.tools.worker` takes it, with the paths of its files.
+
+        Raises:
+            InfrastructureError: no worker can be started.
+        """
         fresh = False
         while True:
             async with self._pool.worker_for(request["target"], fresh=fresh) as worker:
@@ -339,6 +355,20 @@ class ToolExecutor:
             worker.spent = True
             return reply, used
         return reply, False
+
+
+def executor_class(name: Literal["local", "ray"]) -> type[ToolExecutor]:
+    """Return the class that runs tool calls in worker processes of this machine, or on a Ray cluster.
+
+    Raises:
+        UsageError: Ray is not installed.
+    """
+    if name == "local":
+        return ToolExecutor
+    from agrotools.tools.ray_executor import RayToolExecutor, import_ray
+
+    import_ray()
+    return RayToolExecutor
 
 
 def _is_service(backend: str) -> bool:
