@@ -1,7 +1,7 @@
 """Run tests in other environments than yours. Needs an index of packages; uv downloads missing Pythons.
 
 python tests/environments.py 3.11 3.13 lowest [-- pytest arguments]
-python tests/environments.py extras learned servers viewers agents clients
+python tests/environments.py extras learned servers viewers agents clients ray
 
 ``3.X`` installs the newest dependencies for that Python, ``lowest`` the lowest versions that pyproject.toml declares
 for the oldest Python; both run the unit tests. The others are the tier ``ecosystem``: packages too large or too
@@ -13,6 +13,7 @@ learned    torch, transformers, diffusers...: nets run, trained and exported (ab
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
+ray        tool calls on a Ray cluster of two nodes, with workers, nodes and the command killed (0.3 GB)
 agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
 
@@ -76,6 +77,7 @@ ENVIRONMENTS = {
         ],
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
+    "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py"]),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
 }

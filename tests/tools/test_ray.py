@@ -1,0 +1,132 @@
+"""Tool calls on a Ray cluster of two nodes on this machine. Needs Ray: ``python tests/environments.py ray``."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from agrotools.core import InfrastructureError, ToolCall, UsageError
+from agrotools.tools import get_tool, ray_executor
+from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor
+from agrotools.tools.ray_node import installation
+from agrotools.tools.workspace import Workspace
+from support.picture_files import field, planted_rows
+
+pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+ROOT = Path(__file__).parents[2]
+SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
+
+
+@pytest.fixture(scope="module")
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
+        from ray.cluster_utils import Cluster
+
+        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        try:
+            nodes.add_node(num_cpus=1)
+            patch.setenv("RAY_ADDRESS", nodes.address)
+            yield nodes
+        finally:
+            nodes.shutdown()
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Workspace:
+    return Workspace((), tmp_path / "artifacts")
+
+
+async def test_a_call_runs_on_the_cluster(cluster: Any, workspace: Workspace):
+    async with RayToolExecutor() as executor:
+        assert executor.place == "tool calls run on a Ray cluster of 2 nodes and 2 CPUs"
+        outcome = await executor.run(SUM, workspace, ["calculate"])
+    assert outcome.observation.result is not None
+    assert outcome.observation.result["value"] == 5
+    assert not executor.worker_pids, "no worker of this machine ran it"
+
+
+async def test_a_file_that_a_node_does_not_have_is_sent_once(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """The path leads through an open folder of this process, so that it exists in no other one."""
+    Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
+    opened = os.dup2(os.open(tmp_path, os.O_RDONLY), 900)
+    path = f"/proc/self/fd/{opened}/field.png"
+    tool = get_tool("measure_crop_weed_area")
+    request = {"target": tool.target, "arguments": tool.validate({"image": "field.png"}), "paths": {"field.png": path}}
+    async with RayToolExecutor() as executor:
+        import ray
+
+        stored: list[int] = []
+        put = ray.put
+        monkeypatch.setattr(ray, "put", lambda content: stored.append(len(content)) or put(content))
+        for _ in range(3):
+            message, _ = await executor.reply_to({**request, "files": {}, "backend": tool.backends[0]})
+            assert "error" not in message, message
+    os.close(opened)
+    assert stored == [(tmp_path / "field.png").stat().st_size]
+
+
+async def test_a_node_with_another_version_is_refused_before_the_first_call(
+    cluster: Any, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(ray_executor, "installation", lambda: {**installation(), "agrotools": "9.9"})
+    with pytest.raises(UsageError, match=r"a Ray node, [\d.]+, has agrotools .*, and this machine 9\.9") as refused:
+        async with RayToolExecutor():
+            pass
+    assert "install the same versions on every node" in str(refused.value.hint)
+
+
+async def test_other_data_files_of_a_tool_stop_the_run(
+    cluster: Any, workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+):
+    here = {**installation("agrotools.tools.general.calculate:calculate"), "file mine.toml": "f" * 64}
+    monkeypatch.setattr(ray_executor, "_expected", lambda *_: here)
+    async with RayToolExecutor() as executor:
+        with pytest.raises(UsageError, match=r"a Ray node has "):
+            await executor.run(SUM, workspace, ["calculate"])
+
+
+async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
+    cluster: Any, workspace: Workspace, tmp_path: Path
+):
+    tries = tmp_path / "tries"
+
+    def die(*_: object) -> None:
+        with tries.open("a") as file:
+            file.write("x")
+        os._exit(1)
+
+    async with RayToolExecutor() as executor:
+        executor._task = executor._ray.remote(die)
+        with pytest.raises(InfrastructureError, match=f"calculate was lost on the Ray cluster {MOST_TRIES} times"):
+            await executor.run(SUM, workspace, ["calculate"])
+    assert tries.read_text() == "x" * MOST_TRIES
+
+
+async def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:10001")
+    with pytest.raises(UsageError, match="Ray Client"):
+        async with RayToolExecutor():
+            pass
+
+
+def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():
+    script = str(ROOT / "performance" / "ray_cluster.py")
+    kills = ["--worker-kills", "4", "--node-kills", "2", "--driver-kills", "1", "--pause", "4", "--seed", "3"]
+    done = subprocess.run([sys.executable, script, *kills], capture_output=True, text=True, check=False, timeout=900)
+    result = json.loads(done.stdout.splitlines()[-1])
+    assert result["kills"] == {"worker": 4, "node": 2, "driver": 1}
+    assert (result["lost"], result["doubled"], result["different"]) == (0, 0, 0)
+    assert result["records"] >= 60
+    assert done.returncode == 0, done.stderr[-2000:]
