@@ -92,7 +92,7 @@ async def test_whatever_can_change_the_result_is_in_the_key(bench, monkeypatch, 
     elif change == "code":
         monkeypatch.setattr(cache_module, "code_hash", lambda _: "other")
     elif change == "library":
-        monkeypatch.setattr(cache_module, "_library_versions", lambda: {"numpy": "0"})
+        monkeypatch.setattr(cache_module, "library_versions", lambda: {"numpy": "0"})
     elif change == "version":
         monkeypatch.setattr(hostile_tools.look, "version", "2")
     else:
