@@ -207,7 +207,7 @@ async def test_a_file_that_cannot_be_hashed_is_a_typed_error(bench, monkeypatch)
     def vanish(*_args: object) -> str:
         raise PermissionError(13, "Permission denied")
 
-    monkeypatch.setattr(ResultCache, "_hash", vanish)
+    monkeypatch.setattr(ResultCache, "file_hash", vanish)
     outcome = await bench.call()
     assert outcome.observation.error is not None
     assert outcome.observation.error.kind == "unreadable_file"
