@@ -3,10 +3,9 @@
     python performance/ray_cluster.py --repeat 3
     python performance/ray_cluster.py --worker-kills 30 --node-kills 10 --driver-kills 3
 
-Needs the extra ``ray``. Without kills, prints how many samples ``agrotools eval`` finishes per minute, with as many
-local workers as the cluster has CPUs. With kills, it runs until all have happened, at random moments; a run that was
-left incomplete gets the same command again. Its finished records are compared with those of a local run: none may be
-missing, there twice or different but for times. Exits with 1 if one is.
+Needs the extra ``ray``. Without kills, prints how many samples ``agrotools eval`` finishes per minute. With kills, it
+runs until all have happened, at random moments, and gives an incomplete run the same command again. Its records are
+compared with those of a local run. Exits with 1 if one is missing, there twice, or has other steps.
 """
 
 import argparse
@@ -22,13 +21,13 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 COMMAND = [sys.executable, "-m", "agrotools", "eval"]
 CPUS_OF_NODES = 1
 MOST_COMMANDS = 200
-TIMES = ("seconds", "cached")
 
 
 def run(arguments: list[str], folder: Path, *, address: str = "") -> subprocess.Popen[str]:
@@ -46,33 +45,29 @@ def finished(folder: Path) -> list[dict[str, Any]]:
     return [record for record in map(json.loads, lines) if record["invalid"] is None]
 
 
-def without_times(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {name: without_times(each) for name, each in value.items() if name not in TIMES}
-    return [without_times(each) for each in value] if isinstance(value, list) else value
+def outcome(record: dict[str, Any]) -> list[Any]:
+    return [(step["call"], step["observation"], step["text"]) for step in record["trajectory"]["steps"]]
 
 
 def ray_workers() -> list[int]:
-    """Processes of Ray that run calls and were started, directly or not, by this one."""
-    parents, names = dict[int, int](), dict[int, bytes]()
+    """Processes of Ray that run calls on nodes that were started by this process."""
+    found: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            parents[int(entry.name)] = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
-            names[int(entry.name)] = (entry / "cmdline").read_bytes()
-        except OSError:
-            continue
+        with suppress(OSError):
+            if (entry / "cmdline").read_bytes().startswith(b"ray::run_call"):
+                found += [int(entry.name)] * (parent(parent(int(entry.name))) == os.getpid())
+    return found
 
-    def is_ours(pid: int) -> bool:
-        return pid == os.getpid() or (pid in parents and is_ours(parents[pid]))
 
-    return [pid for pid, name in names.items() if name.startswith(b"ray::run_call") and is_ours(pid)]
+def parent(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
 def measure_kills(cluster: Any, arguments: list[str], waiting: Counter[str], pause_s: float, folder: Path) -> int:
     """Run with kills until none is waiting, and return the number of faults found."""
-    truth = {record["sample"]["id"]: without_times(record) for record in finished(folder / "local")}
+    truth = {record["sample"]["id"]: outcome(record) for record in finished(folder / "local")}
     node, found, done = cluster.add_node(num_cpus=CPUS_OF_NODES), Counter[str](), Counter[str]()
-    while waiting.total():
+    while waiting.total() and found["commands"] < MOST_COMMANDS:
         out = folder / f"run-{found['runs']}"
         while len(finished(out)) < len(truth) and found["commands"] < MOST_COMMANDS:
             found["commands"] += 1
@@ -95,11 +90,9 @@ def measure_kills(cluster: Any, arguments: list[str], waiting: Counter[str], pau
             _, output = process.communicate()
             found["invalid, run again"] += output.count(" is invalid: ")
         records = finished(out)
-        found["runs"] += 1
-        found["records"] += len(records)
-        found["doubled"] += len(records) - len({record["sample"]["id"] for record in records})
-        found["lost"] += len(truth.keys() - {record["sample"]["id"] for record in records})
-        found["different"] += sum(truth[record["sample"]["id"]] != without_times(record) for record in records)
+        ids = {record["sample"]["id"] for record in records}
+        found += Counter(runs=1, records=len(records), doubled=len(records) - len(ids), lost=len(truth.keys() - ids))
+        found["different"] += sum(truth[record["sample"]["id"]] != outcome(record) for record in records)
     print(json.dumps({"kills": done, "doubled": 0, "lost": 0, "different": 0, **found}))
     return found["doubled"] + found["lost"] + found["different"]
 
@@ -124,7 +117,7 @@ def main() -> int:
     options = parser.parse_args()
     random.seed(options.seed)
     arguments = [*options.benchmark.split(), "--model", "baseline:oracle"]
-    waiting = Counter({kind: getattr(options, f"{kind}_kills") for kind in ("worker", "node", "driver")})
+    waiting = Counter(worker=options.worker_kills, node=options.node_kills, driver=options.driver_kills)
     with tempfile.TemporaryDirectory() as folder:
         os.environ |= {"RAY_USAGE_STATS_ENABLED": "0", "AGROTOOLS_CACHE": f"{folder}/cache"}  # of the nodes, too
         from ray.cluster_utils import Cluster

@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -111,14 +112,27 @@ async def test_a_call_that_is_lost_each_time_is_no_fault_of_the_model(
         executor._task = executor._ray.remote(die)
         with pytest.raises(InfrastructureError, match=f"calculate was lost on the Ray cluster {MOST_TRIES} times"):
             await executor.run(SUM, workspace, ["calculate"])
+        assert executor.calls_sent_again == MOST_TRIES - 1
     assert tries.read_text() == "x" * MOST_TRIES
 
 
-async def test_a_cluster_that_does_not_answer_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("RAY_ADDRESS", "ray://127.0.0.1:10001")
-    with pytest.raises(UsageError, match="Ray Client"):
+@pytest.mark.parametrize(
+    ("address", "error", "message"),
+    [
+        ("ray://127.0.0.1:10001", UsageError, "Ray Client"),
+        ("127.0.0.1:1", InfrastructureError, "there is no Ray cluster at 127.0.0.1:1: .*refused"),
+        ("127.0.0.1", InfrastructureError, "there is no Ray cluster at 127.0.0.1"),
+    ],
+)
+async def test_an_address_without_a_cluster_is_refused_at_once(
+    address: str, error: type[Exception], message: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("RAY_ADDRESS", address)
+    started = time.monotonic()
+    with pytest.raises(error, match=message):
         async with RayToolExecutor():
             pass
+    assert time.monotonic() - started < 30
 
 
 def test_kills_of_workers_nodes_and_the_command_lose_and_double_nothing():

@@ -398,6 +398,9 @@ async def _execute(
                     f"stopping after the {count_text(in_flight, 'sample')} being run; Ctrl-C again stops at once"
                 ),
             )
+            if executor.calls_sent_again:
+                again = count_text(executor.calls_sent_again, "tool call")
+                bar.note(f"{again} sent again after a worker or a node was lost")
     finally:
         if source.model is not None:
             await source.model.close()

@@ -134,6 +134,8 @@ class ToolExecutor:
             # A worker that is close to its memory limit is replaced, and would reload the model for each call.
             timeout_s, memory_mb = max(timeout_s, _LEARNED_TIMEOUT_S), max(memory_mb, _LEARNED_MEMORY_MB)
         self.timeout_s, self.memory_mb, self.threads = timeout_s, memory_mb, threads
+        self.calls_sent_again = 0
+        """Number of calls that were sent again after a machine was lost (:mod:`agrotools.tools.ray_executor`)."""
         self.cache = cache
         self.backends = {name: _with_whole_path(backend) for name, backend in (backends or {}).items()}
         self.vision = vision

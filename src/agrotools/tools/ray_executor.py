@@ -1,7 +1,8 @@
 """Tool calls on a Ray cluster (``agrotools eval --executor ray``, extra ``ray``).
 
 Only tool calls leave the process of the run, each as one Ray task. Requests to models, cost, pace, budget, records and
-the cache of results stay where they are without Ray, and so do keys: tasks get neither them nor any environment.
+the cache of results stay where they are without Ray. A task carries no environment variables and no keys, and the tool
+runs in a worker process that has none.
 
 A task may be lost with its worker or its node. Ray does not repeat it (``max_retries=0``); the executor does, a limited
 number of times, and then raises an InfrastructureError, which makes the sample invalid, never incorrect.
@@ -13,6 +14,7 @@ call, uses it; otherwise its content is put into the object store, once for all 
 import asyncio
 import logging
 import os
+import socket
 import time
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -41,6 +43,7 @@ _QUEUE_S = 600.0
 """Seconds that a task may wait for a node that other users of the cluster occupy."""
 _WAIT_FOR_NODES_S = 120.0
 _PAUSE_S = 0.2
+_CONNECT_S = 10.0
 _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
 _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor prints them"
@@ -68,13 +71,11 @@ class RayToolExecutor(ToolExecutor):
 
     Raises:
         UsageError: Ray is not installed. On entering: a node has other versions than this machine.
-        InfrastructureError: on entering: the cluster cannot be reached.
+        InfrastructureError: on entering: the cluster cannot be reached. At a call: see :meth:`reply_to`.
     """
 
     def __init__(self, workers: int = 2, **options: Any) -> None:
         super().__init__(workers, **options)
-        self.repeated = 0
-        """Number of calls that were sent again after their worker or node was lost."""
         self._ray: Any = import_ray()
         self._task = self._ray.remote(run_call)
         self._workers = workers
@@ -116,6 +117,8 @@ class RayToolExecutor(ToolExecutor):
             raise UsageError(
                 "RAY_ADDRESS names a Ray Client server", hint="run agrotools on a node of the cluster, with HOST:PORT"
             )
+        if address not in ("", "auto", "local"):
+            _check_address(address)
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
             try:
@@ -126,8 +129,9 @@ class RayToolExecutor(ToolExecutor):
                 # Ray counts the CPUs of the host, not those of a container, so it is told.
                 self._ray.init(address="local", num_cpus=self._workers, include_dashboard=False, **quiet)
         except (RuntimeError, ValueError, ConnectionError) as error:  # also other versions of Ray or Python
+            why = " ".join(str(error).split())[:300]
             raise InfrastructureError(
-                f"the Ray cluster{f' at {address}' if address else ''} cannot be used: {_first_line(error)}",
+                f"the Ray cluster{f' at {address}' if address else ''} cannot be used: {why}",
                 hint="check RAY_ADDRESS, and that ray status works",
             ) from error
 
@@ -182,7 +186,7 @@ class RayToolExecutor(ToolExecutor):
         last = ""
         for number in range(MOST_TRIES):
             if number:
-                self.repeated += 1
+                self.calls_sent_again += 1
                 await asyncio.sleep(_PAUSE_S * number)
             try:
                 async with self._place(request, paths) as options:
@@ -277,6 +281,17 @@ class RayToolExecutor(ToolExecutor):
     def _nodes(self) -> list[dict[str, Any]]:
         """Return the living nodes that can run calls."""
         return [node for node in self._ray.nodes() if node["Alive"] and _cpus(node) >= 1]
+
+
+def _check_address(address: str) -> None:
+    """Check that something listens at the address: Ray itself tries for minutes, and then exits."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_CONNECT_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise InfrastructureError(
+            f"there is no Ray cluster at {address}: {error}", hint="RAY_ADDRESS is HOST:PORT of ray start --head"
+        ) from error
 
 
 def _cpus(node: Mapping[str, Any]) -> float:
