@@ -161,14 +161,6 @@ async def test_the_budget_of_attempts_ends_in_an_infrastructure_error() -> None:
     assert str(first.value) == str(second.value)
 
 
-@pytest.mark.parametrize("wait", [{"Retry-After": "0.4"}, {"retry-after-ms": "400"}])
-async def test_retry_after_is_obeyed(wait: dict[str, str]) -> None:
-    async with serve(in_turn(lambda: error(429, "slow down", **wait), lambda: completion("ok"))) as endpoint:
-        started = time.monotonic()
-        assert (await ask(endpoint)).text == "ok"
-        assert time.monotonic() - started >= 0.4
-
-
 async def test_a_date_to_retry_after_that_lies_beyond_the_budget_is_not_waited_for() -> None:
     wait = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}
     async with serve(in_turn(lambda: error(429, "slow down", **wait))) as endpoint:

@@ -6,7 +6,7 @@ import pytest
 
 from agrotools.core import EndpointProblem, EndpointRefusal, EndpointUnreachable, InfrastructureError, ToolSpec
 from agrotools.models import Completion, Message, ModelSettings, WireSettings, WireStats
-from agrotools.models.first_contact import QUESTIONS, FirstContact
+from agrotools.models.first_contact import FirstContact
 
 SETTINGS = ModelSettings()
 
@@ -82,13 +82,6 @@ async def test_an_account_without_credit_ends_a_run_whenever_it_is_told() -> Non
     await ask(model, "fine")
     with pytest.raises(EndpointRefusal, match="no: credit"):
         await ask(model, "odd")
-
-
-async def test_a_tiny_request_that_is_refused_after_others_got_replies_is_no_proof() -> None:
-    behind = Model({})
-    behind.stats.replies = 5
-    model = FirstContact(behind, lambda: Model(dict.fromkeys(QUESTIONS, "key")))
-    assert (await ask(model, "fine")).text == "yes"
 
 
 def test_tiny_requests_take_no_more_time_and_attempts_than_are_allowed() -> None:

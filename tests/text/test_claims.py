@@ -123,9 +123,7 @@ def test_ideas_do_not_come_together_over_sentences():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "piece", ["not ", "useless, ", "rotate. ", "remove fallen leaves, ", "不轮作，", "none of this\n"]
-)
+@pytest.mark.parametrize("piece", ["not ", "remove fallen leaves, ", "不轮作，"])
 def test_work_is_linear_in_the_length(piece: str):
     def read(size: int) -> None:
         reply = reply_of(piece * (size // len(piece.encode())))

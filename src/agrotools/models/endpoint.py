@@ -66,35 +66,28 @@ def make_model(endpoint: Endpoint) -> Model:
     Raises:
         UsageError: the script does not exist, the address is not a valid URL, or a required key is missing.
     """
-    spec = endpoint.model
-    if endpoint.servers is not None:
+    spec, servers, base_url = endpoint.model, endpoint.servers, endpoint.base_url
+    if servers is not None:
         from agrotools.models.local_server import LOCAL_URL
-        from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-        return OpenAICompatibleModel(
-            endpoint.servers.request_name,
-            base_url=LOCAL_URL,
-            api_key_env=endpoint.api_key_env,
-            wire=endpoint.wire,
-            provider=Provider(LOCAL_URL),
-            spelled=spec,
-            bases=endpoint.servers.urls,
-        )
-    check_model_name(spec)
-    if not spec.strip():
-        raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
-    if spec.startswith("scripted:"):
-        return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
+        provider, name, base_url = Provider(LOCAL_URL), servers.request_name, LOCAL_URL
+    else:
+        check_model_name(spec)
+        if not spec.strip():
+            raise UsageError("the model has no name", hint="give scripted:FILE or a name that the endpoint knows")
+        if spec.startswith("scripted:"):
+            return ScriptedModel.from_file(Path(spec.removeprefix("scripted:")))
+        provider, name = split_provider(spec, base_url)
     from agrotools.models.openai_compatible import OpenAICompatibleModel
 
-    provider, name = split_provider(spec, endpoint.base_url)
     return OpenAICompatibleModel(
         name,
-        base_url=endpoint.base_url,
+        base_url=base_url,
         api_key_env=endpoint.api_key_env,
         wire=endpoint.wire,
         provider=provider,
         spelled=spec,
+        bases=servers.urls if servers else (),
     )
 
 

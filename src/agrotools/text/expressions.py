@@ -145,20 +145,12 @@ def _power(base: Number, exponent: Number) -> object:
     return float(base) ** exponent if exponent < 0 or isinstance(base, float) else base**exponent
 
 
-def _divide(left: Number, right: Number) -> object:
-    return left / right
-
-
-def _floor_divide(left: Number, right: Number) -> object:
-    return left // right
-
-
 _ARITHMETIC: dict[type[ast.operator], tuple[str, Callable[[Number, Number], object]]] = {
     ast.Add: ("+", operator.add),
     ast.Sub: ("-", operator.sub),
     ast.Mult: ("*", operator.mul),
-    ast.Div: ("/", _divide),
-    ast.FloorDiv: ("//", _floor_divide),
+    ast.Div: ("/", operator.truediv),
+    ast.FloorDiv: ("//", operator.floordiv),
     ast.Mod: ("%", operator.mod),
     ast.Pow: ("**", _power),
 }
@@ -176,24 +168,10 @@ def _ordered(sign: str, compare: Callable[[Number, Number], bool]) -> Callable[[
     return lambda left, right: compare(number(left, sign), number(right, sign))
 
 
-def _negative(value: Value) -> object:
-    return -number(value, "-")
-
-
-def _positive(value: Value) -> object:
-    return +number(value, "+")
-
-
 def _contains(item: Value, container: Value) -> bool:
-    if isinstance(container, list):
-        return item in container
-    if isinstance(container, str) and isinstance(item, str):
+    if isinstance(container, list) or (isinstance(container, str) and isinstance(item, str)):
         return item in container
     raise ExpressionError(f"'in' needs a list on its right, not {kind_of(container)}", hint="write x in [1, 2, 3]")
-
-
-def _lacks(item: Value, container: Value) -> bool:
-    return not _contains(item, container)
 
 
 def element(container: Value, key: object) -> Value:
@@ -219,8 +197,8 @@ def element(container: Value, key: object) -> Value:
 
 
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: _negative,
-    ast.UAdd: _positive,
+    ast.USub: lambda value: -number(value, "-"),
+    ast.UAdd: lambda value: +number(value, "+"),
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -229,7 +207,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: _ordered(">", operator.gt),
     ast.GtE: _ordered(">=", operator.ge),
     ast.In: _contains,
-    ast.NotIn: _lacks,
+    ast.NotIn: lambda item, container: not _contains(item, container),
 }
 
 

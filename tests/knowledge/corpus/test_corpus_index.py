@@ -5,7 +5,6 @@ import math
 import re
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -104,13 +103,6 @@ def test_what_is_not_there_is_not_found(index: CorpusIndex):
 def test_equal_scores_are_in_the_order_of_the_corpus(tmp_path: Path):
     index = build_index(write_lines(tmp_path / "a.jsonl", ["水稻 x"] * 50), tmp_path / "index")
     assert [passage.source for passage in index.search("水稻", 3)] == ["a.jsonl:1", "a.jsonl:2", "a.jsonl:3"]
-
-
-def test_threads_find_the_same(index: CorpusIndex):
-    queries = made_up(64, 9)
-    alone = [index.search(query) for query in queries]
-    with ThreadPoolExecutor(8) as pool:
-        assert list(pool.map(index.search, queries)) == alone
 
 
 def test_hostile_text_reaches_no_terminal(tmp_path: Path):
