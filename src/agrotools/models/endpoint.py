@@ -242,14 +242,14 @@ def address_of(name: str, provider: Provider | None, base_url: str | None, api_k
         _check_prefix(name)
     fallback = provider or PROVIDERS["openai"]
     address = base_url or (None if provider else os.environ.get("OPENAI_BASE_URL")) or fallback.base_url
-    address = _checked_url(address)
+    address = checked_url(address)
     vendor = provider_at(address)
     known = provider or vendor or Provider(address)
     # A vendor that is identified by its address gets its own key, never another vendor's.
     key_env = api_key_env or (vendor.key_env if vendor else "") or fallback.key_env
     # A local server or a proxy may need no key; a vendor does, and so does an explicitly named variable.
     needed = bool(api_key_env) or (vendor is not None and bool(vendor.key_env))
-    key = _key_from(key_env, needed, None if provider else provider_hint(name))
+    key = key_from(key_env, needed, None if provider else provider_hint(name))
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json",
@@ -272,10 +272,15 @@ def _check_prefix(name: str) -> None:
         raise UsageError(f"unknown provider {prefix!r}", hint=provider_hint(name))
 
 
-def _checked_url(url: str) -> str:
+def checked_url(url: str, variable: str = "") -> str:
+    """Return an HTTP address without a trailing slash; ``variable`` is the environment variable that holds it, if any.
+
+    Raises:
+        UsageError: it is not an HTTP address, or contains a user name, a password or a query.
+    """
     if "@" in url or "?" in url:
         raise UsageError(
-            "the base URL holds a user name, a password or a query",
+            f"{f'the address in {variable}' if variable else 'the base URL'} holds a user name, a password or a query",
             hint="give the key in an environment variable: addresses are written to the run's manifest",
         )
     try:
@@ -283,12 +288,18 @@ def _checked_url(url: str) -> str:
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:
         usable = False
-    if not usable:
-        raise UsageError(f"{url!r} is not a base URL", hint="it must look like http://localhost:8000/v1")
+    if not usable or not url.isprintable():
+        why = f"{variable} does not hold an HTTP address" if variable else f"{url!r} is not a base URL"
+        raise UsageError(why, hint="it must look like http://localhost:8000/v1")
     return url.rstrip("/").removesuffix("/chat/completions")
 
 
-def _key_from(variable: str, needed: bool, hint: str | None) -> str:
+def key_from(variable: str, needed: bool, hint: str | None = None) -> str:
+    """Return the API key in an environment variable, or an empty string if there is none and none is needed.
+
+    Raises:
+        UsageError: a needed key is missing, or the variable holds something else.
+    """
     if not variable:
         return ""
     key = os.environ.get(variable, "").strip()

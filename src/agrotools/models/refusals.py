@@ -248,7 +248,7 @@ def read_error(status: int, body: bytes, request: RequestParts = NO_REQUEST) -> 
         request: the request, which a server may quote.
     """
     raw = body[:20_000].decode(errors="replace")
-    message = _error_message(raw).strip() or f"HTTP status {status}"
+    message = error_message(raw).strip() or f"HTTP status {status}"
     # A web page does not come from a model server, whatever its text says.
     page = bool(_PAGE.match(raw))
     text = "" if page else re.sub(r"(?<=\d),(?=\d{3}\b)", "", raw)
@@ -333,7 +333,7 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace("\\", "").split())
 
 
-def _error_message(raw: str) -> str:
+def error_message(raw: str) -> str:
     """Return the human-readable part of an error body, in any of the formats that servers use."""
     try:
         data: Any = orjson.loads(raw)

@@ -8,7 +8,6 @@ import asyncio
 import base64
 import json
 import os
-import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -21,7 +20,10 @@ import orjson
 from pydantic import BaseModel, ValidationError
 
 from agrotools.core import InfrastructureError, ToolError, UsageError
-from agrotools.models.refusals import one_line, retry_after
+from agrotools.models.base import WireSettings
+from agrotools.models.endpoint import checked_url, key_from
+from agrotools.models.refusals import error_message, one_line, retry_after
+from agrotools.models.timeouts import backoff_s
 from agrotools.tools.services import SERPER
 
 SEARCH_URL, SEARCH_KEY, SEARCH_RECORD = "AGROTOOLS_SEARCH_URL", "SERPER_API_KEY", "AGROTOOLS_SEARCH_RECORD"
@@ -42,43 +44,8 @@ class Endpoint:
     key_variable: str = ""
 
 
-@dataclass(frozen=True)
-class Patience:
-    """Time limit of one attempt, maximum number of attempts, first wait and total wait between them, all in seconds."""
-
-    timeout_s: float = 20.0
-    attempts: int = 3
-    first_wait_s: float = 0.5
-    waits_s: float = 30.0
-
-
-_FOR_SEARCHES = Patience()
-_FOR_IMAGES = Patience(timeout_s=300.0, attempts=3, first_wait_s=1.0, waits_s=120.0)
-
-
-def checked_url(url: str, variable: str) -> str:
-    """Return ``url``, the value of the environment variable ``variable``, without a trailing slash.
-
-    Raises:
-        UsageError: it is not an HTTP address, or contains a user name, password or query.
-    """
-    try:
-        parts = urlsplit(url)
-        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        parts, usable = urlsplit(""), False
-    if not usable or not url.isprintable():
-        raise UsageError(
-            f"{variable} does not hold an HTTP address", hint="it must look like https://search.example.org"
-        )
-    if parts.username or parts.password or parts.query:
-        why = f"the address in {variable} holds a user name, a password or a query"
-        raise UsageError(why, hint="give a key in its own environment variable")
-    return url.rstrip("/")
-
-
-def _is_key(text: str) -> bool:
-    return bool(text) and text.isascii() and text.isprintable()
+_FOR_SEARCHES = WireSettings(timeout_s=20.0, attempts=3, retry_wall_s=30.0)
+_FOR_IMAGES = WireSettings(timeout_s=300.0, attempts=3, first_wait_s=1.0, retry_wall_s=120.0)
 
 
 async def exchange(
@@ -86,7 +53,7 @@ async def exchange(
     method: str,
     path: str = "",
     *,
-    patience: Patience,
+    patience: WireSettings,
     headers: Mapping[str, str] | None = None,
     form: Any = None,
     **request: Any,
@@ -123,7 +90,7 @@ async def exchange(
                     body = await _read(response, endpoint.name)
                     if 200 <= response.status < 300:
                         return orjson.loads(body)
-                    message = one_line(_message_in(body), endpoint.key)
+                    message = one_line(error_message(body[:20_000].decode(errors="replace")), endpoint.key)
                     fault = f"HTTP {response.status}" + (f": {message}" if message else "")
                     _raise_for(response.status, fault, endpoint)
                     requested_wait_s = retry_after(response.headers)
@@ -133,10 +100,8 @@ async def exchange(
                 fault = f"no reply within {patience.timeout_s:g} s"
             except (aiohttp.ClientError, OSError) as error:
                 fault = one_line(f"{type(error).__name__}: {error}", endpoint.key)
-            wait_s = patience.first_wait_s * 2 ** (attempt - 1) * random.uniform(0.5, 1.0)
-            if requested_wait_s is not None:
-                wait_s = requested_wait_s
-            if attempt >= patience.attempts or waited_s + wait_s > patience.waits_s:
+            wait_s = backoff_s(patience, attempt) if requested_wait_s is None else requested_wait_s
+            if attempt >= patience.attempts or waited_s + wait_s > patience.retry_wall_s:
                 waits = f"; it asks to wait {requested_wait_s:.0f} s" if requested_wait_s else ""
                 raise InfrastructureError(
                     f"no reply from {endpoint.name} after {attempt} attempts: {fault}{waits}",
@@ -174,19 +139,6 @@ def _raise_for(status: int, fault: str, endpoint: Endpoint) -> None:
         raise ToolError("invalid_argument", f"{name} refuses this request: {fault}", hint="try another wording")
 
 
-def _message_in(body: bytes) -> str:
-    """Return the error message in a server's reply, in any of the usual forms, or an empty text."""
-    try:
-        value = orjson.loads(body)
-    except orjson.JSONDecodeError:
-        text = body[:2000].decode(errors="replace").strip()
-        return "" if text.startswith("<") else text
-    if isinstance(value, dict):
-        error = value.get("error") or value.get("message") or value.get("detail")
-        return str(error.get("message", "") if isinstance(error, dict) else error or "")
-    return ""
-
-
 def search_endpoint(backend: str) -> Endpoint:
     """Return the search service configured by SERPER_API_KEY and AGROTOOLS_SEARCH_URL.
 
@@ -195,12 +147,7 @@ def search_endpoint(backend: str) -> Endpoint:
     """
     url = os.environ.get(SEARCH_URL, "").strip()
     if backend == SERPER:
-        key = os.environ.get(SEARCH_KEY, "").strip()
-        if not _is_key(key):
-            raise UsageError(
-                f"the environment variable {SEARCH_KEY} " + ("does not hold an API key" if key else "is not set"),
-                hint="it must hold a key of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names",
-            )
+        key = key_from(SEARCH_KEY, True, "that of serper.dev, or of the service that AGROTOOLS_SEARCH_URL names")
         return Endpoint("the search service", checked_url(url or SERPER_URL, SEARCH_URL), key, SEARCH_KEY)
     if not url:
         raise UsageError(
@@ -210,7 +157,7 @@ def search_endpoint(backend: str) -> Endpoint:
     return Endpoint("the SearXNG", url if url.endswith("/search") else f"{url}/search")
 
 
-async def search(backend: str, query: str, k: int, patience: Patience = _FOR_SEARCHES) -> dict[str, Any]:
+async def search(backend: str, query: str, k: int, patience: WireSettings = _FOR_SEARCHES) -> dict[str, Any]:
     """Search the web: ``{"answer", "knowledge", "results": [{"title", "url", "snippet"}]}`` with at most k results.
 
     If AGROTOOLS_SEARCH_RECORD is set to a folder, the search is appended to the file ``searches.jsonl`` in it.
@@ -351,23 +298,15 @@ def images_endpoint() -> Endpoint:
     """
     base_url = os.environ.get(IMAGES_URL, "").strip()
     variable = os.environ.get(IMAGES_KEY_NAME, "").strip() or "OPENAI_API_KEY"
-    key = os.environ.get(variable, "").strip()
     url = checked_url(base_url, IMAGES_URL) if base_url else OPENAI_URL
-    if (
-        base_url
-        and urlsplit(base_url).hostname != urlsplit(OPENAI_URL).hostname
-        and not os.environ.get(IMAGES_KEY_NAME)
-    ):
-        key = ""  # never send a vendor's key to another server by default
-    elif not _is_key(key):
-        raise UsageError(
-            f"the environment variable {variable} does not hold an API key", hint="it must hold the key for images"
-        )
+    of_vendor = urlsplit(url).hostname == urlsplit(OPENAI_URL).hostname
+    # A vendor's key is never sent to another server by default.
+    key = key_from(variable, True) if of_vendor or os.environ.get(IMAGES_KEY_NAME) else ""
     return Endpoint("the images endpoint", url, key, variable)
 
 
 async def draw(
-    model: str, prompt: str, pictures: tuple[bytes, ...] = (), patience: Patience = _FOR_IMAGES
+    model: str, prompt: str, pictures: tuple[bytes, ...] = (), patience: WireSettings = _FOR_IMAGES
 ) -> dict[str, Any]:
     """Generate a picture from a prompt and optional pictures: ``{"picture": base64, "revised_prompt": text | None}``.
 
