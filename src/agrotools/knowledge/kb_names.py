@@ -50,16 +50,15 @@ class KbNames:
 
     def is_on(self, entry: Entry, crop: str) -> bool:
         """True if an entry concerns a crop, under any of its names."""
-        return bool({_remove_spaces(name) for name in entry.crops} & self.crop_forms(crop))
+        return bool(set(map(_remove_spaces, entry.crops)) & self.crop_forms(crop))
 
     def key_of_crop(self, crop: str) -> str:
         """Return a key that is equal for all names of a crop: the id of its entry, or else its singular."""
-        plain = folded(crop)
-        forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
+        forms = _singulars(crop)
         for entry in self.entries:
             if entry.kind == "crop" and forms & {folded(name) for name in (*entry.names.all(), entry.slug)}:
                 return entry.id
-        return plain.removesuffix("s")
+        return folded(crop).removesuffix("s")
 
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
         """Return a key that is equal for all names of a thing: the id of its entry, or else the folded name."""
@@ -69,11 +68,10 @@ class KbNames:
 
     def crop_forms(self, crop: str) -> set[str]:
         """Return the names of a crop without spaces: the given one, its singular, and all names of its entry."""
-        plain = folded(crop)
-        forms = {plain, plain.removesuffix("s"), plain.removesuffix("es")}
+        forms = _singulars(crop)
         for entry in self.entries:
             if entry.kind == "crop":
-                crop_names = {folded(name) for name in (entry.names.en, *entry.names.all(), entry.slug)}
+                crop_names = {folded(name) for name in (*entry.names.all(), entry.slug)}
                 if crop_names & forms:
                     forms |= crop_names
         return {_remove_spaces(form) for form in forms if form}
@@ -92,6 +90,19 @@ def shipped_names() -> KbNames:
 @lru_cache(maxsize=2)
 def _names_of_files(paths: tuple[Path, ...]) -> KbNames:
     return KbNames(load(paths).entries)
+
+
+def concerns(entry: Entry, crop_forms: Collection[str]) -> bool:
+    """True if an entry is that of a crop, or concerns it; ``crop_forms``: see :meth:`KbNames.crop_forms`."""
+    names = entry.names.all() if entry.kind == "crop" else entry.crops
+    return any(_remove_spaces(name) in crop_forms for name in names)
+
+
+def _singulars(crop: str) -> set[str]:
+    """Return a folded name and what may be its singular."""
+    plain = folded(crop)
+    berry = f"{plain.removesuffix('ies')}y" if plain.endswith("ies") else plain
+    return {plain, plain.removesuffix("s"), plain.removesuffix("es"), berry}
 
 
 def _remove_spaces(name: str) -> str:

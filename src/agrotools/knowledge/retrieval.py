@@ -35,9 +35,10 @@ from agrotools.knowledge.evidence import (
     words_before,
     words_behind,
 )
+from agrotools.knowledge.kb_names import KbNames, concerns
 from agrotools.knowledge.names import NameMatch, NamesIndex
 from agrotools.knowledge.text_index import AppearanceIndex, Document, SectionsIndex
-from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, stem, terms
+from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, terms
 
 _RRF_K = 60
 _CONSIDERED = 25
@@ -330,23 +331,9 @@ class KnowledgeIndex:
         if kind is not None:
             allowed &= np.array([entry.kind == kind for entry in self.entries], bool)
         if crop is not None:
-            forms = self.crop_forms(crop)
-            allowed &= np.array([self._concerns(entry, forms) for entry in self.entries], bool)
+            forms = KbNames(self.entries).crop_forms(crop)
+            allowed &= np.array([concerns(entry, forms) for entry in self.entries], bool)
         return allowed
-
-    def crop_forms(self, crop: str) -> frozenset[str]:
-        """Return the folded and stemmed names that entries may use for a crop, including those of its own entry."""
-        form = _form(crop)
-        forms = {form}
-        for entry in self.entries:
-            if entry.kind == "crop" and form in (names := {_form(name) for name in entry.names.all()}):
-                forms |= names
-        return frozenset(forms)
-
-    def _concerns(self, entry: Entry, forms: frozenset[str]) -> bool:
-        if entry.kind == "crop":
-            return any(_form(name) in forms for name in entry.names.all())
-        return any(_form(name) in forms for name in entry.crops)
 
     def _passages(
         self, numbers: Sequence[int], scores: Sequence[float], query: str, topic: Section | None, top_k: int
@@ -374,10 +361,6 @@ class KnowledgeIndex:
             return [*of_topic, places[0]] if topic == "identification" else of_topic or places[:1]
         text_places = [at for at in places if self.sections.documents[at].section != "names"]
         return [*sorted(text_places, key=lambda at: -values[at]), places[0]]
-
-
-def _form(name: str) -> str:
-    return " ".join(map(stem, folded(name).split()))
 
 
 def _reciprocal_ranks(values: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from pydantic import BeforeValidator, Field, ValidationError
 
-from agrotools.core import FrozenModel, ToolSpec, UsageError
+from agrotools.core import FrozenModel, ToolSpec, UsageError, first_error
 from agrotools.models.base import (
     DEFAULT_WIRE,
     Completion,
@@ -404,6 +404,4 @@ def _read_scenes(path: Path) -> tuple[Scene, ...]:
     try:
         return tuple(Scene.model_validate(entry) for entry in entries)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        raise UsageError(f"the script {path} is wrong at {where or 'an entry'}: {first['msg']}") from error
+        raise UsageError(f"the script {path} is wrong at {first_error(error)}") from error
