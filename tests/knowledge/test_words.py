@@ -13,7 +13,6 @@ from agrotools.knowledge.words import (
     folded,
     ngrams,
     section_asked,
-    similarity,
     stem,
     terms,
     tokens,
@@ -37,12 +36,6 @@ def by_table(a: str, b: str) -> int:
 @given(LETTERS, LETTERS)
 def test_edit_distance_is_that_of_the_table(a, b):
     assert edit_distance(a, b) == by_table(a, b)
-
-
-def test_similarity_of_equal_and_unlike_words():
-    assert similarity("rust", "rust") == 1
-    assert similarity("", "") == 1
-    assert similarity("abc", "xyz") == 0
 
 
 @given(TEXT)

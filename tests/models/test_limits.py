@@ -38,12 +38,6 @@ def test_no_minute_has_more_requests_than_allowed_and_none_is_wasted(rpm: int) -
     assert times[-1] <= 60 * 3 * 1.05
 
 
-def test_tokens_are_limited_too() -> None:
-    times = run_virtually(sent(RateLimit(tpm=60_000), 120, tokens=1_000))
-    assert most_in_a_minute(times) <= 61
-    assert 115 <= times[-1] <= 122
-
-
 def test_a_request_larger_than_the_limit_goes_and_the_next_waits_for_its_debt() -> None:
     times = run_virtually(sent(RateLimit(tpm=6_000), 3, tokens=12_000))
     assert times[0] == 0

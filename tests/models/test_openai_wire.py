@@ -126,12 +126,6 @@ async def test_a_request_carries_messages_tools_settings_and_the_key() -> None:
     ]
 
 
-async def test_settings_left_open_are_not_sent() -> None:
-    async with serve(in_turn(completion("hi"))) as endpoint:
-        await ask(endpoint, settings=ModelSettings(temperature=None, max_output_tokens=None))
-    assert set(endpoint.requests[0]) == {"model", "messages"}
-
-
 async def test_native_calls_and_the_legacy_function_call_are_read_alike() -> None:
     legacy = web.json_response(
         {

@@ -203,11 +203,9 @@ NO_TOOLS = '"auto" tool choice requires --enable-auto-tool-choice and --tool-cal
     ("status", "said", "problem", "hint"),
     [
         (500, NO_IMAGES, "images", "--no-images"),
-        (400, "Invalid content type. image_url is only supported by certain models.", "images", "--no-images"),
         (400, NO_TOOLS, "tools", "--protocol react"),
         (404, "No endpoints found that support tool use.", "tools", "--protocol react"),
         (404, "The model `m` does not exist", "unknown_model", "model name"),
-        (400, "Model Not Exist", "unknown_model", "model name"),
         (401, "Incorrect API key provided", "key", "--api-key-env"),
         (400, "API key not valid. Please pass a valid API key.", "key", "--api-key-env"),
         (400, "Access denied, please make sure your account is in good standing.", "credit", ""),
