@@ -37,7 +37,7 @@ from agrotools.core.slot import Fact
 from agrotools.models import Completion
 from agrotools.models.endpoint import ScriptedModel
 from agrotools.scoring import RunAggregator, Summary
-from agrotools.scoring.error_classes import CLASSES, KEYWORD_CLASSES, error_sources
+from agrotools.scoring.error_classes import CLASSES, KEYWORD_CLASSES
 from agrotools.scoring.summary import ErrorCount
 from support.plain_sample import plain_sample
 
@@ -202,13 +202,6 @@ def test_calls_that_are_no_json_are_told_from_other_unreadable_replies(text: str
     assert counted(rows([by_step])) == {"invalid_json": 1}
 
 
-def test_a_reply_that_is_neither_is_a_format_error_though_the_hint_speaks_of_json():
-    action = parse_output("I wonder.", protocol="react")
-    assert isinstance(action, Unparseable)
-    assert "JSON" in action.hint
-    assert counted(rows([Record(sample=sample(), mode="step-by-step", actions=(action,))])) == {"format_error": 1}
-
-
 def answered(text: str, name: str = "s1", mode: Mode = "end-to-end", **changes: Any) -> Record:
     calls = ToolCall(tool="OCR", arguments={"image": "a.jpg"})
     steps = (
@@ -262,13 +255,6 @@ def test_each_mode_has_every_class_and_says_which_it_cannot_tell():
     assert {"tool_error", "redundant_call", "several_calls", "single_step_answer"} <= looked["end-to-end"]
     again = Summary.model_validate_json(result.model_dump_json())
     assert again.modes["end-to-end"].errors == result.modes["end-to-end"].errors
-
-
-def test_the_rows_of_the_papers_tables_are_classes():
-    for source in error_sources():
-        assert set(source.words) <= set(CLASSES)
-        for classes in source.shares.values():
-            assert set(classes) <= set(CLASSES)
 
 
 def test_seconds_per_query_are_means_of_the_valid_records_of_each_part():

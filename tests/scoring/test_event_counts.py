@@ -16,8 +16,7 @@ from agrotools.core import (
     Trajectory,
     Unparseable,
 )
-from agrotools.report.tables import tables_text
-from agrotools.scoring import METRICS, CallRatio, ModeSummary, RunAggregator, Summary, summarise
+from agrotools.scoring import CallRatio, ModeSummary, RunAggregator, Summary, summarise
 from agrotools.scoring.event_counts import ending_of, missing_of, mostly_lost, warnings_of
 from support.plain_sample import plain_sample
 
@@ -135,14 +134,3 @@ def test_what_has_no_answer_no_reference_calls_or_no_reply_is_left_out():
     assert ratio == CallRatio(mean=1, n=1, made=2, needed=2)
     assert summary(*left_out).modes["end-to-end"].call_ratio is None
     assert summary(record("a", 0, mode="no-tool")).modes["no-tool"].call_ratio is None
-
-
-def test_the_default_table_shows_it_as_it_is_and_not_in_percent():
-    scored = summary(*(record(f"s{at}", 3 if at % 2 else 2) for at in range(4)))
-    text = tables_text([scored], details=False)
-    assert METRICS["agrotools.call_ratio"].label in text
-    assert "1.25" in text
-    assert "10 / 8" in text
-    assert "125.0" not in text
-    ratio = Summary.model_validate_json(scored.model_dump_json()).modes["end-to-end"].call_ratio
-    assert ratio == scored.modes["end-to-end"].call_ratio

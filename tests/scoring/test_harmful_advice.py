@@ -10,7 +10,6 @@ import pytest
 from agrotools.build.templates.harms import harmful_claims
 from agrotools.build.templates.key_facts import open_gold, topics_with_facts
 from agrotools.core import OpenTextSlot, Record, Step, Trajectory
-from agrotools.report.explain import slot_readings
 from agrotools.scoring.aggregate import summarise
 from agrotools.scoring.harmful import find_harmful
 from agrotools.scoring.metrics import HARMFUL_ADVICE
@@ -224,13 +223,3 @@ def test_the_rate_stands_beside_fas_and_never_inside_it() -> None:
     assert rate.interval is not None
     assert rate.interval.lower < 1 / 3 < rate.interval.upper
     assert HARMFUL_ADVICE not in summarise([_record(without, answers[0])]).modes["end-to-end"].metrics
-
-
-def test_explain_shows_the_claim_with_its_source() -> None:
-    record = _record(_slot(SCAB), "Prune, and spray mancozeb weekly.")
-    lines = [line for reading in slot_readings(record.sample.answer, score_record(record)) for line in reading.lines]
-    (shown,) = [line.text for line in lines if line.label == "harmful advice"]
-    assert "use of mancozeb" in shown
-    assert 'matched "and spray mancozeb"' in shown
-    assert "(EU) 2020/2087" in shown
-    assert "2020-12-14, EU" in shown

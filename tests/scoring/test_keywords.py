@@ -23,9 +23,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
-from agrotools.report.layout import expected_text
 from agrotools.scoring import outcome_scores, score_slot
-from agrotools.text.answer_form import answer_form
 from agrotools.text.rouge import rouge_l_words
 from support.plain_sample import plain_sample
 
@@ -151,21 +149,6 @@ def test_an_image_is_scored_by_the_calls_that_make_it() -> None:
     assert value_of(drew("(1, 2, 3, 5)")) == 0
     assert value_of(drew()) == 0
     assert value_of(drew("(5, 6, 7, 8)", "(1, 2, 3, 4)", answer=None)) == 0
-
-
-def test_forms_say_what_is_asked_and_not_what_is_right() -> None:
-    form = answer_form((keywords(("secret",)), texts("hidden")))
-    assert "answer: <a short text>" in form
-    assert "secret" not in form
-    assert "hidden" not in form
-    assert "must be made with the tools" in answer_form((IMAGE,))
-    assert "End your answer" not in answer_form((IMAGE,))
-
-
-def test_what_was_wanted_is_said_in_words() -> None:
-    assert expected_text(keywords(("2", "two"), ("red",), blacklist=(("no",),))) == "2/two and red, not no"
-    assert expected_text(texts("a", "b")) == "a or: b"
-    assert expected_text(IMAGE) == "an image made by the calls of the reference to DrawBox9"
 
 
 def test_baselines_answer_in_words() -> None:

@@ -4,10 +4,8 @@ from hypothesis import strategies as st
 
 from agrotools.core import (
     Answer,
-    CallTools,
     ErrorInfo,
     Fact,
-    Halt,
     Observation,
     OpenTextSlot,
     Record,
@@ -20,7 +18,6 @@ from agrotools.core import (
     ToleranceSlot,
     ToolCall,
     Trajectory,
-    Unparseable,
     Usage,
 )
 from agrotools.scoring import Summary, compare, score_record, summarise
@@ -209,14 +206,6 @@ def test_counts_say_what_happened():
     assert (counts.spent["input_tokens"].total, counts.spent["output_tokens"].per_record) == (500, 25)
     assert (counts.spent["seconds"].total, counts.spent["seconds"].per_success) == (4.0, 4.0)
     assert counts.spent["tool_seconds"].total == 1.5
-
-
-def test_counts_of_step_by_step():
-    twice = CallTools(calls=(ToolCall(tool="calculate"), ToolCall(tool="calculate")))
-    actions = (twice, Unparseable(text="?", reason="no call"), Halt(termination="length"))
-    counts = summarise([record(sample(), "step-by-step", actions=actions)]).modes["step-by-step"].counts
-    assert (counts.unscored_calls, counts.unparseable, counts.successes) == (1, 1, None)
-    assert counts.terminations == {"length": 1}
 
 
 def test_open_text_stands_beside_its_chance_level():

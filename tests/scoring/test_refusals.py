@@ -174,11 +174,6 @@ def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warni
     )
 
 
-def test_epochs_are_paired():
-    records = [record(YES, "size: 70 mm"), record(YES, REFUSAL, 1), record(NO, REFUSAL), record(NO, REFUSAL, 1)]
-    assert value(records) == pytest.approx((0.5 + 0.5) / 2)
-
-
 def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():
     refused = [record(each, REFUSAL) for each in (YES, NO)]
     right = [record(YES, "size: 70 mm"), record(NO, REFUSAL)]

@@ -26,13 +26,6 @@ def test_pass_k_counts_all_and_any_of_k_runs():
     assert found.flips.value == 0.5
 
 
-def test_samples_with_too_few_valid_epochs_are_left_out_of_pass_k():
-    found = of_samples((1, 1), (0,), (1, 0))
-    assert (found.pass_hat[2].n, found.pass_hat[1].n, found.flips.n) == (2, 3, 2)
-    assert found.pass_hat[2].value == 0.5
-    assert of_samples((1,), (0,)) is None
-
-
 def test_summaries_of_several_epochs_have_repeats():
     records = [
         end_to_end(made_sample(f"s{at}"), call("2*3"), answer=f"rows: {7 if epoch <= at % 2 else 9}", epoch=epoch)

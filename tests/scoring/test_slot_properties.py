@@ -16,7 +16,6 @@ from agrotools.core import (
 from agrotools.scoring.answer_text import LONGEST_ANSWER
 from agrotools.scoring.slots import score_slot
 from agrotools.text import UNITS, convert, format_answer
-from agrotools.text.answer_form import answer_form
 
 LABELS = ("Lantana", "Siam weed", "Snake weed", "马缨丹", "no weeds", "C-4", "50%", "-3", "$5", "rust", "bean rust")
 SLOTS = (
@@ -126,17 +125,6 @@ def test_a_further_distractor_never_raises_a_score(text: str, extra: str):
     many = few.model_copy(update={"distractors": ("Lantana", extra)})
     if extra not in ("Lantana", "Siam weed"):
         assert score_slot(many, [many], text).value <= score_slot(few, [few], text).value
-
-
-def test_the_form_shows_names_and_choices_but_no_values():
-    form = answer_form(SLOTS)
-    for slot in SLOTS:
-        assert f"{slot.name}: <" in form
-        assert slot.label in form
-    assert "12.5" not in form
-    assert "14" not in form
-    assert form.index("Lantana") < form.index("Siam weed") < form.index("Snake weed")
-    assert "remove leaves" not in form
 
 
 @pytest.mark.parametrize("slot", SLOTS, ids=lambda slot: slot.name)

@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from agrotools.scoring.statistics import (
     Estimate,
     adjusted,
-    bootstrap_ratios,
     estimate_difference,
     estimate_mean,
     mean_interval,
@@ -136,12 +135,6 @@ def test_differences_are_paired_seeded_and_antisymmetric():
     assert forward.detectable < alone.detectable / 4
 
 
-def test_few_clusters_give_a_difference_without_interval():
-    estimate = estimate_difference([1.0] * 9, [0.0] * 9, range(9))
-    assert (estimate.value, estimate.interval, estimate.n, estimate.n_clusters) == (1.0, None, 9, 9)
-    assert estimate.p is None
-
-
 def compared(seed, n=60, size=2, shift=0.0):
     random = np.random.default_rng(seed)
     first, second = random.normal(size=(2, n))
@@ -257,18 +250,6 @@ def test_intervals_of_differences_cover(k):
 
 TRUE_DIFFERENCE = math.erf(0.3 / math.sqrt(2 * (2 * 0.25 + 2 * 0.36)))
 """P(first) - P(second): both latent sums are normal with means +0.3 and -0.3 and the same variance."""
-
-
-def test_the_draws_are_those_of_one_piece_however_many_clusters_there_are():
-    k, draws = 3_000, 100
-    generator = np.random.default_rng(4)
-    sizes = generator.integers(1, 5, k).astype(float)
-    sums = generator.random(k) * sizes
-    picked = np.random.default_rng(7).integers(0, k, size=(draws, k))
-    whole = sums[picked].sum(axis=1) / sizes[picked].sum(axis=1)
-    assert bootstrap_ratios(sizes, sums, draws=draws, seed=7).tolist() == whole.tolist()
-    even = sums[picked].sum(axis=1) / (2.0 * k)
-    assert bootstrap_ratios(np.full(k, 2.0), sums, draws=draws, seed=7).tolist() == even.tolist()
 
 
 def test_planned_difference_agrees_with_that_of_scores_of_0_and_1():

@@ -439,43 +439,6 @@ def test_any_actions_give_the_same_units_and_consistent_values(chosen):
         assert at["ear"] + at["st_acc"] <= 1
 
 
-@pytest.mark.parametrize(
-    ("spelled_out", "right"),
-    [
-        ({"gsd_m": 0.003}, 1),
-        ({"gsd_m": 0.004}, 0),
-        ({"label_map": {"crop": [1], "soil": [0]}}, 1),
-        ({"label_map": {"crop": [0], "soil": [1]}}, 0),
-        ({"gsd_m": None}, 1),
-    ],
-)
-def test_spelling_out_what_the_file_says_of_itself_is_the_same_call(spelled_out: dict, right: int):
-    step = ReferenceStep(
-        tool="measure_crop_weed_area", arguments={"image": "labels_1.png"}, observation=Observation(result={})
-    )
-    file = SampleFile(
-        name="labels_1.png", path="labels_1.png", kind="mask", gsd_m=0.003, classes={"0": "soil", "1": "crop"}
-    )
-    sample = Sample(
-        id="s",
-        query="?",
-        files=(file,),
-        family="SI",
-        task_type="weed_crop_area",
-        answer_type="exact",
-        template="t",
-        source="made",
-        toolset=("measure_crop_weed_area",),
-        reference=ReferenceTrajectory(steps=(step,)),
-        answer=(BooleanSlot(name="weeds", label="weeds", value=True),),
-    )
-    call = ToolCall(tool="measure_crop_weed_area", arguments={"image": "labels_1.png", **spelled_out})
-    record = Record(sample=sample, mode="step-by-step", actions=(CallTools(calls=(call,)), Answer(text="yes")))
-    rows = {row.metric: row.value for row in step_scores(record) if row.step == 0}
-    assert rows["agrotools.arg_acc"] == right
-    assert rows["agrotools.arg_acc_strict"] == 0
-
-
 def test_the_floor_is_what_the_usual_plan_of_such_an_answer_form_scores(monkeypatch):
     assert not values(step_scores(record()), "tool_acc_guess")  # No plan is known.
     first = ("measure_cover", {"image": "image_1.jpg", "region": [50, 0, 100, 80]})

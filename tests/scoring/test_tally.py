@@ -1,6 +1,5 @@
 """Summaries made record by record: the same numbers as from all records at once, in little memory."""
 
-import tracemalloc
 from collections import defaultdict
 
 import pytest
@@ -98,20 +97,3 @@ def test_chance_is_how_often_an_answer_states_the_facts_of_others():
     chance = summarise(records).modes["end-to-end"].ots_chance
     assert chance is not None
     assert chance.value == pytest.approx(sum(expected) / 3)
-
-
-def test_a_record_leaves_little_behind():
-    tally = RunAggregator()
-    tracemalloc.start()
-    try:
-        for number in range(500):
-            added = record(number)
-            tally.add(added, [row(added, 1.0)])
-        before = tracemalloc.get_traced_memory()[0]
-        for number in range(500, 1_500):
-            added = record(number)
-            tally.add(added, [row(added, 1.0)])
-        grown = tracemalloc.get_traced_memory()[0] - before
-    finally:
-        tracemalloc.stop()
-    assert grown / 1_000 < 400

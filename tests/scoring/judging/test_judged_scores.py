@@ -1,8 +1,5 @@
 """What is asked of judges, and what their grades come to."""
 
-import json
-from pathlib import Path
-
 import pytest
 
 from agrotools.benchmarks.agrieval.plugin import ReferenceTextSlot
@@ -59,14 +56,6 @@ def test_a_judge_sees_the_question_and_not_the_examples_and_passages_of_its_prom
     assert "资料" not in question.user
 
 
-def test_a_file_of_known_grades_may_hold_any_mark_of_unicode(tmp_path: Path):
-    item = {"question": "问\u2028题\x85", "reference": "r", "answer": "a", "grade": 1}
-    path = tmp_path / "own.jsonl"
-    path.write_text("\ufeff" + json.dumps(item, ensure_ascii=False) + "\r\n\n", encoding="utf-8", newline="")
-    (question,) = labelled_questions(str(path))
-    assert "问\u2028题\x85" in question.user
-
-
 def test_an_essay_is_cut_and_silence_is_not_asked_about():
     (question,) = judge_questions(record("稻" * 100_000))
     assert len(question.user) < 13_000
@@ -97,17 +86,6 @@ def test_votes_are_averaged_within_a_judge_and_then_over_judges():
     assert row.judge == "a, b"
     assert row.judge_prompt_hash == judgements[0].prompt
     assert row.reading == {"answer": {"a": [2, 1, None], "b": [0]}}
-
-
-def test_what_no_judge_graded_has_no_row_and_no_answer_scores_nothing():
-    of = record("晒田")
-    assert judged_scores(of, judged(of, {}), [OPEN_ANSWER]) == []
-    unread = by_question([judgement(of, "well...")])
-    assert judged_scores(of, judged(of, unread), [OPEN_ANSWER]) == []
-    silent = record(None)
-    (row,) = judged_scores(silent, judged(silent, {}), [OPEN_ANSWER])
-    assert row.value == 0
-    assert row.reading == {"rule": "no answer"}
 
 
 def test_a_panel_counts_what_was_graded_what_was_not_and_how_far_judges_agree():
