@@ -124,7 +124,6 @@ def test_the_same_agent_over_every_route_has_the_same_scores(
         "function": space["solve"],
         "async function": space["solve_async"],
         "process": f"python:{name}:solve",
-        "async process": f"python:{name}:solve_async",
         "server": agent_server,
         "program": f"mcp:{sys.executable} program.py {{config}}",
     }
@@ -379,8 +378,9 @@ def test_faults_of_an_agent_are_told_apart(tmp_path: Path, folder: Path, agent_m
         (record,) = run.samples()
         return record
 
-    assert "AttributeError" in record_of("raises").invalid
-    assert "my_agent.py, line" in record_of("raises").invalid
+    raised = record_of("raises").invalid
+    assert "AttributeError" in raised
+    assert "my_agent.py, line" in raised
     assert "SystemExit: 3" in record_of("exits").invalid
     assert "the agent's process ended" in record_of("dies").invalid
     assert record_of("hangs", timeout_s=1).trajectory.termination == "timeout"
