@@ -152,15 +152,6 @@ def test_a_server_that_gives_nothing_is_given_up_and_the_progress_says_why(serve
     assert any("is given up" in what for what in shown)
 
 
-def test_without_a_server_there_is_one_error_with_a_hint(served, tmp_path):
-    gone = Downloader(tmp_path, "http://127.0.0.1:9", HURRY)
-    with pytest.raises(InfrastructureError, match="no file could be downloaded") as caught:
-        gone.fetch(_items())
-    assert "--mirror" in str(caught.value.hint)
-    with pytest.raises(InfrastructureError):
-        gone.read_json("https://api.example.org/list")
-
-
 def _write(path: Path, content: bytes | str | object) -> Path:
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_bytes(content if isinstance(content, bytes) else json.dumps(content).encode())

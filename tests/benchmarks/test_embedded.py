@@ -103,18 +103,6 @@ def test_a_damaged_copy_is_noticed(folder, drawn_before, damage):
     assert not embedded.is_intact(folder, {f"files/{path.name}" for path in (folder / "files").iterdir()})
 
 
-@pytest.mark.process
-def test_an_altered_file_is_drawn_again_and_no_other(folder, drawn_before):
-    shutil.copytree(drawn_before[0], folder)
-    _alter(folder)
-    progress = []
-    again = load_benchmark("embedded", progress=lambda *stage: progress.append(stage))
-    assert again.content_hash == drawn_before[2].content_hash
-    assert progress[-1] == ("scenes", 1, 1)
-    assert embedded.is_intact(folder)
-    assert not (folder / ".scenes").exists()
-
-
 def _with_look(**changes):
     return lambda entry: entry | {"look": entry["look"] | changes}
 

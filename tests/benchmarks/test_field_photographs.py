@@ -23,7 +23,6 @@ from agrotools.benchmarks.field.pack import (
 )
 from agrotools.benchmarks.loading import load_benchmark
 from agrotools.benchmarks.obtaining import Request, list_downloads, obtain
-from agrotools.core import BenchmarkError
 from agrotools.core.base import NoFileError
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote, content_hash_of
 from agrotools.tools import get_tool
@@ -165,12 +164,6 @@ def test_the_quick_part_needs_its_own_photographs_only(made, tmp_path, monkeypat
     assert len(load_benchmark("field", tmp_path / "out", quick=True).samples) == 3
     with pytest.raises(NoFileError, match="2 of 3"):
         load_benchmark("field", tmp_path / "out")
-
-
-def test_without_photographs_the_error_says_how_to_get_them(tmp_path):
-    with pytest.raises(BenchmarkError, match="holds no photographs") as caught:
-        load_benchmark("field", tmp_path)
-    assert "agrotools data get field" in str(caught.value.hint)
 
 
 def test_the_pack_holds_text_only_and_every_file_has_an_origin():

@@ -106,9 +106,3 @@ def test_what_cannot_be_read_is_named_and_a_map_corrects_it(root):
     corrected.unlink()
     (elsewhere := Path(root / "map.toml")).write_text(text)
     assert len(load_benchmark("agrotools", root, options={"map": str(elsewhere)}).samples) == 2
-
-
-def test_without_files_the_error_says_how_to_get_them(tmp_path):
-    with pytest.raises(BenchmarkError, match="no folder agrotools") as caught:
-        load_benchmark("agrotools", tmp_path)
-    assert "agrotools data get agrotools" in str(caught.value.hint)

@@ -5,7 +5,7 @@ import pytest
 from agrotools.benchmarks._dialogs import prediction_files
 from agrotools.benchmarks.thinkgeo.score import read_log
 from agrotools.core import BenchmarkError
-from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, STEP_GOLD, answer, call
+from support.gta_files import END_GOLD, GOLD_ENDS, GOLD_STEPS, answer, call
 
 
 def written(path, value):
@@ -95,13 +95,6 @@ def test_answers_come_from_the_data_set_by_position(tmp_path):
     assert [sample.answer for sample in joined.samples] == [ref for _, ref in END_GOLD[:2]]
     *_, missing = joined.scored
     assert (missing.key, missing.gold, missing.prediction, missing.answer) == ("2", [GOLD_ENDS[2]], [], END_GOLD[2][1])
-
-
-def test_unanswered_steps_have_the_messages_of_the_assistant(tmp_path):
-    predictions = prediction_files.read_predictions(written(tmp_path / "p.json", {"0": STEP_FILE["0"]}))
-    dialogs = [USER, STEP_GOLD[0][0][0], {"role": "tool", "name": "OCR", "content": {}}, answer("6")]
-    data = {"0": {"dialogs": GOLD_STEPS[0], "gt_answer": None}, "1": {"dialogs": dialogs, "gt_answer": None}}
-    assert prediction_files.join_data(predictions, data).scored[1].gold == [STEP_GOLD[0][0][0], answer("6")]
 
 
 def test_predictions_and_data_must_belong_together(tmp_path):

@@ -139,14 +139,6 @@ class TestBoxes:
         assert read_box(box_text(box)) == box
         assert read_box(scored_text(box, 0.5).partition(", score")[0]) == box
 
-    @pytest.mark.parametrize("text", ["[1, 2, 3, 4]", "1 2 3 4", "(1.2, 2.0, 3.1, 4.4)", "x1=1;y1=2;x2=3;y2=4"])
-    def test_other_forms_hold_the_same_numbers_unless_letters_do(self, text: str) -> None:
-        if "x1" in text:  # the published pattern counts the digits of names too
-            with pytest.raises(ToolError, match="8 numbers"):
-                read_box(text)
-        else:
-            assert read_box(text) == (1, 2, 3, 4)
-
     @given(st.text(max_size=40))
     def test_any_text_is_a_box_or_a_typed_error(self, text: str) -> None:
         try:

@@ -84,14 +84,6 @@ def test_frames_are_spread_or_the_first_ones(tmp_path: Path, choice: Any, shades
     assert seen == [pytest.approx(shade, abs=6) for shade in shades]
 
 
-def test_frames_that_were_lost_are_made_again(tmp_path: Path) -> None:
-    film = write_video(tmp_path / "film.avi", 6, frames=6)
-    frames = frames_of(film, 4, "even")
-    (frames_folder() / frames[1]).unlink()
-    assert frames_of(film, 4, "even") == frames
-    assert all((frames_folder() / frame).is_file() for frame in frames)
-
-
 def test_reports_find_the_frames(tmp_path: Path) -> None:
     root = written(tmp_path, {"0": [entry(file_path="film.avi, VCA_1.jpg")]})
     write_video(root / "AgentX" / "files" / "film.avi", 8, frames=3)
@@ -125,20 +117,6 @@ def test_steps_may_be_wrapped(tmp_path: Path, wrap: Any) -> None:
     assert (step.tool, step.arguments, step.thought) == ("ObjectCounter", {"image": "VCA_1.jpg", "text": "shape"}, "t")
     assert step.observation is not None
     assert step.observation.result == {"text": "3"}
-
-
-def test_an_entry_keeps_what_the_published_scores_read(tmp_path: Path) -> None:
-    sample = only(tmp_path, entry())
-    assert sample.metadata["reasoning_steps"] == entry()["reasoning_steps"]
-    assert sample.metadata["final_answer"] == {"value": "3", "justification": "counted"}
-    assert (sample.metadata["entry"], sample.metadata["position"]) == ("0", 0)
-    assert sample.groups == {
-        "environment": "VCA",
-        "query_type": "objective",
-        "answer": "objective",
-        "input": "image",
-        "steps": "1",
-    }
 
 
 @pytest.mark.parametrize(

@@ -89,15 +89,6 @@ def test_part_order_and_shots_change_the_samples_and_the_hash(made: Path):
     assert load(made, shots=5, cot=True).header.metadata["setting"] == "5-shot, cot"
 
 
-def test_every_rotation_is_a_sample_of_one_cluster(made: Path):
-    benchmark = load(made, part="choice", order="rotated")
-    of_first = [sample for sample in benchmark.samples if sample.cluster == benchmark.samples[0].cluster]
-    slots = [sample.answer[0] for sample in of_first]
-    assert [sample.metadata["rotation"] for sample in of_first] == list(range(len(of_first)))
-    assert all(isinstance(slot, OptionsSlot) and len(slot.options) == len(of_first) for slot in slots)
-    assert len({sample.query for sample in of_first}) == len(of_first)
-
-
 def test_the_same_question_in_both_files_is_one_cluster_and_two_samples(tmp_path: Path):
     entry = {"id": 1, "question": "问？", "options": {"A": "甲", "B": "乙"}, "answer": "A", "question_type": "单选"}
     for name in ("a_choice.json", "b_choice.json"):

@@ -74,11 +74,3 @@ def test_a_question_that_lacks_a_rotation_does_not_count():
     rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
     assert rotations is not None
     assert rotations.n_questions == 2
-
-
-def test_epochs_are_answered_anew():
-    records = [record(0, turn, knowing if epoch else first, epoch) for turn in range(7) for epoch in range(2)]
-    rotations = summarise(records).modes["no-tool"].part("rotations", Rotations)
-    assert rotations is not None
-    assert rotations.n_questions == 1
-    assert rotations.consistency.value == 0.5

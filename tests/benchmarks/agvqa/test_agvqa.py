@@ -238,12 +238,6 @@ def test_a_map_with_an_unknown_field_is_an_error(root):
         load(root, map="nowhere.toml")
 
 
-def test_single_backslashes_in_json_mean_themselves(root):
-    ask = r"done?\Expert: a\b\nc"
-    (root / "rows.jsonl").write_text(json.dumps(row(ask="ASK")).replace("ASK", ask))
-    assert load(root).samples[0].query.startswith("done?\\Expert: a\b\nc\n")
-
-
 CHAT = """\
 question = "turns.0.value"
 images = ["image"]

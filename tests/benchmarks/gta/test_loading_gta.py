@@ -207,13 +207,6 @@ def test_an_image_that_was_not_downloaded_is_a_fault(tmp_path: Path, content: by
         load_benchmark("gta", tmp_path)
 
 
-def test_images_lie_beside_a_file_of_entries_that_is_a_link(tmp_path: Path) -> None:
-    folder = write_entries(tmp_path / "gta_dataset", {"0": plain_entry()})
-    (folder / "dataset.json").rename(tmp_path / "blob")
-    (folder / "dataset.json").symlink_to(tmp_path / "blob")
-    assert load_benchmark("gta", tmp_path).root == folder.resolve()
-
-
 def test_tools_by_name_and_one_question_to_the_judge_are_read(tmp_path: Path) -> None:
     entry = plain_entry(tools={"OCR": {}, "Calculator": {}}, evaluation={"question": "Is it 7?"})
     sample = only(tmp_path, entry)

@@ -108,18 +108,6 @@ def test_neither_answer_nor_file_is_not_asked_about_and_scores_nothing():
     assert judge_questions(failed) == []
 
 
-def test_files_are_named_and_what_they_hold_changes_the_question():
-    of = record(made=(PLOT, NOTES, TALK))
-    asked = questions(of)["2"]
-    assert "plot.png (image/png, shown below)" in asked.user
-    assert "notes.md (text/markdown, its text follows below)" in asked.user
-    assert "talk.mp3 (audio/mpeg, only named)" in asked.user
-    other = record(made=(PLOT.model_copy(update={"sha256": "dd"}), NOTES, TALK))
-    assert questions(other)["2"].asked != asked.asked
-    again = record(made=(PLOT, PLOT.model_copy(update={"sha256": "dd"})))
-    assert [each.sha256 for each in questions(again)["2"].attachments] == ["dd"], "the last of a name"
-
-
 def test_a_judge_gets_texts_and_images_of_the_run(tmp_path: Path):
     draw(artifact_path(tmp_path, "aa", ".png"), 3)
     artifact_path(tmp_path, "bb", ".md").write_bytes("Sales rose.\xff".encode("latin-1"))
