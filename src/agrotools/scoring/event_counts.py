@@ -206,8 +206,9 @@ class SecondsTally:
         return SecondsByPart(**by_part([*self._sums], self._table, self._mean))
 
     def _mean(self, kinds: Iterable[int]) -> Seconds:
-        totals, counts = zip(*(self._sums[kind] for kind in kinds), strict=True)
-        return Seconds(mean=sum(totals) / sum(counts), n=sum(counts))
+        amounts = [self._sums[kind] for kind in kinds]
+        n = sum(count for _, count in amounts)
+        return Seconds(mean=sum(total for total, _ in amounts) / n, n=n)
 
 
 INVALID = "infrastructure"
