@@ -241,9 +241,10 @@ class Run:
 
     def score_record(self, record: Record) -> list[Score]:
         """Return the score rows of one record, including those of judges."""
+        from agrotools.runner.rescore import credited
         from agrotools.scoring import score_record
 
-        return [*score_record(record), *self.judgements.rows(record)]
+        return [*credited(record, score_record(record), self._index), *self.judgements.rows(record)]
 
     def rows(self) -> Iterator[dict[str, Any]]:
         """Return one flat row per record.

@@ -96,6 +96,19 @@ def test_runs_without_a_common_sample_are_refused(tmp_path):
     assert (done.returncode, "no scored sample in common" in done.stderr) == (2, True)
 
 
+def test_a_run_with_faults_in_its_tool_calls_is_named_everywhere_and_not_gated(tmp_path):
+    first, second = (
+        written(tmp_path / name, answers([True] * 20), faults=faults) for name, faults in (("a", "noise=0.3"), ("b", ""))
+    )
+    done = run_command("gate", first, "--against", second)
+    assert done.returncode == 2
+    assert "different faults in tool calls: noise=0.3 / none" in done.stderr
+    for command in (("compare", first, second), ("score", first), ("runs", tmp_path)):
+        assert "(faults noise=0.3)" in " ".join(run_command(*command).stdout.split()), command
+    assert "no result" not in run_command("report", second, "--format", "md").stdout
+    assert "(faults noise=0.3)" in run_command("report", first, "--format", "md").stdout
+
+
 def test_a_gate_on_runs_that_are_alike_says_that_its_power_is_unknown(tmp_path):
     first, second = (written(tmp_path / name, answers([True] * 20)) for name in "ab")
     done = run_command("gate", str(first), "--against", str(second))

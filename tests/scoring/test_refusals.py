@@ -13,11 +13,14 @@ from pydantic import TypeAdapter
 from agrotools.agents.baselines.simple import GuessPolicy, OraclePolicy, RandomPolicy
 from agrotools.core import AbstainSlot, BooleanSlot, ExactSlot, Record, Sample, Slot, Step, ToleranceSlot, Trajectory
 from agrotools.core.record import Observation, ReferenceStep, ReferenceTrajectory, SampleView
+from agrotools.runner.rescore import rescore
 from agrotools.scoring import compare, score_record, summarise
 from agrotools.scoring.metrics import FALSE_CONFIDENCE, FALSE_REFUSAL
 from agrotools.scoring.slots import refuses
 from agrotools.text.answer_form import REFUSAL_LINE, answer_form, form_lines, format_answer
+from support.command import run_command
 from support.plain_sample import plain_sample
+from support.runs import manifest
 
 FAS = "agrotools.fas"
 SIZE = ToleranceSlot.model_validate(
@@ -172,6 +175,32 @@ def test_without_a_valid_record_of_the_twin_the_refusal_alone_counts_and_a_warni
         summarise([invalid, record(NO, REFUSAL)], allow_invalid=True).modes["end-to-end"].metrics[FAS].overall.value
         == 1
     )
+
+
+def test_rows_of_a_run_count_a_refusal_as_its_score_does_whichever_twin_comes_first(tmp_path: Path):
+    fine = (sample("c", answerable=True, twin="d"), sample("d", answerable=False, twin="c"))
+    records = [
+        record(NO, REFUSAL),
+        record(YES, REFUSAL),
+        record(fine[0], "size: 70 mm"),
+        record(fine[1], REFUSAL),
+    ]
+    for name, ordered in (("run", records), ("turned", records[::-1])):
+        run = tmp_path / name
+        run.mkdir()
+        lines = [each.model_dump_json(by_alias=True) + "\n" for each in ordered]
+        (run / "records.jsonl").write_text("".join(lines))
+        (run / "manifest.json").write_text(manifest(modes=("end-to-end",), sample_ids=tuple("abcd")).model_dump_json())
+        scored = rescore(run).summary.modes["end-to-end"]
+        rows = [row for row in json.loads((run / "scores.json").read_text())["scores"] if row["metric"] == FAS]
+        assert {row["sample_id"]: row["value"] for row in rows} == {"a": 0, "b": 0, "c": 1, "d": 1}
+        assert sum(row["value"] for row in rows) / 4 == scored.metrics[FAS].overall.value == 0.5
+        assert scored.counts.successes == 2
+        (withdrawn,) = [row["reading"] for row in rows if row["sample_id"] == "b"]
+        assert withdrawn == {"rule": "the answerable twin was refused too", "twin": "a"}
+        shown = run_command("explain", run, "b")
+        assert "FAS 0.0" in shown.stdout
+        assert "refused too, so this refusal counts 0" in " ".join(shown.stdout.split())
 
 
 def test_refusing_everything_earns_nothing_and_runs_are_compared_with_it():

@@ -39,6 +39,7 @@ def attribute(
     from agrotools.analysis.attribution import Rerun, attribute_run
     from agrotools.report.attribution import attribution_tables
     from agrotools.report.layout import print_parts
+    from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
     attribution = attribute_run(
@@ -53,6 +54,8 @@ def attribute(
         print_json(attribution.model_dump(mode="json"))
         return
     print_parts(attribution_tables(attribution))
+    if faults := read_manifest(run).faults:
+        typer.echo(f"this run has faults in tool calls ({faults}): the points of a tool include those of its faults")
     typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: agrotools report {run}")
 
 

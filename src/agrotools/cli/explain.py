@@ -37,7 +37,7 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
     from agrotools.runner.records import record_index
-    from agrotools.runner.rescore import judged_rows, stored_version
+    from agrotools.runner.rescore import credited, judged_rows, stored_version
     from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
     from agrotools.scoring.attribution import read_attribution
@@ -65,7 +65,7 @@ def explain(
         _print_prompts(run, chosen, as_json=as_json)
         return
     judges = judged_rows(run)
-    scored = [(record, [*score_record(record), *judges.rows(record)]) for record in chosen]
+    scored = [(record, [*credited(record, score_record(record), index), *judges.rows(record)]) for record in chosen]
     if as_json:
         print_json(
             [
@@ -84,7 +84,10 @@ def explain(
         print_explanation(record, scores, judges.of(record), details=details, split=split)
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
-            typer.echo(f"twin {record.sample.twin}: {_twin_state(twin)}; agrotools explain {run} {record.sample.twin}")
+            state = _twin_state(twin)
+            if any(row.reading.get("twin") for row in scores):
+                state += " too, so this refusal counts 0"
+            typer.echo(f"twin {record.sample.twin}: {state}; agrotools explain {run} {record.sample.twin}")
     if outdated:
         typer.echo(outdated, err=True)
     if (stored := stored_version(run)) not in (None, SCORING_VERSION):

@@ -66,11 +66,12 @@ def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> lis
 
     found = benchmark_differences(manifests)
     fields = {"scoring": "scoring versions", "quick": "parts of the benchmark", "degrade": "degradations"}
-    fields["shard"] = "shards"
+    fields |= {"faults": "faults in tool calls", "shard": "shards"}
     for field, words in fields.items():
         values = [getattr(each, field) for each in manifests]
         if values[0] != values[1]:
-            named = ("quick part" if each is True else each or "whole" for each in values)
+            nothing = "none" if field in ("degrade", "faults") else "whole"
+            named = ("quick part" if each is True else each or nothing for each in values)
             found.append(f"different {words}: {' / '.join(map(str, named))}")
     modes = [", ".join(sorted(each.modes)) for each in manifests]
     if compare_modes and modes[0] != modes[1]:

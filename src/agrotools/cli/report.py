@@ -101,7 +101,9 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
 
     from agrotools.analysis.study_tables import Cell, StudyTable, latex, markdown
     from agrotools.core import UsageError
+    from agrotools.core.base import count_text
     from agrotools.report.layout import percent, run_names
+    from agrotools.report.tables import scoring_lines, warning_lines
     from agrotools.runner.rescore import score_runs
     from agrotools.scoring import METRICS
 
@@ -115,7 +117,8 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     for name, summary in zip(names, summaries, strict=True):
         for mode, part in summary.modes.items():
             metrics = part.metrics if part.headline else {}
-            table = tables.setdefault(mode, StudyTable(f"{summary.benchmark}, {mode}", [], ["run"], [], []))
+            title = f"{summary.benchmark} {summary.benchmark_version}, {mode}"
+            table = tables.setdefault(mode, StudyTable(title, [], ["run"], [], []))
             table.header += [label for label in (METRICS[each].label for each in metrics) if label not in table.header]
             cells = {"run": Cell(name)}
             for metric, value in metrics.items():
@@ -125,8 +128,18 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
                 interval = value.overall.interval
                 span = f"({percent(interval.lower)} to {percent(interval.upper)})" if interval else ""
                 cells[METRICS[metric].label] = Cell(percent(value.overall.value), span)
+            if metrics:
+                table.notes.append(f"{name}: {count_text(next(iter(metrics.values())).overall.n, 'sample')}")
             table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
+    synthetic = (
+        ["synthetic: generated images, scores say nothing about real fields"]
+        if any(summary.synthetic for summary in summaries)
+        else []
+    )
+    given = [name for name, summary in zip(names, summaries, strict=True) if summary.privileged]
+    knowing = [f"{name}: was given the reference, so its score is no result" for name in given]
     for table in tables.values():
+        table.notes += [*synthetic, *scoring_lines(summaries), *knowing, *warning_lines(summaries)]
         for row in table.rows:
             row += [Cell("")] * (len(table.header) - len(row))
     if format_ == "csv":

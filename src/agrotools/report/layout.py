@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import IO, cast
+from typing import IO, Any, cast
 
 from pydantic import JsonValue
 from rich import box
@@ -372,20 +372,29 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
         (harmless(summary.model) or "run")
         + (f", tools {summary.tools}" if summary.tools != "all" else "")
         + (" (quick part)" if mixed and summary.quick else "")
+        + "".join(f" ({harmless(each)})" for each in conditions_of(summary.benchmark_options))
         for summary in summaries
     ]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
     names: list[str] = []
     for model, summary in zip(models, summaries, strict=True):
         options = ", ".join(
-            harmless(str(value) if name in ("degrade", "faults") else f"{name}={value}")
-            for name, value in summary.benchmark_options.items()
+            harmless(f"{name}={value}") for name, value in summary.benchmark_options.items() if name not in _CONDITIONS
         )
         beside = options if differing else summary.protocol
         names.append(f"{model} ({beside})" if models.count(model) > 1 and beside else model)
     return [
         f"{name} #{names[: at + 1].count(name)}" if names.count(name) > 1 else name for at, name in enumerate(names)
     ]
+
+
+_CONDITIONS = {"degrade": "", "faults": "faults "}
+"""Conditions of a run that stand among the options of its benchmark, and what stands before each."""
+
+
+def conditions_of(options: Mapping[str, Any]) -> list[str]:
+    """Return the degradation of the pictures and the faults in tool calls of a run, without which a score misleads."""
+    return [f"{before}{options[name]}" for name, before in _CONDITIONS.items() if options.get(name)]
 
 
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."

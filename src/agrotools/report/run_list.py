@@ -63,7 +63,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
         return RunEntry(
             path=run,
             name=name,
-            model=manifest.model,
+            model=manifest.labelled_model,
             benchmark=f"{manifest.benchmark} {manifest.benchmark_version}",
             modes=manifest.modes,
             done=len(record_index(run).finished),

@@ -274,7 +274,12 @@ def _meaning(shown: Screen, ladder: Sequence[Rung], measure: tuple[Setting, str]
     if ceilings:
         several, loses = len(ceilings) > 1, any(each.value < 1 for _, each in ceilings)
         values = [f"{on_scale(each.value, out_of)}{f' {dose}' * several}" for dose, each in ceilings]
-        rest = ": the tools lose the rest" if loses else f" on these {count_text(ceilings[0][1].n, 'sample')}"
+        faulty = any(each.benchmark_options.get("faults") for each in shown.summaries)
+        rest = (
+            f": the tools{', with these faults,' * faulty} lose the rest"
+            if loses
+            else f" on these {count_text(ceilings[0][1].n, 'sample')}"
+        )
         sentences.append(f"A model that makes every reference call gets {', '.join(values)}{rest}.")
     if floor and floor.estimate:
         sentences.append(f"Guessing from the question alone gets {on_scale(floor.estimate.value, out_of)}.")

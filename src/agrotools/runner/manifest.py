@@ -99,6 +99,12 @@ class Manifest(FrozenModel):
     """Part of a run that this run is; ``sample_ids`` and ``planned`` are those of the part. None: a whole run."""
 
     @property
+    def labelled_model(self) -> str:
+        """Model, with the degradation of the pictures and the faults in tool calls that its score is of."""
+        faults = self.faults and f" (faults {self.faults})"
+        return f"{self.model}{self.degrade and f' ({self.degrade})'}{faults}"
+
+    @property
     def conditions(self) -> str:
         """Doses of ``--degrade`` and ``--faults``; empty without any."""
         return ",".join(filter(None, (self.degrade, self.faults)))

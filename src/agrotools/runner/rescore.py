@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
-from pydantic import ValidationError
+from pydantic import JsonValue, ValidationError
 
 from agrotools.core import Mode, Record, RunStoreError, Score, UsageError
 from agrotools.core.files import copy_whole, read_lines, temporary_sibling
@@ -19,7 +19,7 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import iter_records, record_index
+from agrotools.runner.records import RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
@@ -28,7 +28,7 @@ from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
-from agrotools.scoring.metrics import FIRST_VERSION, SCORING_VERSION, check_one_version
+from agrotools.scoring.metrics import FALSE_REFUSAL, FAS, FIRST_VERSION, SCORING_VERSION, check_one_version
 from agrotools.scoring.repeats import rerun_interval
 
 JUDGEMENTS_FILE = "judgements.jsonl"
@@ -262,7 +262,7 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs", hint="agrotools compare RUN OTHER_RUN")
     manifests = [read_manifest(run) for run in runs]
-    models = [manifest.model for manifest in manifests]
+    models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
     update: dict[str, Any] = {"benchmark": f"{first.benchmark} {first.benchmark_version}"}
@@ -331,6 +331,23 @@ def check_comparisons(manifest: Manifest, comparisons: TextComparisons) -> None:
         plugin.scoring.check_comparisons(comparisons)
 
 
+def credited(record: Record, scores: list[Score], index: RecordIndex) -> list[Score]:
+    """Return the score rows of a record as they count in the score of its run, whose records ``index`` holds.
+
+    A refusal of an unanswerable sample counts only if the answerable twin is not refused, too. If it is, the Final
+    Answer Score is 0, and its reading names the twin.
+    """
+    sample = record.sample
+    if sample.answerable or sample.twin is None or not any(row.metric == FAS and row.value for row in scores):
+        return scores
+    twin = index.get((record.mode, sample.twin, record.epoch))
+    if twin is None or not any(row.metric == FALSE_REFUSAL and row.value for row in score_record(twin)):
+        return scores
+    reading: dict[str, JsonValue] = {"rule": "the answerable twin was refused too", "twin": sample.twin}
+    update = {"value": 0.0, "reading": reading}
+    return [row.model_copy(update=update) if row.metric == FAS else row for row in scores]
+
+
 def _score(
     run: Path,
     rows: list[bytes] | None,
@@ -350,6 +367,7 @@ def _score(
     for record in index:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
         tally.add(record, scores)
+        scores = credited(record, scores, index)
         if on_scored is not None:
             on_scored(record, scores)
         # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.

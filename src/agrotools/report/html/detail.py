@@ -59,7 +59,7 @@ def record_data(
     of_call = dict(zip(places, matches, strict=True))
     tokens_in, tokens_out, usd = record.spending
     data: Data = {
-        "about": _about(sample),
+        "about": _about(sample, scores),
         "query": sample.query,
         "files": [_file(file, showing) for file in sample.files],
         "steps": [_step(part, record, of_call, showing) for part in steps],
@@ -87,10 +87,16 @@ def reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
         return f"invalid: {shortened(harmless(record.invalid), 80)}"
     if record.trajectory is not None and record.trajectory.answer is None:
         return f"no answer ({record.trajectory.termination})"
-    return shortened(harmless(lost_reason(record, scores, part)), 110)
+    return shortened(harmless(_withdrawn(scores) or lost_reason(record, scores, part)), 110)
 
 
-def _about(sample: Sample) -> list[list[str]]:
+def _withdrawn(scores: Sequence[Score]) -> str:
+    """Return why a right refusal counts nothing, or an empty text."""
+    twins = [row.reading["twin"] for row in scores if row.reading.get("twin")]
+    return f"the refusal counts 0: the answerable twin {twins[0]} was refused too" if twins else ""
+
+
+def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:
     fields = {
         "task": f"{sample.task_type.replace('_', ' ')} ({FAMILIES.get(sample.family, sample.family)})",
         "answer": sample.answer_type.replace("_", " "),
@@ -99,6 +105,8 @@ def _about(sample: Sample) -> list[list[str]]:
         "cluster": sample.cluster or sample.id,
         "expected": "; ".join(f"{slot.label}: {expected_text(slot)}" for slot in sample.answer),
     }
+    if withdrawn := _withdrawn(scores):
+        fields["twin"] = withdrawn
     return [[name, harmless(value)] for name, value in fields.items()]
 
 

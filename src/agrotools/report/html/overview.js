@@ -40,7 +40,7 @@ function spent(run) {
   const parts = [
     run.usd !== null && [dollars(run.usd), "cost"],
     run.tokens > 0 && [`${amount(run.tokens)} tokens`, "tokens in and out"],
-    run.seconds > 0 && [`${duration(run.seconds)} in all`, "sum of the times of all records, which run side by side"],
+    run.seconds > 0 && [`${duration(run.seconds)} of records`, "times of all records added up; records run side by side, so the run itself was shorter"],
     [count(run.records, "record"), "samples times modes times epochs"],
     run.invalid > 0 && [`${run.invalid} invalid`, "no reply was received; excluded from all averages"],
     run.missing > 0 && [`${run.missing} missing`, "planned and not finished: the same agrotools eval command resumes"],

@@ -69,8 +69,8 @@ const aspect = (file) => file.shown[0] / file.shown[1];
 const alike = (a, b) => Math.abs(aspect(a) / aspect(b) - 1) < 0.02;
 
 // A picture with its layers. `files` are the sample's pictures, `layers` pictures that tools made of them.
-function pictureStage({ files, layers, shapes, start = 0, large = false }) {
-  let base = start, layer = null, split = null, view = { x: 0, y: 0, scale: 1 };
+function pictureStage({ files, layers, shapes, start = 0, border = null, large = false }) {
+  let base = start, layer = null, split = border, view = { x: 0, y: 0, scale: 1 };
   const moved = el("div.moved");
   const frame = el("div.frame", { tabindex: "0", role: "group", "aria-label": "Picture; + and - zoom, arrows move, 0 fits" }, moved);
   const tools = el("div.tools");
@@ -84,6 +84,13 @@ function pictureStage({ files, layers, shapes, start = 0, large = false }) {
     place();
   };
   const fit = () => { view = { x: 0, y: 0, scale: 1 }; place(); };
+
+  function moveBorder(to) {
+    split = to;
+    moved.querySelector(".after").style.clipPath = `inset(0 0 0 ${split}%)`;
+    moved.querySelector(".divider").style.left = `${split}%`;
+    tools.querySelector(".slider").value = String(split);
+  }
 
   function picture(file, className) {
     const image = el(`img.${className}`, { alt: `${file.name}, ${file.text}`, draggable: "false" });
@@ -104,7 +111,14 @@ function pictureStage({ files, layers, shapes, start = 0, large = false }) {
     if (split !== null) {
       const second = picture(partner, "after");
       second.style.clipPath = `inset(0 0 0 ${split}%)`;
-      parts.push(second, el("span.divider", { style: { left: `${split}%` } }));
+      const divider = el("span.divider", { style: { left: `${split}%` } });
+      divider.addEventListener("pointerdown", (event) => { event.stopPropagation(); divider.setPointerCapture(event.pointerId); });
+      divider.addEventListener("pointermove", (event) => {
+        if (!divider.hasPointerCapture(event.pointerId)) return;
+        const { left, width } = moved.getBoundingClientRect();
+        moveBorder(Math.min(100, Math.max(0, (100 * (event.clientX - left)) / width)));
+      });
+      parts.push(second, divider);
     }
     if (layer) parts.push(picture(layer, layer.kind === "mask" ? "mask" : "overlay"));
     if (own.length && file.size) parts.push(shapesDrawing(own, file.size));
@@ -116,10 +130,10 @@ function pictureStage({ files, layers, shapes, start = 0, large = false }) {
       ...fitting.map((each) => el("button.toggle.layer", { type: "button", "aria-pressed": String(each === layer), onclick: () => { layer = each === layer ? null : each; draw(); } }, `${each.from} ${each.kind}`)),
       ...(partner ? [el("button.toggle", { type: "button", "aria-pressed": String(split !== null), onclick: () => { split = split === null ? 50 : null; draw(); } }, "before / after")] : []),
       ...(split !== null ? [el("input.slider", { type: "range", min: "0", max: "100", value: String(split), "aria-label": `Border between ${file.name} and ${partner.name}`,
-        oninput: (event) => { split = Number(event.target.value); moved.querySelector(".after").style.clipPath = `inset(0 0 0 ${split}%)`; moved.querySelector(".divider").style.left = `${split}%`; } })] : []),
+        oninput: (event) => moveBorder(Number(event.target.value)) })] : []),
       el("span.zooms", {}, el("button.quiet", { type: "button", "aria-label": "Smaller", onclick: () => zoom(1 / 1.5) }, "−"), el("button.quiet", { type: "button", "aria-label": "Larger", onclick: () => zoom(1.5) }, "+"),
         el("button.quiet", { type: "button", onclick: fit }, "Fit"),
-        large ? el("button.quiet", { type: "button", onclick: () => byId("viewer").close() }, "Close") : el("button.quiet.enlarge", { type: "button", title: "Large window (z)", onclick: () => enlarge({ files, layers, shapes, start: base }) }, "⤢ Large")));
+        large ? el("button.quiet", { type: "button", onclick: () => byId("viewer").close() }, "Close") : el("button.quiet.enlarge", { type: "button", title: "Large window (z)", onclick: () => enlarge({ files, layers, shapes, start: base, border: split }) }, "⤢ Large")));
     if (strip) strip.replaceChildren(...files.map((each, at) => {
       const image = el("img", { alt: "", width: "56", height: "42" });
       showPicture(image, each.picture);

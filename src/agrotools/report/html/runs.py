@@ -24,7 +24,7 @@ from agrotools.runner.ledger import read_spend
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_agent, is_baseline
 from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, record_index
-from agrotools.runner.rescore import check_comparisons, judged_rows, stored_summaries, summary_of
+from agrotools.runner.rescore import check_comparisons, credited, judged_rows, stored_summaries, summary_of
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.comparisons import differences_between, side_by_side
@@ -185,7 +185,7 @@ class Run:
             self.replaceable[record.key] = record
         elif self.tally is not None:
             self.tally.add(record, [*scores, *self.judges.rows(record)])
-        return scores
+        return credited(record, scores, self.records)
 
 
 def opened_runs(
@@ -326,7 +326,12 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 _HASH_DIGITS = 12
-_COMPARED = {"degrade": "degradation", "toolset_hash": "toolset", "backends": "back-ends of the tools"}
+_COMPARED = {
+    "degrade": "degradation",
+    "faults": "faults in tool calls",
+    "toolset_hash": "toolset",
+    "backends": "back-ends of the tools",
+}
 """Manifest fields that must be equal for two runs to be comparable, and their names in messages."""
 
 
@@ -339,6 +344,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
         "protocol": "" if is_baseline(manifest.model) else manifest.protocol,
         "images": "" if is_baseline(manifest.model) else "shown" if manifest.images else "not shown",
         "degraded": f"{manifest.degrade} (this page shows the original pictures)" if manifest.degrade else "",
+        "faults in tool calls": manifest.faults,
         "epochs": str(manifest.epochs),
         "step limit": str(manifest.max_steps),
         "seed": str(manifest.seed),
