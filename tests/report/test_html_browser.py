@@ -378,4 +378,16 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
         slide = "const e = document.querySelector('.slider'); e.value = 80; e.dispatchEvent(new Event('input'));"
         await page.evaluate(f"(() => {{ {slide} }})()")
         assert "80%" in await page.evaluate("document.querySelector('#detail .stage img.after').style.clipPath")
+        await page.evaluate("document.querySelector('#detail .frame').scrollIntoView({ block: 'center' })")
+        middle = "(() => { const { left, top, width, height } = document.querySelector('#detail .moved')"
+        middle += ".getBoundingClientRect(); return [left, width, top + height / 2]; })()"
+        left, width, y = await page.evaluate(middle)
+        for kind, share in (("mousePressed", 0.8), ("mouseMoved", 0.5), ("mouseMoved", 0.3), ("mouseReleased", 0.3)):
+            place = {"x": left + share * width, "y": y}
+            await page.send("Input.dispatchMouseEvent", type=kind, **place, button="left", buttons=1, clickCount=1)
+        border = float(await page.evaluate("document.querySelector('#detail .slider').value"))
+        assert border == pytest.approx(30, abs=2), "the border follows the pointer"
+        await page.evaluate("document.querySelector('#detail .enlarge').click()")
+        assert await page.evaluate("document.querySelector('#viewer .slider').value") == str(round(border))
+        await page.evaluate("document.querySelector('#viewer').close()")
         assert faults(page) == ([], [])

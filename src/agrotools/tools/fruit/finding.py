@@ -128,7 +128,7 @@ def half_level(channel: NDArray[np.float32], mask: NDArray[np.bool_], around: in
 _NO_CONTRAST = 13.0
 """Contrast below which twigs and soil are as likely as fruit; such pictures are not searched by colour."""
 _CLEAR = 50.0
-"""Contrast, Lab units, from which the colour search finds little else than fruit; drawn red fruit has 53 and more."""
+"""Contrast, Lab units, from which the colour search finds little else than fruit; most drawn tomatoes have more."""
 _JUMP_MM = 30.0
 _NECK = 0.75
 """Width of a neck, as a share of the width of the fruits, below which it separates them."""
