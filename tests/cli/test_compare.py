@@ -97,9 +97,8 @@ def test_runs_without_a_common_sample_are_refused(tmp_path):
 
 
 def test_a_run_with_faults_in_its_tool_calls_is_named_everywhere_and_not_gated(tmp_path):
-    first, second = (
-        written(tmp_path / name, answers([True] * 20), faults=faults) for name, faults in (("a", "noise=0.3"), ("b", ""))
-    )
+    first = written(tmp_path / "a", answers([True] * 20), faults="noise=0.3")
+    second = written(tmp_path / "b", answers([True] * 20))
     done = run_command("gate", first, "--against", second)
     assert done.returncode == 2
     assert "different faults in tool calls: noise=0.3 / none" in done.stderr
