@@ -189,8 +189,8 @@ class TwinCredits:
 
     @property
     def n_alone(self) -> int:
-        """Number of records of unanswerable samples without a valid record of the twin."""
-        return sum(twin not in self._refused for _, twin, _ in self._credits)
+        """Number of unanswerable samples without a valid record of the twin in an epoch of theirs."""
+        return len({place for place, twin, _ in self._credits if twin not in self._refused})
 
 
 class ModeAggregator:

@@ -145,18 +145,21 @@ def _process_rows(summaries: Sequence[Summary]) -> Iterator[Data]:
     failed = [sum(each.tool_errors.values()) / each.tool_calls if each and each.tool_calls else None for each in counts]
     unparsed = [each.unparseable if each else None for each in counts]
     formless = [1 - each.used_form / each.answers if each and each.answers else None for each in counts]
-    for label, meaning, unit, values in (
-        ("Calls/needed", "calls made for each call of the reference; 1: as many as needed (end-to-end)", "×", ratios),
+    refused = "share of calls that ended in an error, also where that is right: a tool refuses what it cannot measure"
+    formless_of = "share of answers that do not give every value in the answer form (end-to-end)"
+    for label, meaning, unit, low, values in (
         (
-            "Tool errors",
-            "share of calls that ended in an error, as when a tool refuses an unfit picture (end-to-end)",
-            "%",
-            failed,
+            "Calls/needed",
+            "calls made for each call of the reference; 1: as many as needed (end-to-end)",
+            "×",
+            False,
+            ratios,
         ),
-        ("Form missed", "share of answers that do not give every value in the answer form (end-to-end)", "%", formless),
-        ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", unparsed),
+        ("Calls with an error", f"{refused} (end-to-end)", "%", False, failed),
+        ("Form missed", formless_of, "%", True, formless),
+        ("Unparseable", "number of outputs that were neither a call nor an answer (end-to-end)", "", True, unparsed),
     ):
-        yield {"label": label, "meaning": meaning, "unit": unit, "low": unit != "×", "values": values}
+        yield {"label": label, "meaning": meaning, "unit": unit, "low": low, "values": values}
 
 
 def _pairs(differences: Sequence[RunDifference]) -> Iterator[Data]:
