@@ -130,7 +130,7 @@ function lostCard() {
     return `${partWord(part)} ${one(lost)}: ${partTitle(part)}${interval ? `, 95 % interval ${one(interval.lower)} to ${one(interval.upper)}` : ""}`;
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
-  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}`)),
+  return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
     el("p.dim", {}, `${one(split.score)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
