@@ -171,12 +171,12 @@ def _hostile_tools() -> Iterator[None]:
 
     for name, made in hostile_tools.BY_NAME.items():
         TOOLS.add(name, made)
-    real = evaluation.ToolExecutor
-    evaluation.ToolExecutor = partial(ToolExecutor, timeout_s=4.0, memory_mb=1024)  # pyright: ignore
+    real = evaluation.executor_class
+    evaluation.executor_class = lambda _name: partial(ToolExecutor, timeout_s=4.0, memory_mb=1024)  # pyright: ignore
     try:
         yield
     finally:
-        evaluation.ToolExecutor = real
+        evaluation.executor_class = real
         for name in hostile_tools.BY_NAME:
             TOOLS.remove(name)
         sys.path.remove(str(HOSTILE_TOOLS))

@@ -169,7 +169,9 @@ def _ordered(sign: str, compare: Callable[[Number, Number], bool]) -> Callable[[
 
 
 def _contains(item: Value, container: Value) -> bool:
-    if isinstance(container, list) or (isinstance(container, str) and isinstance(item, str)):
+    if isinstance(container, list):
+        return item in container
+    if isinstance(container, str) and isinstance(item, str):
         return item in container
     raise ExpressionError(f"'in' needs a list on its right, not {kind_of(container)}", hint="write x in [1, 2, 3]")
 
@@ -196,9 +198,21 @@ def element(container: Value, key: object) -> Value:
     return container[key]
 
 
+def _lacks(item: Value, container: Value) -> bool:
+    return not _contains(item, container)
+
+
+def _negative(value: Value) -> Number:
+    return -number(value, "-")
+
+
+def _positive(value: Value) -> Number:
+    return +number(value, "+")
+
+
 OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
-    ast.USub: lambda value: -number(value, "-"),
-    ast.UAdd: lambda value: +number(value, "+"),
+    ast.USub: _negative,
+    ast.UAdd: _positive,
     ast.Not: operator.not_,
     ast.Eq: operator.eq,
     ast.NotEq: operator.ne,
@@ -207,7 +221,7 @@ OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Gt: _ordered(">", operator.gt),
     ast.GtE: _ordered(">=", operator.ge),
     ast.In: _contains,
-    ast.NotIn: lambda item, container: not _contains(item, container),
+    ast.NotIn: _lacks,
 }
 
 

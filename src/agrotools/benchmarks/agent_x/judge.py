@@ -198,7 +198,7 @@ def _share(value: Any) -> float | None:
     number = math.nan
     if isinstance(value, int | float) and not isinstance(value, bool):
         number = math.inf if abs(value) > 1e9 else float(value)
-    elif is_text(value) and (match := _SHARE.fullmatch(value)):
+    elif isinstance(value, str) and (match := _SHARE.fullmatch(value)):
         whole = 100.0 if match["percent"] else float(match["whole"] or 1)
         number = float(match["number"]) / whole if whole else math.nan
     return number if 0 <= number <= 1 else None
