@@ -51,12 +51,12 @@ def outcome(record: dict[str, Any]) -> list[Any]:
 
 def ray_workers() -> list[int]:
     """Processes of Ray that run calls on nodes that were started by this process."""
-    found: list[int] = []
+    pids: list[int] = []
     for entry in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):
             if (entry / "cmdline").read_bytes().startswith(b"ray::run_call"):
-                found += [int(entry.name)] * (parent(parent(int(entry.name))) == os.getpid())
-    return found
+                pids += [int(entry.name)] * (parent(parent(int(entry.name))) == os.getpid())
+    return pids
 
 
 def parent(pid: int) -> int:

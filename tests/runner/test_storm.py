@@ -8,7 +8,7 @@ import pytest
 from agrotools.core import Mode
 from support.storm import Tally, count_outcomes, make_cases, storm
 
-SAMPLES = 60
+SAMPLES = 100
 """Enough for every fault to occur at least once."""
 
 

@@ -37,7 +37,7 @@ def explain(
     from agrotools.core import UsageError
     from agrotools.report.explain import print_explanation
     from agrotools.runner.records import record_index
-    from agrotools.runner.rescore import credited, judged_rows, stored_version
+    from agrotools.runner.rescore import credited, judged_rows, stored_version, withdrawing_twin
     from agrotools.runner.store import read_manifest
     from agrotools.scoring import score_record
     from agrotools.scoring.attribution import read_attribution
@@ -85,7 +85,7 @@ def explain(
         if record.sample.twin:
             twin = index.get((record.mode, record.sample.twin, record.epoch))
             state = _twin_state(twin)
-            if any(row.reading.get("twin") for row in scores):
+            if withdrawing_twin(scores):
                 state += " too, so this refusal counts 0"
             typer.echo(f"twin {record.sample.twin}: {state}; agrotools explain {run} {record.sample.twin}")
     if outdated:

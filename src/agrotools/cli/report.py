@@ -102,7 +102,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     from agrotools.analysis.study_tables import Cell, StudyTable, latex, markdown
     from agrotools.core import UsageError
     from agrotools.core.base import count_text
-    from agrotools.report.layout import percent, run_names
+    from agrotools.report.layout import SYNTHETIC_NOTE, percent, run_names
     from agrotools.report.tables import scoring_lines, warning_lines
     from agrotools.runner.rescore import score_runs
     from agrotools.scoring import METRICS
@@ -131,11 +131,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
             if metrics:
                 table.notes.append(f"{name}: {count_text(next(iter(metrics.values())).overall.n, 'sample')}")
             table.rows.append([cells.get(heading, Cell("")) for heading in table.header])
-    synthetic = (
-        ["synthetic: generated images, scores say nothing about real fields"]
-        if any(summary.synthetic for summary in summaries)
-        else []
-    )
+    synthetic = [SYNTHETIC_NOTE] if any(summary.synthetic for summary in summaries) else []
     given = [name for name, summary in zip(names, summaries, strict=True) if summary.privileged]
     knowing = [f"{name}: was given the reference, so its score is no result" for name in given]
     for table in tables.values():

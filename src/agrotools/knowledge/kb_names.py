@@ -50,7 +50,7 @@ class KbNames:
 
     def is_on(self, entry: Entry, crop: str) -> bool:
         """True if an entry concerns a crop, under any of its names."""
-        return bool(set(map(_remove_spaces, entry.crops)) & self.crop_forms(crop))
+        return bool(set(map(_remove_spaces, entry.crops)) & crop_forms(self.entries, crop))
 
     def key_of_crop(self, crop: str) -> str:
         """Return a key that is equal for all names of a crop: the id of its entry, or else its singular."""
@@ -65,16 +65,6 @@ class KbNames:
         plain = folded(name)
         entry = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
         return entry.id if entry else plain
-
-    def crop_forms(self, crop: str) -> set[str]:
-        """Return the names of a crop without spaces: the given one, its singular, and all names of its entry."""
-        forms = _singulars(crop)
-        for entry in self.entries:
-            if entry.kind == "crop":
-                crop_names = {folded(name) for name in (*entry.names.all(), entry.slug)}
-                if crop_names & forms:
-                    forms |= crop_names
-        return {_remove_spaces(form) for form in forms if form}
 
 
 def kb_names() -> KbNames:
@@ -92,10 +82,21 @@ def _names_of_files(paths: tuple[Path, ...]) -> KbNames:
     return KbNames(load(paths).entries)
 
 
-def concerns(entry: Entry, crop_forms: Collection[str]) -> bool:
-    """True if an entry is that of a crop, or concerns it; ``crop_forms``: see :meth:`KbNames.crop_forms`."""
+def crop_forms(entries: Iterable[Entry], crop: str) -> set[str]:
+    """Return the names of a crop without spaces: the given one, its singular, and all names of its entry."""
+    forms = _singulars(crop)
+    for entry in entries:
+        if entry.kind == "crop":
+            crop_names = {folded(name) for name in (*entry.names.all(), entry.slug)}
+            if crop_names & forms:
+                forms |= crop_names
+    return {_remove_spaces(form) for form in forms if form}
+
+
+def concerns(entry: Entry, forms: Collection[str]) -> bool:
+    """True if an entry is that of a crop, or concerns it; ``forms``: see :func:`crop_forms`."""
     names = entry.names.all() if entry.kind == "crop" else entry.crops
-    return any(_remove_spaces(name) in crop_forms for name in names)
+    return any(_remove_spaces(name) in forms for name in names)
 
 
 def _singulars(crop: str) -> set[str]:

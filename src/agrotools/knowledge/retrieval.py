@@ -35,7 +35,7 @@ from agrotools.knowledge.evidence import (
     words_before,
     words_behind,
 )
-from agrotools.knowledge.kb_names import KbNames, concerns
+from agrotools.knowledge.kb_names import concerns, crop_forms
 from agrotools.knowledge.names import NameMatch, NamesIndex
 from agrotools.knowledge.text_index import AppearanceIndex, Document, SectionsIndex
 from agrotools.knowledge.words import asking_terms, folded, section_asked, similarity, terms
@@ -331,7 +331,7 @@ class KnowledgeIndex:
         if kind is not None:
             allowed &= np.array([entry.kind == kind for entry in self.entries], bool)
         if crop is not None:
-            forms = KbNames(self.entries).crop_forms(crop)
+            forms = crop_forms(self.entries, crop)
             allowed &= np.array([concerns(entry, forms) for entry in self.entries], bool)
         return allowed
 

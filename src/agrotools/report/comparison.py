@@ -17,6 +17,7 @@ from agrotools.plugin import ErrorSource
 from agrotools.report.explain import lost_reason
 from agrotools.report.layout import (
     DASH,
+    SYNTHETIC_NOTE,
     adjusted_line,
     detectable_points,
     difference_cell,
@@ -59,7 +60,7 @@ def comparison_tables(comparison: Comparison, *, flips: int = 0) -> Iterator[Ren
     first, second = (harmless(name) or word for name, word in ((comparison.first, "A"), (comparison.second, "B")))
     yield line(f"{first} minus {second}, percentage points", "bold")
     marks = [comparison.benchmark, *(["quick part"] if comparison.quick else [])]
-    marks += ["synthetic: generated images, scores say nothing about real fields"] if comparison.synthetic else []
+    marks += [SYNTHETIC_NOTE] if comparison.synthetic else []
     marks += [f"{harmless(name)} saw the reference" for name in comparison.privileged]
     if any(marks):
         yield line(", ".join(filter(None, marks)), "dim")

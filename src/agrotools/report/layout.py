@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
-from typing import IO, Any, cast
+from typing import IO, cast
 
 from pydantic import JsonValue
 from rich import box
@@ -25,6 +25,7 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.record import is_ref, literal_value
+from agrotools.runner.manifest import conditions_label
 from agrotools.scoring import METRICS, Estimate, Summary
 
 LONGEST = 300
@@ -362,6 +363,10 @@ def interval_cell(estimate: Estimate | None, text: Callable[[float], str]) -> Te
     return stacked([text(estimate.value), *([f"{text(interval.lower)} to {text(interval.upper)}"] if interval else [])])
 
 
+_CONDITIONS = ("degrade", "faults")
+"""Conditions of a run that stand among the options of its benchmark."""
+
+
 def run_names(summaries: Sequence[Summary]) -> list[str]:
     """Return a distinct name for each run: its model, and the tools that it was offered if these were not all.
 
@@ -372,7 +377,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
         (harmless(summary.model) or "run")
         + (f", tools {summary.tools}" if summary.tools != "all" else "")
         + (" (quick part)" if mixed and summary.quick else "")
-        + "".join(f" ({harmless(each)})" for each in conditions_of(summary.benchmark_options))
+        + harmless(conditions_label(*(str(summary.benchmark_options.get(each, "")) for each in _CONDITIONS)))
         for summary in summaries
     ]
     differing = len({str(summary.benchmark_options) for summary in summaries}) > 1
@@ -388,15 +393,7 @@ def run_names(summaries: Sequence[Summary]) -> list[str]:
     ]
 
 
-_CONDITIONS = {"degrade": "", "faults": "faults "}
-"""Conditions of a run that stand among the options of its benchmark, and what stands before each."""
-
-
-def conditions_of(options: Mapping[str, Any]) -> list[str]:
-    """Return the degradation of the pictures and the faults in tool calls of a run, without which a score misleads."""
-    return [f"{before}{options[name]}" for name, before in _CONDITIONS.items() if options.get(name)]
-
-
+SYNTHETIC_NOTE = "synthetic: generated images, scores say nothing about real fields"
 UNSEALED_NOTE = "unsealed: this agent was not isolated and could have read the answers (docs/agents.md)."
 
 

@@ -15,6 +15,7 @@ from rich.text import Text
 from agrotools.core import Mode
 from agrotools.core.base import count_text
 from agrotools.report.layout import (
+    SYNTHETIC_NOTE,
     UNSEALED_NOTE,
     console_for,
     detectable_points,
@@ -148,7 +149,7 @@ def _title(shown: Screen, measure: tuple[Setting, str] | None) -> list[Text]:
     if estimate := _estimate(shown.scored[0], measure, common):
         size = f": {count_text(estimate.n, 'sample')} in {count_text(estimate.n_clusters, 'cluster')}"
         title.append(f"{size}{' that every dose has' if common else ''}", "not bold")
-    remark = "synthetic: generated images, scores say nothing about real fields" if summary.synthetic else ""
+    remark = SYNTHETIC_NOTE if summary.synthetic else ""
     return [title, Text(remark, style="yellow")]
 
 

@@ -107,7 +107,7 @@ class EvalConfig(FrozenModel):
     retry_wall_s: Annotated[float, Field(gt=0)] = DEFAULT_WIRE.retry_wall_s
     tool_workers: Annotated[int, Field(ge=1, le=256)] = 2
     executor: Literal["local", "ray"] = "local"
-    """Where tool calls run: in worker processes of this machine, or on a Ray cluster."""
+    """Executor of tool calls: worker processes of this machine, or a Ray cluster."""
     tools: str = "all"
     """Tools that each sample offers: ``all``, ``needed`` (those of its reference calls), ``+N`` (N others too)."""
     backends: dict[str, str] = {}

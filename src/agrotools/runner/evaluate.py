@@ -272,7 +272,7 @@ def prepare_run(
     )
     vision_model = tool_model(settings.backends, config.vlm_endpoint)
     check_backends(settings.executed_backends, has_vision=vision_model is not None)
-    executor_class(config.executor)
+    executor_class(config.executor)  # an executor that is not installed ends the run before it has a folder
     is_free = not (source.base_url or source.meter)
     if is_free and (config.price is not None or (config.budget and vision_model is None)):
         raise UsageError(f"{source.name} costs nothing: there is no endpoint to pay", hint="omit --budget and --price")

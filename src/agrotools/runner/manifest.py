@@ -27,6 +27,11 @@ class Shard(FrozenModel):
         return f"{self} of {', '.join(f'{mode} {n}' for mode, n in self.planned.items())}"
 
 
+def conditions_label(degrade: str, faults: str) -> str:
+    """Return what stands behind a model's name: the degradation of its pictures and the faults in its tool calls."""
+    return "".join(f" ({each})" for each in (degrade, faults and f"faults {faults}") if each)
+
+
 class Manifest(FrozenModel):
     """Model, benchmark, tools and settings of a run. Status is not stored; it follows from the records."""
 
@@ -101,8 +106,7 @@ class Manifest(FrozenModel):
     @property
     def labelled_model(self) -> str:
         """Model, with the degradation of the pictures and the faults in tool calls that its score is of."""
-        faults = self.faults and f" (faults {self.faults})"
-        return f"{self.model}{self.degrade and f' ({self.degrade})'}{faults}"
+        return self.model + conditions_label(self.degrade, self.faults)
 
     @property
     def conditions(self) -> str:

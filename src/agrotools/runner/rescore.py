@@ -348,6 +348,11 @@ def credited(record: Record, scores: list[Score], index: RecordIndex) -> list[Sc
     return [row.model_copy(update=update) if row.metric == FAS else row for row in scores]
 
 
+def withdrawing_twin(scores: Sequence[Score]) -> str:
+    """Return the twin because of which :func:`credited` counts a refusal 0; empty if there is none."""
+    return next((str(row.reading["twin"]) for row in scores if row.metric == FAS and "twin" in row.reading), "")
+
+
 def _score(
     run: Path,
     rows: list[bytes] | None,
@@ -359,7 +364,7 @@ def _score(
     """Add the run's records to ``tally`` and their score rows, as JSON, to ``rows`` if it is a list.
 
     Returns:
-        The id of the sample with the lowest score, or None.
+        The id of the sample with the lowest score, or None; also None if neither rows nor a callback are given.
     """
     worst: tuple[float, str] | None = None
     index = record_index(run).undamaged()
@@ -367,6 +372,8 @@ def _score(
     for record in index:
         scores = [*score_record(record, comparisons), *judges.rows(record)]
         tally.add(record, scores)
+        if rows is None and on_scored is None:
+            continue  # the tally knows the twins, and nothing else is wanted
         scores = credited(record, scores, index)
         if on_scored is not None:
             on_scored(record, scores)

@@ -154,7 +154,7 @@ class ToolExecutor:
 
     @property
     def place(self) -> str:
-        """Where calls run, for the progress of a run; empty for this machine."""
+        """Sentence on the machines that calls run on, for the progress of a run; empty for this machine."""
         return ""
 
     @property

@@ -103,7 +103,7 @@ class RayToolExecutor(ToolExecutor):
 
     @property
     def place(self) -> str:
-        """Where calls run, with the size of the cluster as it is now."""
+        """Sentence on the cluster that calls run on, with its size as it is now."""
         nodes = self._nodes()
         size = f"{count_text(len(nodes), 'node')} and {count_text(int(sum(map(_cpus, nodes))), 'CPU')}"
         return f"tool calls run on a Ray cluster of {size}"
@@ -146,13 +146,13 @@ class RayToolExecutor(ToolExecutor):
         expected = installation()
         near = import_module("ray.util.scheduling_strategies").NodeAffinitySchedulingStrategy
         task = self._ray.remote(check_installation)
-        asked = {
+        checks = {
             node["NodeManagerAddress"]: task.options(
                 num_cpus=0, max_retries=0, scheduling_strategy=near(node["NodeID"], soft=False)
             ).remote(expected)
             for node in self._nodes()
         }
-        for address, reference in asked.items():
+        for address, reference in checks.items():
             try:
                 different = await asyncio.wait_for(_result(reference), START_TIMEOUT_S)
             except TimeoutError:

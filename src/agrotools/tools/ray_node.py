@@ -40,15 +40,15 @@ def installation(target: str = "", backend: str = "", *, has_files: bool = False
         backend: its back-end.
         has_files: True if the tool reads files besides those of the call, so that it has to be imported.
     """
-    found = {"agrotools": version("agrotools"), **library_versions()}
-    found["code"] = code_hash(target.partition(":")[0] or "agrotools.tools")
+    parts = {"agrotools": version("agrotools"), **library_versions()}
+    parts["code"] = code_hash(target.partition(":")[0] or "agrotools.tools")
     if has_files:
         try:
             paths = load(target).files_for(backend)
         except ToolError:
-            return found
-        found |= {f"{_FILE}{path.name}": _hashes().file_hash(path) for path in paths if path.is_file()}
-    return found
+            return parts
+        parts |= {f"{_FILE}{path.name}": _hashes().file_hash(path) for path in paths if path.is_file()}
+    return parts
 
 
 def first_difference(expected: Mapping[str, str], found: Mapping[str, str]) -> str:
@@ -95,13 +95,13 @@ def run_call(
         return "different", different
     paths, missing = dict[str, str](), list[str]()
     for name, (path, digest) in files.items():
-        found = _local_file(Path(path), digest)
-        if found is None and digest in contents:
-            found = _fetch(Path(path), digest, contents[digest])
-        if found is None:
+        local = _local_file(Path(path), digest)
+        if local is None and digest in contents:
+            local = _fetch(Path(path), digest, contents[digest])
+        if local is None:
             missing.append(digest)
         else:
-            paths[name] = str(found)
+            paths[name] = str(local)
     if missing:
         return "missing", missing
     reply = _runner(limits).reply_to({**request, "paths": paths})

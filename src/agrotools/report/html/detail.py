@@ -17,6 +17,7 @@ from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
 from agrotools.report.trace import StepPart, missing_steps, predicted_steps, taken_steps
 from agrotools.runner.prompts import StoredPrompts, stored_image
+from agrotools.runner.rescore import withdrawing_twin
 from agrotools.scoring import METRICS
 from agrotools.scoring.matching import reference_places
 
@@ -92,8 +93,8 @@ def reason_line(record: Record, scores: Sequence[Score], part: str) -> str:
 
 def _withdrawn(scores: Sequence[Score]) -> str:
     """Return why a right refusal counts nothing, or an empty text."""
-    twins = [row.reading["twin"] for row in scores if row.reading.get("twin")]
-    return f"the refusal counts 0: the answerable twin {twins[0]} was refused too" if twins else ""
+    twin = withdrawing_twin(scores)
+    return f"the refusal counts 0: the answerable twin {twin} was refused too" if twin else ""
 
 
 def _about(sample: Sample, scores: Sequence[Score]) -> list[list[str]]:

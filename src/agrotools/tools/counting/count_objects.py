@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 _Fact = TypeVar("_Fact")
 ChmFile = Annotated[Path, FileArgument("raster", "canopy height model of the same place, heights in metres")]
 RULES = "rules"
-NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
 """Back-end that finds fruit by colour, without the net."""
+NET_FILES = ("nets/fruits.json", "nets/fruits.onnx", *STRANGENESS_FILES)
+"""Files of the fruit net and of strangeness, relative to ``data``; part of the fingerprint of tools that use it."""
 _SAME_EXTENT = 0.02
 _OF_CROWNS_IN_HEIGHTS = ("min_height_m", "window_a_m", "window_b")
 Mode = Literal["crown_chm", "crown_rgb", "fruit", "blob", "plant"]

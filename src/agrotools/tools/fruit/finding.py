@@ -166,7 +166,6 @@ def search_fruits(view: View, colour: FruitMask, pixels: NDArray[np.uint8], frui
     Raises:
         ToolError: ``backend_unavailable`` if the net cannot be loaded.
     """
-    clear = colour.contrast >= _CLEAR
     kinds = fruits_of_net(fruit)
     if not kinds:
         return FoundFruits(find_fruits(view, colour, region) if colour.contrast >= _NO_CONTRAST else [], False, 1.0)
@@ -176,7 +175,7 @@ def search_fruits(view: View, colour: FruitMask, pixels: NDArray[np.uint8], frui
     corners = np.clip(np.rint(objects.boxes), 0, [width, height, width, height]).astype(int).tolist()
     tried = [fruit_in_box(view, colour, pixels, (x0, y0, x1, y1)) for x0, y0, x1, y1 in corners if x0 < x1 and y0 < y1]
     measured = _drop_duplicates([part for part, _ in tried if part is not None and part.depth_share >= _LEAST_DEPTH])
-    if clear and len(in_colour := find_fruits(view, colour, region)) > 2 * len(measured):
+    if colour.contrast >= _CLEAR and len(in_colour := find_fruits(view, colour, region)) > 2 * len(measured):
         return FoundFruits(in_colour, False, 1.0)
     share = sum(by_colour for _, by_colour in tried) / max(1, len(tried))
     return FoundFruits(measured, True, share, objects.notes[:1], objects.flags)

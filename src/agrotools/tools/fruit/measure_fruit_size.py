@@ -203,12 +203,14 @@ def measure_fruit_size(
         notes += detected.notes
         flags += [flag for flag in detected.flags if flag in _ABOUT_FINDING]
         if detected.with_net:
-            if detected.by_colour < _MOST_BY_COLOUR:
-                flags.append("pale_fruit_possible")
-        elif colour.contrast < _PALE_CONTRAST:
+            is_pale, is_strange = detected.by_colour < _MOST_BY_COLOUR, FLAG in detected.flags
+        else:
+            # Depth shows round things by itself, if they were found by colour.
+            is_strange = measured is None and strangeness(picture.pixels, "fruit").is_strange
+            is_pale = colour.contrast < _PALE_CONTRAST
+        if is_pale:
             flags.append("pale_fruit_possible")
-        # Depth shows round things by itself, if they were found by colour.
-        if (measured is None or detected.with_net) and strangeness(picture.pixels, "fruit").is_strange:
+        if is_strange:
             flags.append(FLAG)
             notes.append("the picture is unlike photographs of fruit on the plant: these may be other things")
         if measured is not None:

@@ -245,7 +245,9 @@ def _of_crop(crops: dict[str, tuple[str, ...]], crop: str, names: "KbNames") -> 
 
 def _name_of_crop(crops: Iterable[str], crop: str, names: "KbNames") -> str | None:
     """Return the name that a recogniser uses for a crop, or None if it does not know the crop."""
-    forms = names.crop_forms(crop)
+    from agrotools.knowledge.kb_names import crop_forms
+
+    forms = crop_forms(names.entries, crop)
     return next((name for name in crops if name.replace("_", "").replace(" ", "") in forms), None)
 
 
