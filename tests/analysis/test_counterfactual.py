@@ -23,6 +23,7 @@ from agrotools.core import (
     ToolCall,
     Trajectory,
 )
+from agrotools.core.record import Fault
 from agrotools.scoring import score_record
 from agrotools.scoring.attribution import Shares, attribution_of, rounded_points
 from agrotools.tools import get_tool
@@ -240,6 +241,18 @@ def test_faults_that_must_all_be_repaired_share_equally(tools: Tools, faults: di
     found = points(record_of(tools, **faults), tools)
     everything = [TREES, WEEDS, CALCULATE, "planning", "arguments", "reading", "form"]
     assert found == by_hand(everything, lambda fixed: float(parts <= fixed))
+
+
+@pytest.mark.parametrize("timeout", [False, True])
+@pytest.mark.parametrize("error", [0, 2])
+def test_a_fault_is_not_blamed_on_a_tool_that_would_have_been_right(error: int, timeout: bool):
+    tools, seen = Tools(count=error), Tools(count=error + 5)
+    original = None if timeout else Observation(result={"count": TRUE_COUNT + error})
+    fault = Fault(call=0, kind="timeout" if timeout else "noise", landed=True, original=original)
+    found = points(record_of(seen).model_copy(update={"faults": (fault,)}), tools)
+    assert found == by_hand(["fault", TREES], lambda fixed: float({"fault", *([TREES] if error else [])} <= fixed))
+    spared = fault.model_copy(update={"landed": False})
+    assert points(record_of(seen).model_copy(update={"faults": (spared,)}), tools) == {TREES: 100.0}
 
 
 def test_a_tool_error_behind_wrong_arguments_counts_where_the_arguments_are_right():

@@ -9,8 +9,10 @@ order; a call of the run belongs to the unused step of the same tool with the fe
   (``max_steps``, ``context``, ``timeout``) went on calling: planning.
 * ``arguments`` replaced: arguments that disagree with the reference, given the results that the run had seen, are
   those of the reference. Arguments that agree stay, and follow the results that they refer to.
-* ``tool:NAME`` replaced: a call whose arguments and inputs are right returns the truth. With wrong inputs the truth is
-  not known, and the tool is run: so a tool that only calculates with wrong inputs is not blamed for them.
+* ``fault`` replaced: a call that ``--faults`` hit returns what the tool itself returns.
+* ``tool:NAME`` replaced: a call whose arguments and inputs are right, and that no fault hit, returns the truth. With
+  wrong inputs the truth is not known, and the tool is run: so a tool that only calculates with wrong inputs is not
+  blamed for them.
 * ``reading`` replaced: a slot has the value of its ``from`` over the results. Not replaced, a slot that was read right
   follows the results, and one that was misread stays as it was given.
 * ``form`` replaced: a value that the text contains but the scorer cannot read (several candidates, no key), or that an
@@ -52,6 +54,7 @@ from agrotools.core.record import (
 from agrotools.scoring.attribution import (
     ARGUMENTS,
     AT_LIMIT,
+    FAULT,
     FORM,
     PLANNING,
     READING,
@@ -65,6 +68,7 @@ from agrotools.scoring.matching import (
     OwnCall,
     Values,
     gives_truth,
+    landed_faults,
     missing_calls,
     own_calls,
     step_index,
@@ -129,6 +133,7 @@ class SampleGame:
         self.own = own_calls(record)
         self._own_values = [each.values if each else None for each in self.own]
         self._missing = missing_calls(self.steps, self.own)
+        self._faults = landed_faults(record, self.own)
         self._run_call = run_call
         self._truths = [self._truth(at) for at in range(len(self.steps))]
         counts = SLOTS_OF_METRIC[FAS]
@@ -182,7 +187,7 @@ class SampleGame:
 
     def _players(self) -> list[str]:
         tools = {TOOL + step.tool for step in self.steps}
-        return ordered_parts([PLANNING, ARGUMENTS, *tools, READING, FORM])
+        return ordered_parts([PLANNING, ARGUMENTS, *([FAULT] if self._faults else []), *tools, READING, FORM])
 
     def _joint(self, sharing: set[str]) -> tuple[tuple[str, ...], str]:
         """Return the parts that share points by assumption, and why."""
@@ -195,7 +200,7 @@ class SampleGame:
         together = before | {READING} if misread else before if miscalled else set[str]()
         if len(together) > 1:
             return tuple(ordered_parts(together)), NOT_CALLED if self.ask else NOT_ASKED
-        together = {ARGUMENTS, PLANNING, *self._not_run} & sharing
+        together = {ARGUMENTS, PLANNING, FAULT, *self._not_run} & sharing
         if self._not_run and len(together) > 1:
             return tuple(ordered_parts(together)), NOT_RUN
         unknown = tuple(part for part in sharing if "+" in part)
@@ -219,7 +224,7 @@ class SampleGame:
         return None
 
     async def chain(self, parts: Parts) -> list[Outcome]:
-        """Return the result of each reference step; ``parts`` are planning, arguments and tools."""
+        """Return the result of each reference step; ``parts`` are planning, arguments, faults and tools."""
         if parts not in self._chains:
             outcomes: list[Outcome] = []
             for at in range(len(self.steps)):
@@ -239,6 +244,10 @@ class SampleGame:
         right = corrected and all(self._is_true(ref, before) for ref in refs)
         truth = self._truths[at]
         call = self._call(at, own, corrected, values)
+        fault = self._faults.get(at)
+        if fault and own and FAULT not in parts:
+            seen = own.step.observation
+            return Outcome(own.values, right and gives_truth(seen, truth), None, seen, call)
         if right and part in parts:
             with suppress(JointError):  # a tool that gives the truth is not replaced
                 if (unreplaced := (await self.chain(parts - {part}))[at]).true:
@@ -253,7 +262,7 @@ class SampleGame:
         if right and unknown:
             raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
-            observation = own.step.observation
+            observation = own.step.observation if fault is None else fault.original or await self._run(at, own, call)
         else:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None

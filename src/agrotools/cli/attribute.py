@@ -35,11 +35,10 @@ def attribute(
     workers: Annotated[int, typer.Option(min=1, help="Worker processes for tools that run again.")] = 2,
     as_json: Annotated[bool, typer.Option("--json", help="Print the attribution as JSON.")] = False,
 ) -> None:
-    """Split the points that a run lost: planning, arguments, each tool, reading and form."""
+    """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
     from agrotools.analysis.attribution import Rerun, attribute_run
     from agrotools.report.attribution import attribution_tables
     from agrotools.report.layout import print_parts
-    from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
     attribution = attribute_run(
@@ -54,8 +53,6 @@ def attribute(
         print_json(attribution.model_dump(mode="json"))
         return
     print_parts(attribution_tables(attribution))
-    if faults := read_manifest(run).faults:
-        typer.echo(f"this run has faults in tool calls ({faults}): the points of a tool include those of its faults")
     typer.echo(f"per sample: {run / ATTRIBUTION_FILE}\non the page: agrotools report {run}")
 
 

@@ -1,6 +1,7 @@
 """Attribution: the points that a run lost, split exactly into the parts that lost them.
 
-The parts are ``planning`` (wrong or missing calls), ``arguments``, ``tool:NAME`` (errors of one tool), ``reading``
+The parts are ``planning`` (wrong or missing calls), ``arguments``, ``fault`` (put into a call by ``--faults``),
+``tool:NAME`` (errors of one tool), ``reading``
 (right observations, wrong answer) and ``form`` (an answer that cannot be read). The gap of a sample is a cooperative
 game: the value of a coalition is the score when its parts are replaced by the reference or the truth, and the share of
 a part is its Shapley value (1953), the mean of its marginal contributions over all orders of replacement. See
@@ -22,18 +23,19 @@ from pathlib import Path
 
 from agrotools.core import FrozenModel, Mode, Observation, Record, Score
 from agrotools.core.files import RECORDS_FILE, sha256_of_file
-from agrotools.scoring.matching import gives_truth, missing_calls, own_calls
+from agrotools.scoring.matching import gives_truth, landed_faults, missing_calls, own_calls
 from agrotools.scoring.metrics import FAS, SCORING_VERSION
 from agrotools.scoring.statistics import Interval, estimate_difference, estimate_mean
 from agrotools.scoring.steps import implied_slot
 
 ATTRIBUTION_FILE = "attribution.json"
-PLANNING, ARGUMENTS, READING, FORM, ANSWER = "planning", "arguments", "reading", "form", "answer"
+PLANNING, ARGUMENTS, FAULT, READING, FORM, ANSWER = "planning", "arguments", "fault", "reading", "form", "answer"
 TOOL = "tool:"
 """Start of the name of a tool's part; parts of tools that cannot be told apart are joined by ``+``."""
 MEANINGS = {
     PLANNING: "wrong or missing call",
     ARGUMENTS: "wrong arguments",
+    FAULT: "fault put into a call (--faults)",
     TOOL: "error of the tool",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",
@@ -171,9 +173,10 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     steps, own = sample.reference.steps, own_calls(record)
     missing = missing_calls(steps, own)
     truths = [Observation(result=step.truth) if step.truth is not None else step.observation for step in steps]
+    faults = landed_faults(record, own)
     untrue = [
-        TOOL + step.tool
-        for step, each, truth in zip(steps, own, truths, strict=True)
+        FAULT if at in faults else TOOL + steps[at].tool
+        for at, (each, truth) in enumerate(zip(own, truths, strict=True))
         if each and not gives_truth(each.step.observation, truth)
     ]
     for at, each in enumerate(own):
@@ -185,7 +188,9 @@ def first_part(record: Record, rows: Sequence[Score]) -> str:
     shown = not sample.answerable and any(each.slot is None for each in implied)
     if shown or any(each.differs for each in implied) or any(slot.made_by_tools for slot in slots):
         return next(iter(untrue), TOOL + steps[-1].tool)
-    return FORM if is_form and sample.answerable else READING
+    if not (is_form and sample.answerable):
+        return READING
+    return FAULT if FAULT in untrue else FORM
 
 
 class CauseTally:
@@ -222,7 +227,7 @@ class CauseTally:
 
 
 def ordered_parts(parts: Iterable[str]) -> list[str]:
-    """Return parts in the order of a sample: planning, arguments, tools by name, reading, form."""
+    """Return parts in the order of a sample: planning, arguments, faults, tools by name, reading, form."""
     order = [*MEANINGS]
     return sorted(set(parts), key=lambda part: (order.index(TOOL if part.startswith(TOOL) else part), part))
 

@@ -6,7 +6,15 @@ from dataclasses import dataclass
 from pydantic import JsonValue
 
 from agrotools.core import Observation, Record, ReferenceStep, Step, UsageError
-from agrotools.core.record import REF_PATTERN, UnresolvedRef, iter_refs, literal_value, resolve_ref, update_literals
+from agrotools.core.record import (
+    REF_PATTERN,
+    Fault,
+    UnresolvedRef,
+    iter_refs,
+    literal_value,
+    resolve_ref,
+    update_literals,
+)
 from agrotools.scoring.steps import compare_calls
 from agrotools.text.agreement_values import same_json
 from agrotools.tools import get_tool
@@ -117,6 +125,14 @@ def reference_places(record: Record) -> list[int | None]:
     """Return the index of the reference step of each call of a trajectory; None for calls that belong to none."""
     places = {id(own.step): at for at, own in enumerate(own_calls(record)) if own}
     return [places.get(id(step)) for step in (record.trajectory.calls if record.trajectory else ())]
+
+
+def landed_faults(record: Record, own: Sequence[OwnCall | None]) -> dict[int, Fault]:
+    """Return the fault that landed in the call of each reference step, by the index of the step."""
+    if not record.faults or record.trajectory is None:
+        return {}
+    hit = {id(record.trajectory.calls[fault.call]): fault for fault in record.faults if fault.landed}
+    return {at: hit[id(each.step)] for at, each in enumerate(own) if each and id(each.step) in hit}
 
 
 def missing_calls(steps: Sequence[ReferenceStep], own: Sequence[OwnCall | None]) -> set[int]:
