@@ -55,6 +55,7 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
         "and/or",
         "1/2",
         "0.51, 0.62",
+        "y: [[0.4412, 0.887099], [-0.0312, 0.9999]]",
         "image_1.jpg",
         "a: 3/4 b",
         "</td></tr>",

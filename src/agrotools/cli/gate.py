@@ -108,7 +108,7 @@ def _lines(result: "Gate", new: str, old: str) -> list[str]:
         verdict,
         f"{result.mode}, {METRICS[result.metric].label}: {percent(result.new)} (new, {harmless(new)}), "
         f"{percent(result.old)} (old, {harmless(old)})",
-        f"drop {100 * bound.drop:.1f} points, with 95 % confidence at least {100 * bound.lower:.1f}; "
+        f"drop {100 * bound.drop:.1f} points, one-sided 95 % lower bound {100 * bound.lower:.1f}; "
         f"{count_text(bound.n, unit)} in {count_text(bound.n_clusters, 'cluster')}",
     ]
     drops = [

@@ -29,7 +29,7 @@ class Shard(FrozenModel):
 
 def conditions_label(degrade: str, faults: str) -> str:
     """Return what stands behind a model's name: the degradation of its pictures and the faults in its tool calls."""
-    return "".join(f" ({each})" for each in (degrade, faults and f"faults {faults}") if each)
+    return "".join(f" ({each})" for each in (degrade, faults and f"faults {faults.replace(',', ', ')}") if each)
 
 
 class Manifest(FrozenModel):

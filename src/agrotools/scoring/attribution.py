@@ -35,7 +35,7 @@ TOOL = "tool:"
 MEANINGS = {
     PLANNING: "wrong or missing call",
     ARGUMENTS: "wrong arguments",
-    FAULT: "fault put into a call (--faults)",
+    FAULT: "injected into a call by --faults",
     TOOL: "error of the tool",
     READING: "observation right, answer wrong",
     FORM: "answer cannot be read",

@@ -55,7 +55,7 @@ function drawCompare(parameters) {
     const said = pairWords({ ...pair, difference });
     return el("tr", {}, el("th", { scope: "row" }, `${words(pair.mode)}, `, term(pair.label)), el("td", {}, el("b", {}, said.value)), el("td", {}, said.interval), el("td.scales", {}, differenceDrawing(difference)),
       el("td", {}, el(`strong.${pair.differs ? "shown" : "unshown"}`, {}, said.verdict)), el("td.dim", {}, pair.p === null ? "" : `p ${pair.p < 0.001 ? "< 0.001" : pair.p.toPrecision(2)}`), el("td.dim", {}, n),
-      el("td.dim", {}, pair.detectable === null ? "" : points(pair.detectable)));
+      el("td.dim", {}, pair.detectable === null ? "" : Math.round(100 * pair.detectable)));
   });
   byId("compare").replaceChildren(
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),

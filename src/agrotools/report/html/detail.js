@@ -173,8 +173,9 @@ function sentView(data) {
 }
 
 function rawReplies(data) {
-  const replies = data.steps.filter((step) => step.reply?.text);
-  return replies.length > 0 && fold(`Raw replies (${replies.length})`, () => replies.map((step) => el("div.message", {}, el("p.word", {}, `step ${step.n}`), rawText(step.reply.text))), ".card");
+  const all = data.steps.filter((step) => step.reply), replies = all.filter((step) => step.reply.text);
+  const others = all.length > replies.length ? `; ${all.length - replies.length} without text` : "";
+  return replies.length > 0 && fold(`Raw replies (${replies.length}${others})`, () => replies.map((step) => el("div.message", {}, el("p.word", {}, `step ${step.n}`), rawText(step.reply.text))), ".card");
 }
 
 // --- the same sample elsewhere --------------------------------------------------------------------------------------

@@ -93,10 +93,11 @@ def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
     metric = (measure[0].of(summary) or {}).get(measure[1]) if measure else None
     spend = read_spend(run.folder / "spend.jsonl")
     attribution, outdated = read_attribution(run.folder)
+    role = "baseline" if is_baseline(run.manifest.model) else "model"
     return {
         **facts,
         "label": harmless(name),
-        "role": ROLES.get(run.manifest.model, "baseline" if is_baseline(run.manifest.model) else "model"),
+        "role": role if run.manifest.faults else ROLES.get(run.manifest.model, role),
         "score": estimate_data(estimate) if estimate else None,
         "withheld": bool(metric and estimate is None),
         "bounds": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,

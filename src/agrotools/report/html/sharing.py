@@ -35,6 +35,8 @@ _DEGREES = re.compile(
     r"|\b(?=\d*[A-Z])[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}\b"
 )
 """Pairs of four or more decimals or with letters, degrees and minutes, named ones, WKT, UTM, MGRS, plus codes."""
+_SHARES = re.compile(r"\W*0[.,]\d+\W+0[.,]\d+")
+"""Pairs of numbers below 1, such as shares and scores: as degrees they are a place in the sea."""
 _PLACE = re.compile(r"(?:.*_)?(?:lat|lon|lng|latitude|longitude|gps\w*|coordinates|geo\w*|crs|bounds|utm\w*)(?:_\w+)?")
 _PLAIN_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*_\d{1,3}\.[a-z]{2,5}")
 """File names that benchmarks give, such as ``image_1.jpg``; others may name a farm or a person."""
@@ -66,7 +68,7 @@ class Scrubber:
         return text
 
     def _removed(self, what: str, match: re.Match[str]) -> str:
-        if what == "file name" and _COMMON_NAME.fullmatch(match[0]):
+        if (what == "file name" and _COMMON_NAME.fullmatch(match[0])) or _SHARES.fullmatch(match[0]):
             return match[0]
         self.removed[what] += 1
         return f"[{what} removed]"
