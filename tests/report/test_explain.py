@@ -128,7 +128,8 @@ def test_calls_stand_beside_the_reference_call_they_come_closest_to():
     assert "steps.png (overlay)" in text
     assert "2 call calculate  cached  ✗ differs from reference step 1" in text
     assert "expression  ✗ 1 + 1   reference: 2 + 2" in text
-    assert "missing step  reference step 3: calculate(expression: b - a" in text
+    assert "- missing step  ✗ no call matches reference step 3" in text
+    assert "calculate(expression: b - a" in text
 
 
 def test_what_was_not_done_is_said_where_no_tool_was_called():

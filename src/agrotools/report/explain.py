@@ -46,7 +46,6 @@ from agrotools.report.layout import (
 )
 from agrotools.report.trace import (
     agreements,
-    missing_steps,
     predicted_steps,
     step_blocks,
     taken_steps,
@@ -114,9 +113,8 @@ def explain(
         matches = reference_places(record) if compared else [None] * len(calls)
         taken = taken_steps(record.trajectory.steps, matches, compared, record.faults)
         steps = [each for step in taken for each in step_blocks(step)]
-        missing = missing_steps(reference, matches) if compared else []
-        if steps or missing:
-            parts += [section("Steps"), *steps, *(block("missing step", text, "yellow") for text in missing)]
+        if steps:
+            parts += [section("Steps"), *steps]
         parts += [section("Answer"), *_answer(record)]
     readings = [*slot_readings(record.sample.answer, scores), *summary_readings(record.sample.answer, scores)]
     if readings:

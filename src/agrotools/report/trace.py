@@ -160,6 +160,7 @@ class StepPart:
     """One step for a reader: the action, its comparison with the reference, and its result."""
 
     number: int
+    """Number of the step from 1; 0 for a step of the reference that no call matches."""
     title: str
     of: int = 0
     """Number of steps of the reference with its answer; 0 if the number of steps is not fixed."""
@@ -230,12 +231,23 @@ def taken_steps(
     """Yield the steps of a trajectory; ``matches`` are the reference steps of its calls, see
     :func:`~agrotools.scoring.matching.reference_places`.
 
-    With ``sample``, calls are compared with its reference. ``faults``: those put into its calls."""
+    With ``sample``, calls are compared with its reference, and its missing steps stand before the call of the next one
+    or the answer. ``faults``: those put into its calls."""
     match_of = iter(matches)
     fault_of, calls = {fault.call: fault for fault in faults}, itertools.count()
     reference = sample.reference.steps if sample is not None and sample.reference else ()
+    missing = [at for at in range(len(reference)) if at not in matches]
+
+    def missing_before(place: int | None) -> Iterator[StepPart]:
+        while missing and (place is None or missing[0] < place):
+            at = missing.pop(0)
+            verdict = f"{WRONG} no call matches reference step {at + 1}"
+            call = LabelledText("reference", call_text(reference[at]))
+            yield StepPart(0, "missing step", verdict=verdict, state="wrong", lines=[call])
+
     for number, step in enumerate(steps, 1):
         if step.kind == "answer":
+            yield from missing_before(None)
             if step.thought or step.form_reply:
                 yield StepPart(number, "answer", thought=cut(step.thought), lines=form_reply_lines(step))
             continue
@@ -245,10 +257,11 @@ def taken_steps(
             part.lines = [LabelledText("feedback", cut(step.reason), "red")] if step.reason else []
             yield part
             continue
+        match = next(match_of)
+        yield from missing_before(-1 if match is None else match)
         part = StepPart(number, f"call {step.call.tool}", about=_time_text(step), thought=cut(step.thought))
         if fault := fault_of.get(next(calls)):
             part.about += f", fault: {fault.kind}" + ("" if fault.landed else f" (did not land: {fault.reason})")
-        match = next(match_of)
         if match is not None and sample is not None:
             part.compare(step.call, agreements(step.call, reference[match], sample), match)
             wrong = disagreements(part.arguments)
@@ -261,6 +274,7 @@ def taken_steps(
                 part.state, part.verdict = "open", "not in the reference plan"
         part.add_result(step.observation, "result")
         yield part
+    yield from missing_before(None)
 
 
 def predicted_steps(
@@ -309,11 +323,6 @@ def _add_call(part: StepPart, action: CallTools, reference: Sequence[ReferenceSt
         part.lines.append(LabelledText("not scored", cut(f"{names}, in the same message"), "dim"))
 
 
-def missing_steps(reference: Sequence[ReferenceStep], matches: Sequence[int | None]) -> list[str]:
-    """Return the reference steps that no call matches."""
-    return [f"reference step {at + 1}: {call_text(step)}" for at, step in enumerate(reference) if at not in matches]
-
-
 # --- steps on a terminal -----------------------------------------------------------------------------------------
 
 _STATE_STYLES = {"right": "green", "wrong": "bold red", "open": "yellow", "": ""}
@@ -321,7 +330,7 @@ _STATE_STYLES = {"right": "green", "wrong": "bold red", "open": "yellow", "": ""
 
 def step_blocks(part: StepPart) -> Iterator[RenderableType]:
     """Yield a step for a terminal: a headline, and its lines."""
-    number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number:>3}"
+    number = f"{part.number:>3} of {part.of} " if part.of else f"{part.number or '-':>3}"
     head = Text(f"{number} {harmless(part.title)}", style="bold")
     if part.about:
         head.append(f"  {part.about}", style="not bold dim")

@@ -103,7 +103,7 @@ function stepView(step, longest) {
   const tokens = step.reply && step.reply.tokens[0] + step.reply.tokens[1] > 0 && `${amount(step.reply.tokens[0])} + ${amount(step.reply.tokens[1])} tokens`;
   const time = [step.about, step.reply && step.reply.seconds > 0 && `model ${duration(step.reply.seconds)}`, tokens].filter(Boolean).join(", ");
   const item = el(`li.step.${step.state || "plain"}`, { data: { step: step.n } },
-    el("header", {}, el("span.number", {}, step.n), el("h4", {}, step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
+    el("header", {}, el("span.number", {}, step.n || "–"), el("h4", {}, step.title), step.verdict && el(`span.verdict.${step.state || "plain"}`, {}, step.verdict),
       el("span.time.dim", {}, time), el("span.meter", { "aria-hidden": "true" }, el("i", { style: { width: `${longest ? (100 * seconds) / longest : 0}%` } }))),
     step.thought && el("p.thought", {}, longText(step.thought, 600)),
     argumentTable(step),
@@ -119,13 +119,12 @@ function stepView(step, longest) {
 }
 
 function stepsView(data, record) {
-  if (!data.steps.length && !data.missing.length) return null;
+  if (!data.steps.length) return null;
   const longest = Math.max(0, ...data.steps.map((step) => (step.seconds ?? 0) + (step.reply?.seconds ?? 0)));
   const sums = [record.seconds > 0 && duration(record.seconds), record.tokens > 0 && `${amount(data.tokens[0])} tokens in, ${amount(data.tokens[1])} out`, data.usd !== null && dollars(data.usd), data.silent && "usage not reported by the agent"].filter(Boolean).join(", ");
   return el("section", {}, el("h3", {}, record.mode === "step-by-step" ? "Predicted steps " : "Steps ", el("small.dim", {}, sums)),
     el("ol.steps", {}, data.steps.map((step) => stepView(step, longest)),
-      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`)),
-      data.missing.map((text) => el("li.step.missing", {}, el("header", {}, el("span.number", {}, "–"), el("h4", {}, "missing step"), el("span.verdict.wrong", {}, "✗ no call matches it")), el("p", {}, longText(text, 400))))));
+      data.left > 0 && el("li.step", {}, el("p.dim", {}, `${data.left} more steps are not on this page: agrotools explain ${runs[record.run].folder} ${record.sample.id}`))));
 }
 
 // --- answer and scores ----------------------------------------------------------------------------------------------

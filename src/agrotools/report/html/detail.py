@@ -15,7 +15,7 @@ from agrotools.report.explain import SlotReading, file_text, lost_reason, slot_r
 from agrotools.report.html.pictures import Absent, EmbeddedPicture, RunPictures
 from agrotools.report.html.runs import facets_of
 from agrotools.report.layout import LabelledText, expected_text, harmless, percent, shortened
-from agrotools.report.trace import StepPart, missing_steps, predicted_steps, taken_steps
+from agrotools.report.trace import StepPart, predicted_steps, taken_steps
 from agrotools.runner.prompts import StoredPrompts, stored_image
 from agrotools.runner.rescore import withdrawing_twin
 from agrotools.scoring import METRICS
@@ -65,7 +65,6 @@ def record_data(
         "files": [_file(file, showing) for file in sample.files],
         "steps": [_step(part, record, of_call, showing) for part in steps],
         "left": max(0, len(trajectory.steps) - MOST_STEPS) if trajectory else 0,
-        "missing": missing_steps(reference, matches) if compared and trajectory else [],
         "plan": [_reference_step(step) for step in reference],
         "answer": trajectory.answer if trajectory else None,
         "ended": _ending(record),
@@ -150,7 +149,7 @@ def _step(part: StepPart, record: Record, of_call: Mapping[int, int | None], sho
         reply = record.actions[at].reply
         calls = getattr(record.actions[at], "calls", ())
         data["call"] = calls[0].arguments if calls else None
-    elif record.trajectory is not None:
+    elif record.trajectory is not None and part.number:
         step = record.trajectory.steps[at]
         observation, match, reply = step.observation, of_call.get(at), step.reply
         data["call"] = step.call.arguments if step.call else None
