@@ -25,7 +25,7 @@ from agrotools.core import (
 )
 from agrotools.core.record import Fault
 from agrotools.scoring import score_record
-from agrotools.scoring.attribution import Shares, attribution_of, rounded_points
+from agrotools.scoring.attribution import Shares, attribution_of, first_part, rounded_points
 from agrotools.tools import get_tool
 
 TREES, WEEDS, CALCULATE = "tool:count_objects", "tool:measure_crop_weed_area", "tool:calculate"
@@ -249,7 +249,9 @@ def test_a_fault_is_not_blamed_on_a_tool_that_would_have_been_right(error: int, 
     tools, seen = Tools(count=error), Tools(count=error + 5)
     original = None if timeout else Observation(result={"count": TRUE_COUNT + error})
     fault = Fault(call=0, kind="timeout" if timeout else "noise", landed=True, original=original)
-    found = points(record_of(seen).model_copy(update={"faults": (fault,)}), tools)
+    record = record_of(seen).model_copy(update={"faults": (fault,)})
+    found = points(record, tools)
+    assert first_part(record, score_record(record)) == "fault"
     assert found == by_hand(["fault", TREES], lambda fixed: float({"fault", *([TREES] if error else [])} <= fixed))
     spared = fault.model_copy(update={"landed": False})
     assert points(record_of(seen).model_copy(update={"faults": (spared,)}), tools) == {TREES: 100.0}
