@@ -4,6 +4,7 @@ A feature is a named number, mostly 0 or 1: the unit fits, the surrounding words
 concludes, the number is a term of a calculation. :mod:`agrotools.scoring.number_reading` weighs them.
 """
 
+import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
@@ -72,6 +73,23 @@ def find_candidates(
     corrected = max((index for index, part in enumerate(parts) if after_correction(part)), default=-1)
     _compare(candidates, text, len(parts), target, emphasised, corrected)
     return candidates
+
+
+def only_quantity(slot: NumberSlot, text: str, unit: str | None, own_unit: str | None) -> Quantity | None:
+    """Return the number that is all of ``text``, with its unit if it has one; None if there is more or it does not fit.
+
+    No features decide about such a value, which is most of the values in the answer form.
+    """
+    if not _ONLY_NUMBER.fullmatch(text):
+        return None
+    stated = _stated(slot, subject(slot), unit, own_unit, text)
+    if len(stated) != 1 or stated[0].noun or stated[0].start or stated[0].end != len(text):
+        return None
+    counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
+    return stated[0] if cues.fits_unit(stated[0], unit, counts=counts) else None
+
+
+_ONLY_NUMBER = re.compile(r"-?\d[\d.,]{0,20}(?: ?[^\W\d]{1,6}[²³23]?(?:/[^\W\d]{1,3}[²³23]?)?| ?%)?")
 
 
 def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:

@@ -13,7 +13,8 @@ from pydantic import JsonValue
 from agrotools.core import Slot
 from agrotools.scoring.answer_text import AnswerText, Scope, sentences, without_markup
 from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other_values
-from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates
+from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
+from agrotools.scoring.number_cues import in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
 from agrotools.text.normalise import WORD, canonical_unit
 from agrotools.text.numbers import Quantity, find_quantities
@@ -238,6 +239,8 @@ def _has_number(text: str) -> bool:
 
 def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Scope) -> _ScopeReading:
     text = _before_next_key(scope.text)
+    if (only := only_quantity(slot, text, unit, scope.unit)) is not None:
+        return _ScopeReading(scope, (in_unit(only, unit),), (_as_written(only),), _ONLY)
     candidates = find_candidates(slot, slots, text, unit, own_unit=scope.unit)
     if not candidates:
         if not find_quantities(text) and _says_none(text):
@@ -249,6 +252,7 @@ def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Sco
     return _as_found(scope, choose(candidates, keyed=True))
 
 
+_ONLY = "the only number"
 _NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
 
 
@@ -328,7 +332,7 @@ def _as_found(scope: Scope, choice: Choice) -> _ScopeReading:
     if len(candidates) == 2:
         candidates = _without_conversions([each.quantity for each in choice.chosen], candidates)
     written = tuple(_as_written(each.quantity) for each in choice.chosen[:20])
-    rule = ", ".join(choice.reasons) or "the only number"
+    rule = ", ".join(choice.reasons) or _ONLY
     return _ScopeReading(scope, candidates, written, rule, _turn(choice.chosen[0].phrase.words))
 
 
