@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 import agrotools as at
+from agrotools.analysis.study_tables import csv_text
 from agrotools.cli.main import app
 from agrotools.core import RunStoreError, UsageError
 from support.made_runs import made_sample, right, write_files, write_run
@@ -71,6 +72,7 @@ def test_scores_are_printed_as_a_table(run: Path):
     lines = report(run, run, "--format", "csv").stdout.splitlines()
     assert lines[0] == "run,mode,metric,task,value,lower,upper,n,clusters"
     assert any(",end-to-end,agrotools.fas,organ_counting,1.0," in line for line in lines)
+    assert csv_text([["=cmd|' /C calc'!A0", -3.5, "a"]]) == "'=cmd|' /C calc'!A0,-3.5,a\n"
     assert r"\begin{tabular}" in report(run, "--format", "latex").stdout
     with pytest.raises(UsageError, match="no such format"):
         report(run, "--format", "pdf")

@@ -1,5 +1,7 @@
 """Tables of a study in Markdown, LaTeX and HTML: scores in the layout of the papers, with groups of equal models."""
 
+import csv
+import io
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -225,6 +227,17 @@ def _group_legend(result: StudyResult) -> str:
 
 
 # --- formats ---------------------------------------------------------------------------------------------------------
+
+
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Return rows as CSV. A text that a spreadsheet would run as a formula begins with an apostrophe."""
+    written = io.StringIO()
+    guarded = ([f"'{cell}" if isinstance(cell, str) and cell[:1] in _FORMULA else cell for cell in row] for row in rows)
+    csv.writer(written, lineterminator="\n").writerows(guarded)
+    return written.getvalue()
+
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 
 
 def markdown(tables: Iterable[StudyTable]) -> str:

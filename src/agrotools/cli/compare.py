@@ -66,23 +66,18 @@ def compare(
 
 def _table_text(compared: "Sequence[Comparison]", format_: str) -> str:
     """Return the differences as CSV (fractions), or as a Markdown or LaTeX table (points)."""
-    import csv
-    import io
-
-    from agrotools.analysis.study_tables import Cell, StudyTable, latex, markdown
+    from agrotools.analysis.study_tables import Cell, StudyTable, csv_text, latex, markdown
     from agrotools.report.comparison import difference_rows
     from agrotools.report.layout import DASH, p_text, points, size
 
     rows = [(each, mode, *row) for each in compared for mode in each.modes for row in difference_rows(each, mode)]
     if format_ == "csv":
-        written = io.StringIO()
-        table = csv.writer(written, lineterminator="\n")
-        table.writerow(_COLUMNS)
+        table: list[tuple[object, ...]] = [tuple(_COLUMNS)]
         for each, mode, kind, name, d in rows:
             ends = (d.interval.lower, d.interval.upper) if d.interval else ("", "")
             figures = (d.value, *ends, d.p, d.p_adjusted, d.detectable, d.n, d.n_clusters)
-            table.writerow((each.first, each.second, mode, kind, name, *figures))
-        return written.getvalue()
+            table.append((each.first, each.second, mode, kind, name, *figures))
+        return csv_text(table)
     notes = ["First minus second in points, paired by sample; 95 % intervals by cluster; p adjusted by Holm's method."]
     header = ["mode", "row", "difference", "p", "n (clusters)"]
     tables = [StudyTable(f"{each.first} minus {each.second}", [], header, [], notes) for each in compared]

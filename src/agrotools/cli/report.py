@@ -96,10 +96,7 @@ def _is_run(folder: Path) -> bool:
 
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     """Return the metrics of each mode as CSV (fractions), or as Markdown or LaTeX tables (percent)."""
-    import csv
-    import io
-
-    from agrotools.analysis.study_tables import Cell, StudyTable, latex, markdown
+    from agrotools.analysis.study_tables import Cell, StudyTable, csv_text, latex, markdown
     from agrotools.core import UsageError
     from agrotools.core.base import count_text
     from agrotools.report.layout import SYNTHETIC_NOTE, percent, run_names
@@ -111,9 +108,8 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
         raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
     summaries = [each.summary for each in score_runs(runs, allow_invalid=allow_invalid)]
     names = run_names(summaries)
-    written, tables = io.StringIO(), dict[str, StudyTable]()
-    rows = csv.writer(written, lineterminator="\n")
-    rows.writerow(["run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters"])
+    tables = dict[str, StudyTable]()
+    rows: list[tuple[object, ...]] = [("run", "mode", "metric", "task", "value", "lower", "upper", "n", "clusters")]
     for name, summary in zip(names, summaries, strict=True):
         for mode, part in summary.modes.items():
             metrics = part.metrics if part.headline else {}
@@ -124,7 +120,7 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
             for metric, value in metrics.items():
                 for task, each in {"": value.overall, **value.by_task_type}.items():
                     ends = (each.interval.lower, each.interval.upper) if each.interval else ("", "")
-                    rows.writerow([name, mode, metric, task, each.value, *ends, each.n, each.n_clusters])
+                    rows.append((name, mode, metric, task, each.value, *ends, each.n, each.n_clusters))
                 interval = value.overall.interval
                 span = f"({percent(interval.lower)} to {percent(interval.upper)})" if interval else ""
                 cells[METRICS[metric].label] = Cell(percent(value.overall.value), span)
@@ -139,5 +135,5 @@ def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
         for row in table.rows:
             row += [Cell("")] * (len(table.header) - len(row))
     if format_ == "csv":
-        return written.getvalue()
+        return csv_text(rows)
     return markdown(tables.values()) if format_ == "md" else latex([*tables.values()], "Scores of runs")

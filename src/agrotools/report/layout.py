@@ -198,7 +198,8 @@ def _table_lines(table: Table) -> Iterator[Text]:
 
 
 def _joined(cell: RenderableType) -> str:
-    return ", ".join(line for line in (cell.plain if isinstance(cell, Text) else str(cell)).split("\n") if line)
+    text = cell if isinstance(cell, Text) else Text.from_markup(str(cell))
+    return ", ".join(line for line in text.plain.split("\n") if line)
 
 
 def rendered(parts: Iterable[RenderableType], width: int) -> str:

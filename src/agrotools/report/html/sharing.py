@@ -23,8 +23,8 @@ _ADDRESS = re.compile(
     re.IGNORECASE,
 )
 _DEGREES = re.compile(
-    r"[-+]?\d{1,3}\.\d{4,}°?\s*[NSEW]?\s*[,;/ ]\s*[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW]\b)?"
-    r"|[-+]?\d{1,3},\d{4,}\s*[;/ ]\s*[-+]?\d{1,3},\d{4,}"
+    r"[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW])?(?:\s*[,;/ ]\s*[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW]\b)?)+"
+    r"|[-+]?\d{1,3},\d{4,}(?:\s*[;/ ]\s*[-+]?\d{1,3},\d{4,})+"
     r"|\d{1,3}°\s*\d{1,2}(?:\.\d+)?['′]\s*(?:\d{1,2}(?:\.\d+)?[\"″]\s*)?[NSEW]"
     r"|\b[NS]\s?\d{1,2}\.\d+°?\W{1,3}[EW]\s?\d{1,3}\.\d+°?"
     r"|\d{1,2}\.\d+\s?°?\s?[NS]\W{1,3}\d{1,3}\.\d+\s?°?\s?[EW]\b"
@@ -34,9 +34,9 @@ _DEGREES = re.compile(
     r"|\b\d{1,2}[C-HJ-NP-X]\s?[A-HJ-NP-Z]{2}\s?\d{3,5}\s?\d{3,5}\b"
     r"|\b(?=\d*[A-Z])[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}\b"
 )
-"""Pairs of four or more decimals or with letters, degrees and minutes, named ones, WKT, UTM, MGRS, plus codes."""
-_SHARES = re.compile(r"\W*0[.,]\d+\W+0[.,]\d+")
-"""Pairs of numbers below 1, such as shares and scores: as degrees they are a place in the sea."""
+"""Two or more numbers of four or more decimals or with letters, degrees and minutes, named ones, WKT and codes."""
+_SHARES = re.compile(r"\W*0[.,]\d+(?:\W+0[.,]\d+)+")
+"""Numbers below 1, such as shares and scores: as degrees they are a place in the sea."""
 _PLACE = re.compile(r"(?:.*_)?(?:lat|lon|lng|latitude|longitude|gps\w*|coordinates|geo\w*|crs|bounds|utm\w*)(?:_\w+)?")
 _PLAIN_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*_\d{1,3}\.[a-z]{2,5}")
 """File names that benchmarks give, such as ``image_1.jpg``; others may name a farm or a person."""
