@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -89,8 +90,6 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def fresh(run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A copy of the run that nobody has judged, and a cache of its own."""
-    import shutil
-
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     return Path(shutil.copytree(run, tmp_path / "run"))
 
@@ -128,6 +127,35 @@ def test_judges_grade_once_and_plain_scoring_shows_it_ever_after(fresh: Path):
     kept = [json.loads(line) for line in (fresh / "judgements.jsonl").read_text().splitlines()]
     assert len(kept) == 4 * SAMPLES
     assert all(json.loads(line["reply"]).keys() == {"reason", "grade"} for line in kept), "raw replies"
+
+
+def test_merged_shards_have_the_grades_of_the_run_without_shards(fresh: Path, run: Path, tmp_path: Path):
+    judges, benchmark = Judges(), run.with_name("open")
+    with serving(judges) as endpoint:
+        judge = ("--judge", "strict", "--judge", "mild", "--judge-base-url", endpoint.base_url)
+        agrotools("score", fresh, *judge)
+        parts = [tmp_path / f"part-{number}" for number in (1, 2, 3)]
+        for number, part in enumerate(parts, 1):
+            shard = ("--shard", f"{number}/3", "--out", part)
+            agrotools("eval", benchmark, "-m", "candidate", "--base-url", endpoint.base_url, *shard)
+            agrotools("score", part, *judge)
+        again = shutil.copytree(parts[0], tmp_path / "again")
+        merged = tmp_path / "merged"
+        agrotools("merge", *parts, again, "--out", merged)
+        judges.graded.clear()
+        told = agrotools("score", merged, *judge)
+        assert not judges.graded, "no reply was lost"
+    assert f"{SAMPLES} known before" in told.stderr
+    assert len((merged / "judgements.jsonl").read_text().splitlines()) == 2 * SAMPLES, "no reply is there twice"
+    tables = [json.loads(agrotools("score", run, "--json").stdout)[0]["modes"] for run in (fresh, merged)]
+    assert tables[0]["no-tool"]["metrics"]["agrieval.judge"]["overall"]["n"] == SAMPLES
+    assert tables[0]["no-tool"]["metrics"] == tables[1]["no-tool"]["metrics"]
+
+    (parts[0] / "judge-rubrics-mine.toml").touch()
+    for others in (parts[1:], parts[:0:-1]):
+        refused = agrotools("merge", parts[0], *others, "--out", tmp_path / "mixed", expect=2).stderr
+        assert "shards were judged by different rubrics" in refused
+        assert "judge-rubrics-mine.toml / the built-in ones" in " ".join(refused.split())
 
 
 def test_replies_without_a_grade_are_counted_and_never_replaced(fresh: Path):

@@ -104,6 +104,18 @@ def test_a_failed_start_shows_what_the_server_wrote(folder: Path, arguments: str
     assert corrected.returncode == 0, corrected.stderr
 
 
+def test_the_reason_is_shown_and_not_what_surrounds_it(folder: Path):
+    options = "\n".join(f"  --option-{number} INTEGER" for number in range(40))
+    helped = run_command(*words(f"--die 'Error: No such option --x.\n{options}'"))
+    assert helped.returncode == 3
+    assert "Error: No such option --x." in helped.stderr
+    frames = '  File "load.py", line 7, in load\n    load()\n    ^^^^^^\n' * 20
+    thrown = run_command(*words(f"--die 'Traceback (most recent call last):\n{frames}OSError: disk full'"))
+    assert thrown.returncode == 3
+    shown = [line.strip() for line in thrown.stderr.splitlines()]
+    assert shown[shown.index("Traceback (most recent call last):") + 1] == "OSError: disk full"
+
+
 def test_a_server_that_never_answers_is_given_up(folder: Path):
     done = run_command(*words("--slow 60", "--serve-timeout", 1))
     assert done.returncode == 3
@@ -197,7 +209,7 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
     at = ["--host", "127.0.0.1", "--port", "8123"]
     arguments = "--max-model-len 8192"
     assert command("vllm", "Qwen/Q", arguments) == ["vllm", "serve", "Qwen/Q", *at, "--max-model-len", "8192"]
-    assert command("transformers", "Qwen/Q") == ["transformers", "serve", "--force-model", "Qwen/Q", *at]
+    assert command("transformers", "Qwen/Q") == ["transformers", "serve", "Qwen/Q", *at]
     assert command("llama", "org/Q-GGUF:Q4_K_M") == ["llama-server", "-hf", "org/Q-GGUF:Q4_K_M", *at]
     file = str(folder / "my model.gguf")
     assert command("llama", "my model.gguf", "--mmproj p.gguf") == [
@@ -208,6 +220,16 @@ def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.Mon
         "--mmproj",
         "p.gguf",
     ]
+
+
+def test_a_version_with_another_command_line_is_refused(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    for name, said in (("transformers", ""), ("python", "transformers 5.4.0")):
+        (folder / "bin" / name).write_text(f"#!/bin/sh\necho {said}\n")
+        (folder / "bin" / name).chmod(0o755)
+    with pytest.raises(UsageError, match=r"needs version 5\.5 of it, and found 5\.4\.0"):
+        LocalServers("transformers", "Qwen/Q")
+    (folder / "bin" / "python").write_text("#!/bin/sh\necho transformers 5.23.0\n")
+    assert LocalServers("transformers", "Qwen/Q").version == "transformers 5.23.0"
 
 
 def test_replaced_weights_are_another_model(folder: Path):

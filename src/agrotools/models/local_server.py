@@ -47,7 +47,7 @@ _MOST_PORTS = 3
 _VERSION_S = 60.0
 _LAST_LINES, _LAST_BYTES = 12, 20_000
 _SAMPLE_BYTES = 2**20
-_SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m", "--force-model"})
+_SET_HERE = frozenset({"--port", "--host", "--served-model-name", "--model", "-m"})
 _PORT_TAKEN = re.compile(r"address already in use|couldn't bind|failed to bind|errno 98", re.IGNORECASE)
 _OUT_OF_MEMORY = re.compile(
     r"out of memory|outofmemory|cannot allocate memory|failed to allocate|unable to allocate|bad_alloc"
@@ -56,9 +56,12 @@ _OUT_OF_MEMORY = re.compile(
 )
 _NO_MODEL = re.compile(
     r"is not a local folder and is not a valid model identifier|repository ?not ?found|repo id must be"
-    r"|does not appear to have a file named|no such file or directory|failed to open gguf|invalid magic",
+    r"|does not appear to have a file named|no such file or directory|failed to open gguf|invalid magic"
+    r"|couldn't find them in the cached files|unrecognized (?:model|processing class) in",
     re.IGNORECASE,
 )
+_FRAME = re.compile(r'  File ".*, line \d+| {4,}\S')
+"""Start of a line of a traceback that is not its message."""
 
 
 class ServerProgram(NamedTuple):
@@ -67,22 +70,22 @@ class ServerProgram(NamedTuple):
     executable: str
     words: tuple[str, ...]
     """Words before the model."""
-    model_option: str
-    """Option of the model; empty if it is an argument."""
     install: str
     package: str = ""
     """Python package whose version is that of the program; empty if only ``--version`` knows it."""
-    loads_on_request: bool = False
-    """True if the program loads the model when the first request arrives."""
+    oldest: tuple[int, ...] = ()
+    """Oldest version of the package with this command line."""
+    needs_trial: bool = False
+    """True if a model that cannot answer, e.g. without a chat template, is found only by the first request."""
 
 
 PROGRAMS: Mapping[str, ServerProgram] = {
-    "vllm": ServerProgram("vllm", ("serve",), "", "pip install vllm", "vllm"),
+    "vllm": ServerProgram("vllm", ("serve",), "pip install vllm", "vllm"),
     "llama": ServerProgram(
-        "llama-server", (), "-m", "pip install xllamacpp, or install llama.cpp (brew, winget, or its releases)"
+        "llama-server", (), "pip install xllamacpp, or install llama.cpp (brew, winget, or its releases)"
     ),
     "transformers": ServerProgram(
-        "transformers", ("serve",), "--force-model", "pip install 'transformers[serving]'", "transformers", True
+        "transformers", ("serve",), "pip install 'transformers[serving]>=5.5'", "transformers", (5, 5), True
     ),
 }
 
@@ -121,6 +124,12 @@ class LocalServers:
             raise UsageError(f"--serve-args: agrotools sets {given[0]} itself", hint="omit it; --model names the model")
         self._check_model()
         self._start_words = self._executable()
+        oldest, found = self._program.oldest, re.search(r"\d+(?:\.\d+)+", self.version if self._program.oldest else "")
+        if found and tuple(map(int, found[0].split("."))) < oldest:
+            wanted = ".".join(map(str, oldest))
+            raise UsageError(
+                f"--serve {self.name} needs version {wanted} of it, and found {found[0]}", hint=self._program.install
+            )
 
     def _check_model(self) -> None:
         path, is_gguf = Path(self.model).expanduser(), self.model.lower().endswith(".gguf")
@@ -130,7 +139,7 @@ class LocalServers:
         if self.name != "llama":
             if is_gguf and self.name == "transformers":
                 raise UsageError(f"{self.model} is a GGUF file", hint="--serve llama serves it")
-            self._model_words = [*self._model_option(), str(path) if looks_like_path else self.model]
+            self._model_words = [str(path) if looks_like_path else self.model]
             return
         if path.is_file():
             with path.open("rb") as file:
@@ -146,9 +155,6 @@ class LocalServers:
             raise UsageError(
                 f"{self.model} is not a GGUF file", hint="give FILE.gguf, or USER/REPOSITORY[:QUANT] of Hugging Face"
             )
-
-    def _model_option(self) -> list[str]:
-        return [self._program.model_option] if self._program.model_option else []
 
     def _executable(self) -> list[str]:
         beside = Path(sys.executable).with_name(self._program.executable)  # in an environment that is not activated
@@ -276,14 +282,18 @@ class LocalServers:
                     last = waiting[0].last_lines()[-1:] or ["no output yet"]
                     note(f"waiting for {self.name}, {noted - began:.0f} s: {last[0]:.150}")
                 await asyncio.sleep(_POLL_S)
-            if self._program.loads_on_request:
+            if self._program.needs_trial:
                 left_s = max(1.0, self.timeout_s - (time.monotonic() - began))
-                await asyncio.gather(*(self._load(server, session, left_s) for server in self._running))
+                await asyncio.gather(*(self._try(server, session, left_s) for server in self._running))
         self.urls[:] = [server.url for server in self._running]
         note(f"{self.name} answers after {time.monotonic() - began:.0f} s")
 
-    async def _load(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
-        """Send a tiny request, at which the program loads the model."""
+    async def _try(self, server: "_Server", session: "aiohttp.ClientSession", timeout_s: float) -> None:
+        """Send a tiny request.
+
+        Raises:
+            LocalServerError: it is not answered.
+        """
         import aiohttp
 
         body = {
@@ -301,7 +311,7 @@ class LocalServers:
         except aiohttp.ClientError as error:
             why = f": {error}"
         if why:
-            raise server.failure(f"{self.name} does not load {self.model}{why}", "check the model")
+            raise server.failure(f"{self.name} cannot answer with {self.model}{why}", "check the model")
 
     def _launched(self, number: int, port: int, folder: Path) -> "_Server":
         program = self.command(port)
@@ -409,7 +419,11 @@ class _Server:
         elif _NO_MODEL.search(text):
             hint = "check the name or path of the model; private models need a token (HF_TOKEN)"
         ended = f" (exit code {code})" if code is not None else ""
-        shown = [f"  {line:.300}" for line in lines[-_LAST_LINES:]] or ["  it wrote nothing"]
+        lines = [line for line in lines if not _FRAME.match(line)]
+        last = lines[-_LAST_LINES:]
+        if not any("error" in line.lower() for line in last):  # it wrote a help text after it
+            last = [*[line for line in lines[:-_LAST_LINES] if "error" in line.lower()][-1:], *last]
+        shown = [f"  {line:.300}" for line in last] or ["  it wrote nothing"]
         where = f"its whole output is in {self.log}"
         return LocalServerError("\n".join([f"{what}{ended}:", *shown]), hint="; ".join(filter(None, [hint, where])))
 

@@ -271,14 +271,18 @@ def _copy_judging(paths: Sequence[Path], folder: Path) -> None:
     Raises:
         UsageError: shards were judged by different rubrics.
     """
-    rubrics = {(path.name, path.read_bytes()): path for run in paths for path in run.glob(f"{RUBRICS_PREFIX}*")}
+    rubrics = {
+        (path.name, path.read_bytes()) if path else ("the built-in ones", b""): path
+        for run in paths
+        for path in [*run.glob(f"{RUBRICS_PREFIX}*")] or [None] * (run / JUDGEMENTS_FILE).is_file()
+    }
     if len(rubrics) > 1:
-        first, second = [*rubrics.values()][:2]
+        first, second = [path or name for (name, _), path in rubrics.items()][:2]
         raise UsageError(
             f"shards were judged by different rubrics: {first} / {second}",
             hint="judge all of them by the same rubrics again",
         )
-    for path in rubrics.values():
+    for path in filter(None, rubrics.values()):
         shutil.copyfile(path, folder / path.name)
     replies: dict[tuple[object, ...], Judgement] = {}
     for run in paths:
