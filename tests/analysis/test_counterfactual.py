@@ -332,6 +332,10 @@ def test_an_answer_to_an_unanswerable_question():
 
     assert points(record(None, "trees: 12"), Tools()) == {"reading": 100.0}
     assert points(record(12, "trees: 12"), Tools()) == {TREES: 100.0}
+    blind = Trajectory(steps=(Step(turn=0, kind="answer", text="trees: 12"),), termination="answered")
+    failing = Tools()
+    failing.result = lambda _call: Observation(result={"count": None})
+    assert points(record(12, "").model_copy(update={"trajectory": blind}), failing) == {"planning": 100.0}
     assert points(record(None, "cannot be determined: no scale"), Tools()) == {}
     withdrawn = record(None, "cannot be determined: no scale")
     game = SampleGame(withdrawn, score_record(withdrawn), Tools(), credited=False)

@@ -357,7 +357,8 @@ class SampleGame:
             return self._figure_score(slot, actual, parts, outcomes)
         values = [each.values for each in outcomes]
         same = (same_json(values[i], self._own_values[i], rounded=True) for i in needed)
-        changed = ended or reading == "form" or not all(same)
+        added = PLANNING in parts and not self._missing.isdisjoint(needed)  # also a call that fails is a result
+        changed = ended or reading == "form" or added or not all(same)
         if READING not in parts and changed and (text := await self._asked(parts, outcomes)) is not None:
             return self._text_score(slot, text)
         if READING not in parts and (reading == "misread" or not changed):
