@@ -87,7 +87,7 @@ def test_a_damaged_line_is_named_and_ends_with_the_code_of_damaged_files(run: Pa
     records.write_bytes(records.read_bytes() + b"{\n")
     done = report(run)
     assert done.exit_code == 3
-    assert "1 line cannot be read and is left out (line 4" in done.stderr
+    assert "1 line cannot be read (line 4" in done.stderr
     assert "3 records with 3 images" in done.stdout
     with pytest.raises(RunStoreError, match="line 4"):
         list(at.read_run(run).rows())

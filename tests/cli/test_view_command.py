@@ -43,7 +43,10 @@ def test_runs_names_models_as_they_are_and_shows_no_score_of_fewer_records(tmp_p
     for name in ("run[red]", "run[/b]"):
         run = write_run(tmp_path / name, [right(sample) for sample in SAMPLES], model="vendor/model[/v2]")
         rescore(run)
-    (tmp_path / "run[red]" / "records.jsonl").touch()
+        (run / "records.jsonl").touch()  # as by a copy: the times do not tell
+    with (tmp_path / "run[red]" / "records.jsonl").open("ab") as file:
+        other = write_run(tmp_path.parent / "other", [right(made_sample("s9"))])
+        file.write((other / "records.jsonl").read_bytes())
     words = " ".join(
         CliRunner(env={"COLUMNS": "140"}).invoke(app, ["runs", str(tmp_path)], catch_exceptions=False).stdout.split()
     )

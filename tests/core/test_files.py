@@ -2,6 +2,7 @@
 
 import errno
 import os
+import stat
 import threading
 import time
 from pathlib import Path
@@ -177,3 +178,14 @@ def test_a_file_system_without_hard_links_works(tmp_path, monkeypatch):
     assert write_new(tmp_path / "file", b"x")
     assert (tmp_path / "file").read_bytes() == b"x"
     assert [entry.name for entry in tmp_path.iterdir()] == ["file"]
+
+
+def test_only_files_are_replaced_and_links_stay(tmp_path: Path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(FileExistsError, match="no regular file"):
+        write_whole(tmp_path / "pipe", b"content")
+    assert stat.S_ISFIFO((tmp_path / "pipe").stat().st_mode)
+    (tmp_path / "link").symlink_to(tmp_path / "file")
+    write_whole(tmp_path / "link", b"content")
+    assert (tmp_path / "link").is_symlink()
+    assert (tmp_path / "file").read_bytes() == b"content"

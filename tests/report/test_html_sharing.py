@@ -65,6 +65,10 @@ def test_a_shared_page_names_no_place_folder_or_file(run: Path, tmp_path: Path):
         "3.25 N and 12.50 W",
         "5 E 3",
         "1.234, 5.678",
+        "at 10:20:30 of 3:15",
+        "about 3.5 ha, i.e. most of it",
+        "Breite 12,5 m",
+        "the secret place: none",
     ],
 )
 def test_what_tells_no_place_stays(text: str):
@@ -97,6 +101,24 @@ def test_what_tells_no_place_stays(text: str):
         "file:/home/bob/x",
         "./home/bob/x",
         "~/farm",
+        "~alice/farm",
+        "fields/north_plot/IMG_3.JPG",
+        "%2Fhome%2Falice%2Ffields",
+        "alice@gpu17:/scratch/alice",
+        "git@host.example:alice/fields.git",
+        "gpu-node-17.cluster.secretuni.edu",
+        "greenacres-farm.co.uk",
+        "2001:db8::5ec:1",
+        "sk-proj-abcdefghijklmnop",
+        "hf_abcdefghijklmnopqr",
+        "Bearer abcdefghij.klmnop",
+        "OPENAI_API_KEY=abcdefgh",
+        "Breitengrad 52,1234",
+        "纬度 52.1235",
+        '{\\"latitude\\": \\"52.123456\\"',
+        "391779.25 5773325.75",
+        "left=391779.0",
+        "52\\u00b007'24.4\\\"N",
         "Secretfarm_47.1234N_8.5678E_0.jpg",
     ],
 )
@@ -104,6 +126,29 @@ def test_what_tells_a_place_goes(text: str):
     words = [word for word in ("and", "seen in", "latitude", "longitude") if word in text]
     shown = Scrubber().text(text)
     assert "removed]" in shown
-    for word in (*words, "[address removed]", "[coordinate removed]", "[path removed]", "[file name removed]"):
+    for word in (*words, "[address removed]", "[coordinate removed]", "[path removed]", "[file name removed]",
+                 "[key removed]"):  # fmt: skip
         shown = shown.replace(word, "")
     assert not any(letter.isalnum() for letter in shown), shown
+
+
+def test_a_drawing_goes_with_the_texts_of_its_call_and_a_map_with_its_values():
+    def step(**arguments: object) -> dict[str, object]:
+        file = {"name": "plot.png", "kind": "plot", "picture": "p1", "shown": [9, 9], "how": ""}
+        return {
+            "call": arguments,
+            "args": [],
+            "plain": [["lat", "52.1235"]],
+            "result": {"x": [13.6, 13.7]},
+            "files": [file],
+        }
+
+    scrubber = Scrubber()
+    plain = scrubber.step(step(title="Trees of plot 3", x_label="rows"), {})
+    assert "picture" in plain["files"][0]
+    assert plain["plain"] == [["lat", "[coordinate removed]"]]
+    for arguments in ({"title": "Field at 52.12345, 13.65432"}, {"title": "Trees", "x_label": "lon (deg)"}):
+        told = scrubber.step(step(**arguments), {})
+        assert "picture" not in told["files"][0]
+        assert (told["result"] is None) == ("x_label" in arguments)
+    assert "2 drawings" in scrubber.summary()

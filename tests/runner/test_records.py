@@ -87,9 +87,15 @@ def test_a_damaged_line_hides_itself_alone_and_not_in_silence(tmp_path: Path, da
     index = record_index(tmp_path)
     assert list(index) == [record("s1"), record("s2")]
     assert [line.number for line in index.bad] == [2]
-    assert "1 line cannot be read and is left out (line 2" in index.notes[0]
+    assert "1 line cannot be read (line 2" in index.notes[0]
     with pytest.raises(RunStoreError, match="line 2"):
         iter_records(tmp_path)
+
+
+def test_the_byte_order_mark_of_an_editor_hides_no_record(tmp_path: Path):
+    path = written(tmp_path, record("s1"), record("s2"))
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert list(iter_records(tmp_path)) == [record("s1"), record("s2")]
 
 
 def test_a_record_of_another_version_is_named_by_its_line_and_never_taken_for_damage(tmp_path: Path):

@@ -243,9 +243,12 @@ async def _each(
             results[at] = await act(at)
             progress(what, len(results), len(places))
 
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_IN_WORK):
-            group.create_task(take())
+    try:
+        async with asyncio.TaskGroup() as group:
+            for _ in range(_IN_WORK):
+                group.create_task(take())
+    except* AgrotoolsError as failed:
+        raise failed.exceptions[0] from None
     return [results[at] for at in places]
 
 

@@ -248,22 +248,23 @@ def markdown(tables: Iterable[StudyTable]) -> str:
 def _markdown_table(table: StudyTable) -> str:
     spans = [name for name, width in table.groups for _ in range(width)]
     names = (f"{name}: " if name else "" for name in spans or [""] * len(table.header))
-    lines = [[_in_markdown(name + heading) for name, heading in zip(names, table.header, strict=True)]]
+    lines = [[in_markdown(name + heading) for name, heading in zip(names, table.header, strict=True)]]
     lines += [[_markdown_cell(cell) for cell in row] for row in table.rows]
     widths = [max(len(line[at]) for line in lines) for at in range(len(table.header))]
     padded = [
         "| " + " | ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)) + " |" for line in lines
     ]
     rule = "|" + "|".join("-" * (width + 2) for width in widths) + "|"
-    notes = "\n".join(f"- {_in_markdown(note)}" for note in table.notes)
-    return "\n".join([f"## {_in_markdown(table.title)}", "", padded[0], rule, *padded[1:], "", notes, ""])
+    notes = "\n".join(f"- {in_markdown(note)}" for note in table.notes)
+    return "\n".join([f"## {in_markdown(table.title)}", "", padded[0], rule, *padded[1:], "", notes, ""])
 
 
 def _markdown_cell(cell: Cell) -> str:
-    return " ".join(filter(None, (_in_markdown(cell.value), cell.interval, _in_markdown(cell.marks))))
+    return " ".join(filter(None, (in_markdown(cell.value), cell.interval, in_markdown(cell.marks))))
 
 
-def _in_markdown(text: str) -> str:
+def in_markdown(text: str) -> str:
+    """Return a text on one line that Markdown shows as it is."""
     return re.sub(r"([\\`*_|<>\[\]#~])", r"\\\1", _one_line(text))
 
 
@@ -310,7 +311,7 @@ def write_tables(tables: Sequence[StudyTable], folder: Path, title: str) -> list
     """Write the tables to ``study.md``, ``study.tex`` and ``study.html`` in ``folder``, and return the paths."""
     page = templates(Path(__file__).parent).get_template("study.html.j2")
     contents = {
-        "study.md": f"# {_in_markdown(title)}\n\n{markdown(tables)}",
+        "study.md": f"# {in_markdown(title)}\n\n{markdown(tables)}",
         "study.tex": latex(tables, title),
         "study.html": page.render(tables=tables, title=title),
     }

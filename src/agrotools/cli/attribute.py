@@ -37,10 +37,14 @@ def attribute(
 ) -> None:
     """Split the points that a run lost: planning, arguments, injected faults, each tool, reading and form."""
     from agrotools.analysis.attribution import Rerun, attribute_run
+    from agrotools.core import UsageError
     from agrotools.report.attribution import attribution_tables
     from agrotools.report.layout import print_parts
     from agrotools.scoring.attribution import ATTRIBUTION_FILE
 
+    given = {"--budget": budget, "--price": price, "--api-key-env": api_key_env}
+    if not rerun and (unused := [name for name, value in given.items() if value is not None]):
+        raise UsageError(f"{unused[0]} has no effect without --rerun", hint="add --rerun, or omit it")
     attribution = attribute_run(
         run,
         data_root=data_root,

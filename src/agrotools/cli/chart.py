@@ -83,10 +83,10 @@ def judges(
     as_json: AsJson = False,
 ) -> None:
     """Do the judges agree? Ranking of the models by each judge, and agreement on the ranking and on single answers."""
-    from agrotools.report.curve import check_suffix
+    from agrotools.report.curve import check_picture
     from agrotools.report.judges import agreement_tables, judge_agreement
 
-    check_suffix(out)
+    check_picture(out)
     result = judge_agreement(runs, mode=mode, metric=metric, scores=scores or (), grades=grades or ())
     show_drawing("chart", result, out, as_json, agreement_tables)
 
@@ -95,7 +95,7 @@ def _draw(
     kind: Literal["size", "calls", "difficulty", "depth"], runs: list[Path], out: Path, as_json: bool, **options: Any
 ) -> None:
     from agrotools.report.charts import chart_of, chart_tables
-    from agrotools.report.curve import check_suffix
+    from agrotools.report.curve import check_picture
 
-    check_suffix(out)
+    check_picture(out)
     show_drawing("chart", chart_of(kind, runs, **options), out, as_json, chart_tables)

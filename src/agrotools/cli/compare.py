@@ -36,6 +36,8 @@ def compare(
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution
 
+    if format_ and as_json:
+        raise UsageError("--format and --json exclude each other", hint="give one of them")
     if format_ not in (None, "md", "csv", "latex"):
         raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
     compared = compare_runs(runs)

@@ -45,6 +45,8 @@ def explain(
 
     read_manifest(run)
     index = record_index(run)
+    for note in index.notes:
+        typer.echo(f"warning: {note}", err=True)
     if sample is None:
         _list_samples(index.keys, as_json=as_json)
         return

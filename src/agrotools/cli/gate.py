@@ -34,12 +34,19 @@ def gate(
 
     Both runs are paired by sample. If the true drop is exactly --max-drop, 5 % of the tests fail.
     """
+    from agrotools.analysis.study_tables import in_markdown
     from agrotools.core import UsageError
-    from agrotools.runner.rescore import scored_run
+    from agrotools.runner.rescore import check_distinct, scored_run
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.gate import gate as tested
 
+    for path, ends in ((junit, (".xml",)), (markdown, ("", ".md", ".markdown", ".txt"))):  # never a file of a run
+        if path is not None and path.suffix.lower() not in ends:
+            raise UsageError(
+                f"{path}: the name has to end in {' or '.join(filter(None, ends))}", hint="rename the file"
+            )
     manifests = [read_manifest(new), read_manifest(against)]
+    check_distinct([new, against])
     if refused := _differences(manifests, compare_modes=mode is None):
         raise UsageError(f"these runs cannot be compared: {refused[0]}", hint="run NEW as OLD was run")
     chosen = _mode(manifests, mode)
@@ -54,7 +61,7 @@ def gate(
         _write_junit(junit, result, lines)
     if markdown is not None:
         with markdown.open("a", encoding="utf-8") as file:
-            head, *rest = lines
+            head, *rest = map(in_markdown, lines)
             file.write("\n".join([f"### agrotools gate: {head}", "", *(f"- {each}" for each in rest), "", ""]))
     if not result.passed:
         raise typer.Exit(FAULTS)
@@ -74,7 +81,8 @@ def _differences(manifests: "Sequence[Manifest]", *, compare_modes: bool) -> lis
             named = ("quick part" if each is True else each or nothing for each in values)
             found.append(f"different {words}: {' / '.join(map(str, named))}")
     modes = [", ".join(sorted(each.modes)) for each in manifests]
-    if compare_modes and modes[0] != modes[1]:
+    both = all("end-to-end" in each.modes for each in manifests)
+    if compare_modes and modes[0] != modes[1] and not both:
         found.append(f"different modes: {' / '.join(modes)} (--mode chooses one that both have)")
     return found
 

@@ -64,6 +64,9 @@ class PanelCommand(TyperCommand):
                 formatter.write_dl(panels[panel])
 
 
+_OF_RUNS = ("attribute", "chart", "compare", "curve", "explain", "gate", "merge", "report", "runs", "score", "view")
+
+
 class LazyCommands(TyperGroup):
     """Group of commands that are imported when they run or when the help lists them."""
 
@@ -97,6 +100,8 @@ class LazyCommands(TyperGroup):
         if args and args[0] not in COMMANDS and not args[0].startswith("-"):
             close = get_close_matches(args[0], COMMANDS, n=1)
             ctx.fail(f"No such command {args[0]!r}.{f' Did you mean {close[0]!r}?' if close else ''}")
+        if args and args[0] in _OF_RUNS and "" in args:  # an empty path would be that of the current folder
+            ctx.fail("An argument is empty. Is a variable of the shell not set?")
         return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: "Context", cmd_name: str) -> "Command | None":  # noqa: ARG002

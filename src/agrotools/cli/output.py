@@ -1,10 +1,12 @@
 """Exit codes of all commands (also described in ``docs/running.md``), and JSON output."""
 
 import io
+import os
 import select
 import sys
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
 import typer
@@ -65,7 +67,10 @@ def allow_closed_pipe() -> Generator[None]:
 
 
 def make_streams_safe() -> None:
-    """Let stdout and stderr show a question mark for a character that their encoding lacks."""
+    """Let stdout and stderr show a question mark for a character that their encoding lacks, and be open."""
+    # A stream that the shell has closed (``>&-``) is None.
+    sys.stdout = sys.stdout or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
+    sys.stderr = sys.stderr or Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")

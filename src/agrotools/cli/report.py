@@ -37,12 +37,18 @@ def report(
 
     If the page of a run shows other runs beside it, they stay on the page.
     """
+    from agrotools.core import UsageError
     from agrotools.report.html import build_report
 
+    if format_ and share:
+        raise UsageError("--share is for the page, not for --format", hint="omit one of them")
+    if format_ and as_json:
+        raise UsageError("--format and --json exclude each other", hint="give one of them")
     if format_:
         typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
         return
-    target = out or (runs[0] / "report.html" if len(runs) == 1 else Path("report.html"))
+    name = "report-shared.html" if share else "report.html"
+    target = out or (runs[0] / name if len(runs) == 1 else Path(name))
     if out is None and len(runs) == 1:
         runs = _runs_of_page(target, runs[0])
     written = build_report(

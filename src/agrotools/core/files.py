@@ -84,9 +84,14 @@ def _temporary_path(path: Path) -> Path:
 def temporary_sibling(path: Path, *, synced: bool = True) -> Generator[Path]:
     """Yield a temporary path next to ``path`` that replaces it if the block succeeds and is removed if it fails.
 
+    A link stays, and the file that it points to is replaced.
+
     Raises:
-        OSError: the file cannot be synced or renamed.
+        OSError: the file cannot be synced or renamed, or the path is of something else, such as a device.
     """
+    path = path.resolve() if path.is_symlink() else path
+    if path.exists() and not path.is_file():
+        raise FileExistsError(errno.EEXIST, "is no regular file", str(path))
     temporary = _temporary_path(path)
     try:
         yield temporary

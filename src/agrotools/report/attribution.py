@@ -6,7 +6,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core.base import count_text
-from agrotools.report.layout import new_table
+from agrotools.report.layout import new_table, percent
 from agrotools.scoring.attribution import TOOL, Attribution, Split, ToolNoise, part_meaning
 
 _BAR_CELLS = 60
@@ -52,7 +52,8 @@ def _bar(split: Split) -> Text:
         style = "green" if part == "score" else _STYLES[(at - 1) % len(_STYLES)]
         shade = _SHADES[0] if part == "score" else _SHADES[1 + (at - 1) % (len(_SHADES) - 1)]
         bar.append(shade * round(_BAR_CELLS * points / total), style=style)
-        legend.append(f"{shade} {part.removeprefix(TOOL)} {points:.1f}  ", style=style)
+        shown = percent(points / 100)  # as everywhere: 63.75 is not rounded another way than 0.6375
+        legend.append(f"{shade} {part.removeprefix(TOOL)} {shown}  ", style=style)
     return Text.assemble(bar, "\n", legend, "\n")
 
 

@@ -16,7 +16,7 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from agrotools.core import FrozenModel, Mode, Record, Sample, Score, UsageError
-from agrotools.report.curve import check_suffix, common_mode, interval_lengths, save_figure
+from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
 from agrotools.report.layout import DASH, harmless, new_table, percent, stacked, value_cell
 from agrotools.runner.config import check_keys, read_toml
 from agrotools.runner.manifest import Manifest
@@ -94,7 +94,7 @@ class Chart(FrozenModel):
         Raises:
             UsageError: another suffix.
         """
-        check_suffix(path)
+        check_picture(path)
         from matplotlib.figure import Figure
 
         models = len({row.model for row in self.rows or self.calls})

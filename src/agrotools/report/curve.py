@@ -81,7 +81,7 @@ class Curve(FrozenModel):
         Raises:
             UsageError: another suffix.
         """
-        check_suffix(path)
+        check_picture(path)
         from matplotlib.figure import Figure
 
         kinds = sorted({point.kind for point in self.points if point.doses}) or [""]
@@ -95,19 +95,20 @@ class Curve(FrozenModel):
         save_figure(figure, path)
 
 
-def check_suffix(path: str | Path) -> None:
-    """Check that a picture can be drawn in the format of ``path``.
+def check_picture(path: str | Path) -> None:
+    """Check that a picture can be drawn in the format of ``path`` and that its folder is there.
 
     Raises:
-        UsageError: another suffix than .svg, .png or .pdf.
+        UsageError: another suffix than .svg, .png or .pdf, or no such folder.
     """
+    if not (folder := Path(path).absolute().parent).is_dir():
+        raise UsageError(f"there is no folder {folder} for the picture", hint="create it, or choose another file")
     if Path(path).suffix.lower() not in _SUFFIXES:
         raise UsageError(f"cannot draw a picture as {Path(path).name}", hint=f"use one of {', '.join(_SUFFIXES)}")
 
 
 def save_figure(figure: "Figure", path: str | Path) -> None:
-    """Write a figure in the format of the suffix of ``path``; folders are made."""
-    Path(path).parent.mkdir(parents=True, exist_ok=True)
+    """Write a figure in the format of the suffix of ``path``."""
     figure.savefig(path, dpi=150)
 
 
@@ -296,8 +297,8 @@ def _recovery_tables(curve: Curve) -> list[RenderableType]:
             )
         table.add_section()
     note = (
-        "landed: faults that changed what the model saw. noticed: it repeated the call or declined "
-        "to answer.\nrecovered: share of hit samples that it still solves, of those it solves without faults "
+        "Answerable samples only. landed: faults that changed what the model saw. noticed: it repeated the call or "
+        "declined to answer.\nrecovered: share of hit samples that it still solves, of those it solves without faults "
         "(needs that run); extra calls: of these, against that run"
     )
     return [table, Text(note, style="dim")]

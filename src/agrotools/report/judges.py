@@ -21,7 +21,7 @@ from rich.text import Text
 from agrotools.core import FrozenModel, Mode, PlotSlot, Record, Sample, Score, Trajectory, UsageError
 from agrotools.core.files import read_lines
 from agrotools.report.charts import plain_text, run_names
-from agrotools.report.curve import check_suffix, common_mode, interval_lengths, save_figure
+from agrotools.report.curve import check_picture, common_mode, interval_lengths, save_figure
 from agrotools.report.layout import DASH, harmless, new_table, stacked, value_cell
 from agrotools.runner.rescore import benchmark_differences, judged_rows, scored_run
 from agrotools.runner.store import read_manifest
@@ -132,7 +132,7 @@ class JudgeAgreement(FrozenModel):
 
     def draw(self, path: str | Path) -> None:
         """Draw the score of each model by each judge as SVG, PNG or PDF; UsageError for another suffix."""
-        check_suffix(path)
+        check_picture(path)
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(7.2, 1.6 + 0.5 * len(self.models)), layout="constrained")

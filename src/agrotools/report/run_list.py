@@ -58,7 +58,8 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
     try:
         manifest = read_manifest(run)
         spend = read_spend(run / "spend.jsonl")
-        score, metric = _stored_score(run)
+        n_finished = len(record_index(run).finished)
+        score, metric = _stored_score(run, n_finished)
         records = run / RECORDS_FILE
         return RunEntry(
             path=run,
@@ -66,7 +67,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
             model=manifest.labelled_model,
             benchmark=f"{manifest.benchmark} {manifest.benchmark_version}",
             modes=manifest.modes,
-            done=len(record_index(run).finished),
+            done=n_finished,
             planned=sum(manifest.planned.values()),
             score=score,
             metric=metric,
@@ -77,12 +78,15 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
         return RunEntry(run, name, problem=str(error).splitlines()[0])
 
 
-def _stored_score(run: Path) -> tuple[float | None, str]:
-    """Return the headline score in ``scores.json`` and its metric's label, unless a record was written after it."""
+def _stored_score(run: Path, n_finished: int) -> tuple[float | None, str]:
+    """Return the headline score in ``scores.json`` and its metric's label, unless records were added after it.
+
+    Times alone do not tell: a copy of a run has those of the copying."""
     try:
-        if (run / SCORES_FILE).stat().st_mtime < (run / RECORDS_FILE).stat().st_mtime:
-            return None, ""
         summary = Summary.model_validate(orjson.loads((run / SCORES_FILE).read_bytes())["summary"])
+        n_scored = sum(part.seconds.overall.n for part in summary.modes.values() if part.seconds)
+        if (run / SCORES_FILE).stat().st_mtime < (run / RECORDS_FILE).stat().st_mtime and n_scored != n_finished:
+            return None, ""
     except (OSError, ValueError, LookupError, TypeError, ValidationError):
         return None, ""
     if (measure := headline([summary])) is None or not summary.modes[measure[0].mode].headline:

@@ -121,7 +121,8 @@ def repeats_table(summaries: Sequence[Summary]) -> list[RenderableType]:
             table.add_row(stacked([name, mode], value_style=""), str(k), *shares, *noise)
     legend = (
         "pass^k, pass@k: all, any of k runs of a sample right, k the number of epochs (others: --json); flips: samples "
-        "right in some epochs only; re-run: 95 % interval of the mean given these samples, beside that of the score."
+        "right in some epochs only; re-run: 95 % interval of the mean given these samples and one more that flips, "
+        "beside that of the score."
     )
     return [table, line(legend, "dim")] if table.row_count else []
 

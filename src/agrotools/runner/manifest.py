@@ -32,10 +32,14 @@ def conditions_label(degrade: str, faults: str) -> str:
     return "".join(f" ({each})" for each in (degrade, faults and f"faults {faults.replace(',', ', ')}") if each)
 
 
+FORMAT = 1
+"""Format of manifests that this version writes, and the latest that it reads."""
+
+
 class Manifest(FrozenModel):
     """Model, benchmark, tools and settings of a run. Status is not stored; it follows from the records."""
 
-    format: int = 1
+    format: int = FORMAT
     agrotools: str
     """Version of the package that started the run."""
     scoring: str = FIRST_VERSION

@@ -7,6 +7,7 @@ not records (after a disk fault) are always reported.
 
 import errno
 import os
+from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
@@ -40,6 +41,9 @@ class BadLine(NamedTuple):
     offset: int
     length: int
     reason: str
+
+
+_RERUN = "the same agrotools eval command runs what is missing again"
 
 
 class RecordIndex:
@@ -88,6 +92,9 @@ class RecordIndex:
             if file is not None:
                 file.seek(self.end)
             for number, line in enumerate(file or (), start=self._n_lines + 1):
+                if number == 1 and line.startswith(BOM_UTF8):  # of an editor
+                    line = line.removeprefix(BOM_UTF8)
+                    self.end += len(BOM_UTF8)
                 try:
                     key, finished = _key_of(line)
                     if whole:
@@ -132,16 +139,16 @@ class RecordIndex:
         return {key for key, offset in self._at.items() if offset >= 0}
 
     @property
+    def _damage(self) -> str:
+        first = self.bad[0]
+        return f"{self.path}: {count_text(len(self.bad), 'line')} cannot be read (line {first.number}: {first.reason})"
+
+    @property
     def notes(self) -> list[str]:
         """Notes for readers of the scores about lines that were left out or stand for the same sample."""
         notes: list[str] = []
         if self.bad:
-            first = self.bad[0]
-            lines = count_text(len(self.bad), "line")
-            notes.append(
-                f"{self.path}: {lines} cannot be read and {'is' if len(self.bad) == 1 else 'are'} left out"
-                f" (line {first.number}: {first.reason}); the same agrotools eval command runs what is missing again"
-            )
+            notes.append(f"{self._damage}, left out; {_RERUN}")
         if self.foreign:
             records = count_text(len(self.foreign), "record")
             notes.append(f"{self.path}: left out {records} of other samples (first: {self.foreign[0][1]})")
@@ -153,7 +160,7 @@ class RecordIndex:
     def undamaged(self) -> "RecordIndex":
         """Return the index itself; RunStoreError if a line was not a record."""
         if self.bad:
-            raise RunStoreError(self.notes[0], hint="or remove those lines to continue without them")
+            raise RunStoreError(self._damage, hint=f"{_RERUN}; or remove these lines to continue without them")
         return self
 
     def leave_out(self, run: Path) -> None:

@@ -23,8 +23,8 @@ from agrotools.runner.records import RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
+from agrotools.scoring.comparisons import check_same_samples, side_by_side, unpaired_comparison
 from agrotools.scoring.comparisons import comparisons as comparisons_of
-from agrotools.scoring.comparisons import side_by_side, unpaired_comparison
 from agrotools.scoring.embedders import Embedder
 from agrotools.scoring.event_counts import TRUTH_METRIC
 from agrotools.scoring.judging import JudgedRows, Judgement, Rubrics, read_rubrics
@@ -250,18 +250,33 @@ def rerun_width(run: Path, looks: int) -> float:
     return max((each.upper - each.lower for each in intervals), default=0.0)
 
 
+def check_distinct(runs: Sequence[Path]) -> None:
+    """Raise an error if a run is given twice: compared with itself it never differs.
+
+    Raises:
+        UsageError: two paths are of one folder.
+    """
+    known: dict[Path, Path] = {}
+    for run in runs:
+        if (place := run.resolve()) in known:
+            raise UsageError(f"{run} and {known[place]} are one run", hint="give each run once")
+        known[place] = run
+
+
 def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
     """Compare every pair of runs, first minus second, paired by sample; nothing is written.
 
     Runs are named by their models, or by their folders if two have the same model.
 
     Raises:
-        UsageError: fewer than two runs, runs of different benchmarks, or runs without a scored sample in common;
+        UsageError: fewer than two runs, a run given twice, runs of different benchmarks, or runs without a scored
+            sample in common;
         RunStoreError: a run cannot be read.
     """
     if len(runs) < 2:
         raise UsageError("a comparison needs two runs", hint="agrotools compare RUN OTHER_RUN")
     manifests = [read_manifest(run) for run in runs]
+    check_distinct(runs)
     models = [manifest.labelled_model for manifest in manifests]
     names = models if len(set(models)) == len(models) else [str(run) for run in runs]
     first = manifests[0]
@@ -277,6 +292,8 @@ def compare_runs(runs: Sequence[Path]) -> list[Comparison]:
         )
     else:
         tallies = [scored_run(run) for run in runs]
+        for other in tallies[1:]:
+            check_same_samples(tallies[0], other)
         splits = [split for run in runs if (split := read_attribution(run)[0])]
         for tally, split in zip(tallies, splits, strict=False):
             if tally.causes is not None and len(splits) == len(runs):

@@ -23,7 +23,7 @@ from pydantic import ValidationError
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
-from agrotools.runner.manifest import Manifest, differences, merged
+from agrotools.runner.manifest import FORMAT, Manifest, differences, merged
 from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, recover
 
@@ -180,7 +180,15 @@ def read_manifest(run: Path) -> Manifest:
 def _read_manifest(run: Path) -> tuple[Manifest, bool]:
     """Return the manifest, and True if it had to be read from the copy."""
     try:
-        return Manifest.model_validate_json((run / MANIFEST_FILE).read_bytes()), False
+        if (path := run / MANIFEST_FILE).exists() and not path.is_file():
+            raise OSError(f"{MANIFEST_FILE} is not a regular file")
+        manifest = Manifest.model_validate_json(path.read_bytes())
+        if manifest.format > FORMAT:
+            raise RunStoreError(
+                f"the run {run} was made by a later version (format {manifest.format}, this one knows {FORMAT})",
+                hint=f"read it with agrotools {manifest.agrotools} or later",
+            )
+        return manifest, False
     except (OSError, ValueError) as error:  # ValueError: an invalid file name, or not a manifest
         with suppress(OSError, ValueError):
             return Manifest.model_validate_json((run / _MANIFEST_COPY).read_bytes()), True

@@ -4,6 +4,7 @@ from array import array
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
+from zlib import crc32
 
 from agrotools.core import MODES, Mode, OpenTextSlot, Protocol, Record, Score
 from agrotools.core.base import count_text
@@ -68,6 +69,8 @@ class RunAggregator:
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
+        self.asked: dict[str, int] = {}
+        """Checksum of the question and the right answer of each sample, if causes are counted."""
         self.notes: list[str] = []
         """Notes on records that were left out; they become warnings of the summary."""
 
@@ -76,8 +79,12 @@ class RunAggregator:
         if record.mode not in self.modes:
             self.modes[record.mode] = ModeAggregator(record.mode, self.table, self.protocol)
         self.modes[record.mode].add(record, rows)
-        if self.causes is not None and not is_invalid(record) and record.mode != "step-by-step":
-            self.causes.add(record, rows)
+        if self.causes is not None and not is_invalid(record):
+            sample = record.sample
+            if sample.id not in self.asked:
+                self.asked[sample.id] = crc32(sample.model_dump_json(include={"query", "answer"}).encode())
+            if record.mode != "step-by-step":
+                self.causes.add(record, rows)
 
     @property
     def wants_answers(self) -> bool:

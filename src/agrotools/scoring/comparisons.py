@@ -7,7 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from agrotools.core import MODES, Mode, Record, Score
+from agrotools.core import MODES, Mode, Record, Score, UsageError
+from agrotools.core.base import count_text
 from agrotools.scoring.aggregate import RunAggregator, metric_differences, tallied
 from agrotools.scoring.attribution import CauseTally, ordered_parts
 from agrotools.scoring.correlations import benchmark_key, with_correlations
@@ -119,6 +120,21 @@ class HeadlinePair(NamedTuple):
     first: "FloatArray"
     second: "FloatArray"
     clusters: "IntArray"
+
+
+def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
+    """Raise an error if a sample of both runs has another question or another right answer in one of them.
+
+    Raises:
+        UsageError: the benchmark or the records of a run were changed.
+    """
+    common = first.asked.keys() & second.asked.keys()
+    if changed := sorted(each for each in common if first.asked[each] != second.asked[each]):
+        raise UsageError(
+            f"these runs cannot be compared: {count_text(len(changed), 'sample')} of both with another question or "
+            f"right answer in one of them (first: {changed[0]})",
+            hint="the benchmark or the records were changed in place: run both on one version",
+        )
 
 
 def headline_pair(first: RunAggregator, second: RunAggregator, mode: Mode) -> HeadlinePair | None:

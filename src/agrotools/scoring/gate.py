@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 from agrotools.core import FrozenModel, Mode, UsageError
 from agrotools.scoring.aggregate import MAX_INVALID_SHARE, RunAggregator
-from agrotools.scoring.comparisons import headline_pair
+from agrotools.scoring.comparisons import check_same_samples, headline_pair
 from agrotools.scoring.statistics import LEVEL, MIN_CLUSTERS, cluster_sums, ratio_spread
 
 if TYPE_CHECKING:
@@ -106,6 +106,7 @@ def gate(new: RunAggregator, old: RunAggregator, mode: Mode, max_drop: float, *,
     Raises:
         UsageError: the runs share no scored sample in ``mode``, or fewer than ten clusters.
     """
+    check_same_samples(new, old)
     pair = headline_pair(new, old, mode)
     if pair is None:
         raise UsageError(f"the runs have no scored sample in common in mode {mode}", hint="see agrotools compare")

@@ -34,7 +34,7 @@ const svg = (name, attributes, ...children) => fill(document.createElementNS(MAR
 // --- formats --------------------------------------------------------------------------------------------------------
 
 const words = (text) => String(text).replaceAll("_", " ");
-const one = (value) => (Math.abs(value) >= 99.95 || Number.isInteger(value) ? value.toFixed(0) : value.toFixed(1));
+const one = (value) => (Math.abs(value) >= 99.95 || Number.isInteger(value) ? value.toFixed(0) : tenth(value).toFixed(1));
 // Halves are rounded to even digits, as in the terminal: 81.25 is 81.2. (Other ends in 5 are no exact halves.)
 const rounded = (value) => Math.round(value) - (value % 2 === 0.5 ? 1 : 0);
 const tenth = (value) => Number((Math.abs(value % 1) === 0.25 ? value - 0.05 * Math.sign(value) : value).toFixed(1));

@@ -61,7 +61,7 @@ function runsCard() {
       run.unsealed && [" ", el("span.badge", { title: "not isolated: it could have read the answers" }, "unsealed")]),
     figure(run),
     run.score ? scale([[at, run.score]], ticks.filter((tick) => tick.role !== run.role), `${run.label}: ${estimateText(run.score)}`)
-      : el("span.dim", {}, run.bounds ? `between ${onScale(run.bounds[0])} and ${onScale(run.bounds[1])} if all invalid ones are counted` : ""),
+      : el("span.dim", {}, run.possible ? `between ${onScale(run.possible[0])} and ${onScale(run.possible[1])} if all invalid ones are counted` : ""),
     spent(run)));
   const heads = head.measure && el("div.run.heads", { "aria-hidden": "true" },
     el("span.name.dim", {}, head.measure.mode.replaceAll("-", " ")),
@@ -131,7 +131,7 @@ function lostCard() {
   };
   const href = (part) => address("samples", { run: chosenRun, mode: head.measure?.mode, lost: part });
   return el("section.card.lost", {}, el("h2", {}, "Where the points went", el("small.dim", {}, ` ${run.label}${runs.length > 1 ? " · press another run's name above to see its points" : ""}`)),
-    el("p.dim", {}, `${one(split.score)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
+    el("p.dim", {}, `${points(split.score / 100)} of ${one(split.ceiling)} points, ${one(split.gap)} lost in ${count(split.n, "sample")}. A part opens its samples.`),
     el("div.bar", {}, parts.filter(([, lost]) => lost > 0).map(([part, lost]) => el(`a.part.${kindOf(part)}`, {
       href: href(part), title: title(part, lost), style: { flexGrow: lost / total, flexBasis: 0 } },
     lost / total >= 0.07 && [el("span", {}, partWord(part)), el("b", {}, one(lost))]))),

@@ -100,7 +100,7 @@ def _run_data(run: Run, name: str, measure: Measure | None) -> Data:
         "role": role if run.manifest.faults else ROLES.get(run.manifest.model, role),
         "score": estimate_data(estimate) if estimate else None,
         "withheld": bool(metric and estimate is None),
-        "bounds": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
+        "possible": [metric.bounds.lower, metric.bounds.upper] if metric and metric.bounds else None,
         "tasks": _tasks_of(summary, measure) if measure and estimate else {},
         "usd": spend.usd if spend.replies else None,
         "tokens": sum(_spent(part, "input_tokens") + _spent(part, "output_tokens") for part in parts),

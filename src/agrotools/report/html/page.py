@@ -129,7 +129,7 @@ def build_report(
 
     Raises:
         RunStoreError: a folder is not a run or has no records, or ``out`` cannot be written.
-        UsageError: the folder of ``out`` does not exist.
+        UsageError: the folder of ``out`` does not exist, or its suffix is not that of a page.
         ScoringVersionError: the runs have scores of different scoring versions.
     """
     opened = opened_runs(
@@ -144,6 +144,8 @@ def build_report(
     out = Path(out)
     if not out.absolute().parent.is_dir():
         raise UsageError(f"there is no folder {out.parent} for the report", hint="create it, or choose another --out")
+    if out.suffix.lower() not in (".html", ".htm"):
+        raise UsageError(f"the report is a page, not {out.name}", hint="name it .html; for tables use --format")
     pictures = Pictures(count_shares(opened), picture_bytes, longest_px)
     try:
         with temporary_sibling(out) as temporary:
@@ -255,7 +257,7 @@ class Page:
         self.n_records = len(self.rows)
 
     def _add(self, at: int, record: Record) -> None:
-        run = self._runs[at]
+        run, left_out = self._runs[at], set[object]()
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         key = (at, record.mode, record.sample.id, record.epoch)
@@ -267,7 +269,10 @@ class Page:
         reason = "" if value == 1 else reason_line(record, scores, part)
         if self.scrubber:
             names = self.scrubber.new_names(file.name for file in record.sample.files)
-            data = self.scrubber.data(data, names)
+            made = {file.get("picture") for step in data["steps"] for file in step.get("files", ())}
+            steps = [self.scrubber.step(step, names) for step in data["steps"]]
+            data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
+            left_out = made - {file.get("picture") for step in steps for file in step.get("files", ())}
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
         row: Data = {
             "run": at,
@@ -287,7 +292,8 @@ class Page:
         place = self._places.setdefault((at, record.key), len(self.rows))
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self._pictures.fresh():
-            self._keep(name, url)
+            if name not in left_out:
+                self._keep(name, url)
         if prompts is None:
             return
         self._block.append(orjson.dumps(data))
@@ -353,7 +359,7 @@ class Page:
         scripts = [(_HERE / name).read_text(encoding="utf-8") for name in _SCRIPTS]
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
-        command = f"agrotools report {' '.join(str(run.folder) for run in self._runs)}"
+        command = f"agrotools report {' '.join(harmless(str(run.folder)) for run in self._runs)}"
         without_detail = sum(row["block"] is None for row in self.rows)
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
         head = head_data(self._runs, references, differences(self._runs, tallies)) | {
@@ -363,7 +369,7 @@ class Page:
             "n_pictures": self._pictures.n + len(self.missing),
             "shrunk": self._pictures.shrunk,
             "longest_px": self._pictures.longest_px,
-            "originals": list(dict.fromkeys(str(root) for run in self._runs for root in run.roots)),
+            "originals": list(dict.fromkeys(harmless(str(root)) for run in self._runs for root in run.roots)),
             "command": command,
             "live": live,
         }

@@ -17,7 +17,7 @@ from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunSto
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
-from agrotools.report.layout import fields_text, percent, shortened
+from agrotools.report.layout import fields_text, harmless, percent, shortened
 from agrotools.report.trace import why_wrong
 from agrotools.runner.ladder import CEILING, FLOOR, references_of
 from agrotools.runner.ledger import read_spend
@@ -363,7 +363,7 @@ def run_facts(name: str, folder: Path, manifest: Manifest, summary: Summary) -> 
     }
     return {
         "name": name,
-        "folder": str(folder),
+        "folder": harmless(str(folder)),
         "model": manifest.model,
         "privileged": manifest.privileged,
         "unsealed": manifest.sealed is False,

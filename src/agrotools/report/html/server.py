@@ -12,6 +12,7 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
@@ -224,8 +225,14 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
 
     class Handler(BaseHTTPRequestHandler):
         server_version, sys_version = "agrotools", ""
+        timeout = 60
+        """Seconds after which a connection without a whole request is closed."""
 
         def do_GET(self) -> None:
+            with suppress(ConnectionError):  # the reader has closed the page
+                self._respond()
+
+        def _respond(self) -> None:
             address = urlsplit(self.path)
             query = parse_qs(address.query)
             hosts = {f"{name}:{server.server_port}" for name in (HOST, "localhost")}
@@ -234,6 +241,8 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
                 return
             try:
                 self._answer(address.path.removeprefix(f"/{secret}/"), query.get("run", []), query)
+            except ConnectionError:
+                raise
             except (AgrotoolsError, OSError, LookupError) as error:
                 page = _rendered("message.html.j2", title="not found", text=str(error), waiting=False)
                 self._send(404, page, "text/html; charset=utf-8")

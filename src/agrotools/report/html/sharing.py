@@ -11,44 +11,95 @@ from agrotools.core.base import count_text
 
 _PART = r"(?:[\w.@%+-]+(?: [\w.@%+-]+)*(?=/)|[\w.@%+-]+)"
 """Part of a path; only a folder may have spaces in its name."""
+_BACK = r"\\{1,8}"
+"""Backslash, also as it is written in JSON within JSON."""
 _PATH = re.compile(
-    rf"(?<![\w.:/<~])(?:(?:[A-Za-z]:)?(?:/{_PART}){{2,}}|(?:\.{{1,2}}|~)(?:/{_PART})+)/?"
-    r"|(?:\b[A-Za-z]:|\\\\[\w.-]+)(?:\\{1,2}[\w.@%+$-]+(?: [\w.@%+$-]+(?=\\))*)+"
+    rf"(?<![\w.:/<~])(?:(?:[A-Za-z]:)?(?:/{_PART}){{2,}}|(?:\.{{1,2}}|~[\w.-]*)(?:/{_PART})+)/?"
+    rf"|(?:\b[A-Za-z]:|\\{{2,8}}[\w.-]+)(?:{_BACK}[\w.@%+$-]+(?: [\w.@%+$-]+(?=\\))*)+"
+    r"|(?:%2F[\w.@+-]+){2,}",
+    re.IGNORECASE,
+)
+_SECRET = re.compile(
+    r"\b(?:sk|pk|rk)-[\w-]{12,}|\bhf_\w{12,}|\bAKIA[0-9A-Z]{12,}|\bgh[pousr]_\w{16,}|\bxox[a-z]-[\w-]{10,}"
+    r"|\bAIza[\w-]{20,}|\beyJ[\w-]{10,}\.[\w.-]+"
+    r"|(?i:\bbearer\s+[\w.~+/=-]{8,})"
+    r"|(?i:\b\w*(?:api_?key|password|passwd|secret|access_?token)\b\W{0,6}[=:]\W{0,6}[^\s\"'\\,;]{6,})"
 )
 _ADDRESS = re.compile(
-    r"\b(?:[a-z][a-z0-9+.-]*://|file:/)[^\s\"'<>)]+"
+    r"\b(?:[a-z][a-z0-9+.-]*://|file:/)[^\s\"'<>)\\]+"
+    r"|\b[\w.-]+@[\w.-]+:[\w.@%+/~-]+"
     r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
     r"|\b(?:\d{1,3}\.){3}\d{1,3}\b(?::\d+)?"
-    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|lan|home|internal|intranet|corp)\b(?::\d+)?",
+    r"|(?<![\w:])(?=[0-9a-f:]*(?:::|[a-f]))(?:[0-9a-f]{1,4}:{1,2}){2,7}[0-9a-f]{0,4}(?![\w:])"
+    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|lan|home|internal|intranet|corp|com|org|net|edu|gov|mil|io|ai)\b(?::\d+)?"
+    r"|\b[\w-]{2,}(?:\.[\w-]{2,})+\.(?:de|at|ch|uk|fr|nl|it|es|pl|eu|us|ca|cn|in|br|jp|kr|au|nz|za|ru|ke|info)\b(?::\d+)?"
+    r"|\b(?:DESKTOP|LAPTOP)-[A-Z0-9]{5,}\b",
     re.IGNORECASE,
+)
+_DEGREE = r"(?:°|\\+u00b0)"
+_NAMED = (
+    "lat|lon|lng|long|latitude|longitude|easting|northing|gps\\w*|geotransform|tiepoint|breitengrad|längengrad|"
+    "latitud|longitud"
 )
 _DEGREES = re.compile(
     r"[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW])?(?:\s*[,;/ ]\s*[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW]\b)?)+"
     r"|[-+]?\d{1,3},\d{4,}(?:\s*[;/ ]\s*[-+]?\d{1,3},\d{4,})+"
-    r"|\d{1,3}°\s*\d{1,2}(?:\.\d+)?['′]\s*(?:\d{1,2}(?:\.\d+)?[\"″]\s*)?[NSEW]"
+    rf"|\d{{1,3}}{_DEGREE}\s*\d{{1,2}}(?:\.\d+)?['′]\s*(?:\d{{1,2}}(?:\.\d+)?\\*[\"″]\s*)?[NSEW]"
     r"|\b[NS]\s?\d{1,2}\.\d+°?\W{1,3}[EW]\s?\d{1,3}\.\d+°?"
     r"|\d{1,2}\.\d+\s?°?\s?[NS]\W{1,3}\d{1,3}\.\d+\s?°?\s?[EW]\b"
-    r"|(?i:\b(?:lat|lon|lng|long|latitude|longitude|easting|northing)\b\W{0,5}[-+]?\d+(?:[.,]\d+)?°?)"
+    rf"|(?i:\b(?:{_NAMED})\b\W{{0,12}}[-+]?\d+(?:[.,/]\d+)?°?"
+    r"(?:,? \(?[-+]?\d+(?:[./]\d+)?\)?|,[-+]?\d+\.\d{4,})*)"
+    r"|(?:北纬|南纬|东经|西经|纬度|经度)\W{0,5}\d+(?:\.\d+)?"
+    r"|(?i:\b(?:left|right|top|bottom|min[xy]|max[xy])\b\W{0,5}\d{5,7}\.\d+)"
     r"|(?i:\b(?:MULTI)?(?:POINT|LINESTRING|POLYGON)\s*(?:Z\s*)?\(+[-+\d.eE,()\s]+\))"
     r"|\b(?:UTM\W{1,3})?\d{1,2}\s?[C-HJ-NP-X]\s+\d{6}(?:\.\d+)?\W{1,3}\d{6,7}(?:\.\d+)?"
+    r"|\b\d{6}\.\d+[ ,;/]\s*\d{7}\.\d+\b"
     r"|\b\d{1,2}[C-HJ-NP-X]\s?[A-HJ-NP-Z]{2}\s?\d{3,5}\s?\d{3,5}\b"
     r"|\b(?=\d*[A-Z])[23456789CFGHJMPQRVWX]{4,8}\+[23456789CFGHJMPQRVWX]{2,3}\b"
 )
 """Two or more numbers of four or more decimals or with letters, degrees and minutes, named ones, WKT and codes."""
+_AXIS = re.compile(rf"(?i)\b(?:{_NAMED})\b|[经纬]度")
 _SHARES = re.compile(r"\W*0[.,]\d+(?:\W+0[.,]\d+)+")
 """Numbers below 1, such as shares and scores: as degrees they are a place in the sea."""
-_PLACE = re.compile(r"(?:.*_)?(?:lat|lon|lng|latitude|longitude|gps\w*|coordinates|geo\w*|crs|bounds|utm\w*)(?:_\w+)?")
+_PLACE = re.compile(
+    r"(?:.*_)?(?:lat|lon|lng|latitude|longitude|easting|northing|gps\w*|coordinates|geo\w*|crs|bounds|transform"
+    r"|utm\w*)(?:_\w+)?|host(?:name)?|user(?:name)?"
+)
+"""Names of fields and columns that tell a place, a machine or a person."""
 _PLAIN_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*_\d{1,3}\.[a-z]{2,5}")
 """File names that benchmarks give, such as ``image_1.jpg``; others may name a farm or a person."""
 _FILE = re.compile(
-    r"(?<![\w/\\.])[\w@%+-][\w.@%+-]*"
+    r"(?<![\w/\\.])(?:[\w@%+-][\w.@%+-]*/)*[\w@%+-][\w.@%+-]*"
     r"\.(?:jpe?g|png|tiff?|webp|bmp|gif|heic|dng|csv|xlsx?|geojson|gpkg|shp|kml|kmz|las|laz)\b",
     re.IGNORECASE,
 )
 _COMMON_NAME = re.compile(r"[a-z]+(?:[-_][a-z]+)*(?:[-_]?\d{1,3})?\.\w+")
 """Names of files in texts that tell nothing, such as ``overlay.png``."""
 _TELLING_STEM = re.compile(r"(?=.{6})(?=.*[\d_ -]).*")
+_PATTERNS = (
+    ("key", _SECRET),
+    ("address", _ADDRESS),
+    ("path", _PATH),
+    ("file name", _FILE),
+    ("coordinate", _DEGREES),
+)
 _PLURALS = {"address": "addresses"}
+
+
+_DRAWN = ("plot", "image")
+"""Kinds of files in which a tool writes what a call says."""
+
+
+def _is_pair(*pair: object) -> bool:
+    """True if two numbers may be degrees: both with four or more decimals, and not both below 1."""
+    numbers = [each for each in pair if isinstance(each, float) and abs(each) <= 180]
+    exact = all(len(repr(each).partition(".")[2]) >= 4 for each in numbers)
+    return len(numbers) == 2 and exact and max(map(abs, numbers)) >= 1
+
+
+def _left_out(file: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in file.items() if name not in ("picture", "shown", "how")}
+    return {**kept, "absent": "left out, because texts of its call were removed"}
 
 
 class Scrubber:
@@ -63,7 +114,7 @@ class Scrubber:
             if old in text:
                 self.removed["file name"] += text.count(old)
                 text = text.replace(old, new)
-        for what, pattern in (("address", _ADDRESS), ("path", _PATH), ("file name", _FILE), ("coordinate", _DEGREES)):
+        for what, pattern in _PATTERNS:
             text = pattern.sub(partial(self._removed, what), text)
         return text
 
@@ -78,9 +129,19 @@ class Scrubber:
         if isinstance(value, str):
             return self.text(value, names)
         if isinstance(value, (list, tuple)):
+            name, *rest = value or ("",)
+            if rest and isinstance(name, str) and _PLACE.fullmatch(name.lower()):  # a pair of name and value
+                self.removed["coordinate"] += 1
+                return [name, *("[coordinate removed]" if each else each for each in rest)]
+            if len(value) == 2 and _is_pair(*value):
+                self.removed["coordinate"] += 1
+                return ["[coordinate removed]"] * 2
             return [self.data(item, names) for item in value]
         if not isinstance(value, dict):
             return value
+        if _is_pair(value.get("x"), value.get("y")):
+            self.removed["coordinate"] += 1
+            value = {**value, "x": "[coordinate removed]", "y": "[coordinate removed]"}
         kept: dict[str, Any] = {}
         for key, item in value.items():
             if _PLACE.fullmatch(key.lower()) and isinstance(item, (int, float, str, list, dict)):
@@ -96,6 +157,30 @@ class Scrubber:
         places = {at for at, name in enumerate(header) if isinstance(name, str) and _PLACE.fullmatch(name.lower())}
         self.removed["coordinate"] += len(places) * (len(rows) - 1) if places else 0
         return [[cell if at not in places else "" for at, cell in enumerate(row)] for row in rows] if places else rows
+
+    def step(self, step: dict[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+        """Return a step scrubbed, without the drawings that a telling call made: their pixels tell it, too.
+
+        A chart whose axes are named as coordinates loses its values.
+        """
+        call = step.get("call") or {}
+        labels = [text for name, text in call.items() if name.endswith("label") and isinstance(text, str)]
+        is_map = any(_AXIS.search(text) for text in labels)
+        if is_map:
+            self.removed["coordinate"] += 1
+            empty = {"call": {"values": "[coordinate removed]"}, "args": [], "plain": [], "lines": [], "result": None}
+            step = {**step, **{name: value for name, value in empty.items() if name in step}}
+        if is_map or self._tells(call, names):
+            files = step.get("files", [])
+            self.removed["drawing"] += sum("picture" in file and file["kind"] in _DRAWN for file in files)
+            step = {**step, "files": [_left_out(file) if file["kind"] in _DRAWN else file for file in files]}
+        return self.data(step, names)
+
+    def _tells(self, call: Mapping[str, Any], names: Mapping[str, str]) -> bool:
+        """Return True if more than names of files is removed from the arguments of a call."""
+        trial = Scrubber()
+        trial.data(call, names)
+        return any(n for what, n in trial.removed.items() if what != "file name")
 
     @staticmethod
     def new_names(names: Iterable[str]) -> dict[str, str]:
