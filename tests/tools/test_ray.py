@@ -7,8 +7,10 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
+import hostile_tools
 import pytest
 from PIL import Image
 
@@ -23,6 +25,7 @@ pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).parents[2]
+KEY = "sk-secret"
 SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
 
 
@@ -30,6 +33,8 @@ SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
+        patch.setenv("OPENAI_API_KEY", KEY)
+        patch.setenv("PYTHONPATH", str(Path(hostile_tools.__file__).parent))
         patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
         from ray.cluster_utils import Cluster
 
@@ -76,6 +81,74 @@ async def test_a_file_that_a_node_does_not_have_is_sent_once(
             assert "error" not in message, message
     os.close(opened)
     assert stored == [(tmp_path / "field.png").stat().st_size]
+
+
+async def test_neither_a_task_nor_a_tool_has_a_key(cluster: Any, workspace: Workspace):
+    import ray
+
+    sent: list[bytes] = []
+    async with RayToolExecutor(find_tool=hostile_tools.BY_NAME.__getitem__) as executor:
+        options = executor._task.options
+
+        def watched(**given: Any) -> Any:
+            task = options(**given)
+            assert "runtime_env" not in given
+            return SimpleNamespace(remote=lambda *call: sent.append(ray.cloudpickle.dumps(call)) or task.remote(*call))
+
+        executor._task = SimpleNamespace(options=watched)
+        outcome = await executor.run(ToolCall(tool="environment", arguments={}), workspace, ["environment"])
+        assert ray.get_runtime_context().runtime_env == {}
+    assert outcome.observation.result is not None, outcome.observation.error
+    assert not {"OPENAI_API_KEY", "PATH", "HOME"} & set(outcome.observation.result["names"])
+    assert sent
+    assert not any(KEY.encode() in call for call in sent)
+
+
+async def test_a_call_takes_one_cpu_and_a_call_on_large_files_its_memory(
+    cluster: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    Image.fromarray(field(planted_rows()[0])).save(tmp_path / "field.png")
+    files = {"field.png": tmp_path / "field.png"}
+    async with RayToolExecutor(memory_mb=64) as executor:
+        for limit, memory in ((2**40, {}), (1, {"memory": 64 * 2**20})):
+            monkeypatch.setattr(ray_executor, "_LARGE_FILES", limit)
+            async with executor._place({"backend": "offline"}, files) as options:
+                assert options == {"num_cpus": 1, **memory}
+        async with executor._place({"backend": "learned:net"}, {}) as options:
+            assert options["memory"] == 64 * 2**20
+        executor.memory_mb = 2**30
+        async with executor._place({"backend": "learned:net"}, {}) as options:
+            assert options["memory"] == max(node["Resources"]["memory"] for node in executor._nodes())
+
+
+def test_the_command_prints_nothing_of_ray_and_no_usage_is_reported(cluster: Any, tmp_path: Path):
+    """Without and with a cluster: it starts one itself with as many CPUs as workers."""
+    environment = {name: value for name, value in os.environ.items() if name != "RAY_USAGE_STATS_ENABLED"}
+    code = (
+        "import asyncio, os\n"
+        "from agrotools.tools.ray_executor import RayToolExecutor\n"
+        "from agrotools.core import ToolCall\n"
+        "from agrotools.tools.workspace import Workspace\n"
+        "from pathlib import Path\n"
+        "async def main():\n"
+        "    async with RayToolExecutor(2) as executor:\n"
+        "        call = ToolCall(tool='calculate', arguments={'expression': '2 + 3'})\n"
+        "        await executor.run(call, Workspace((), Path('artifacts')), ['calculate'])\n"
+        "        print(executor.place, os.environ['RAY_USAGE_STATS_ENABLED'])\n"
+        "asyncio.run(main())\n"
+    )
+    for address, nodes in (("local", "1 node"), (cluster.address, "2 nodes")):
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            env={**environment, "RAY_ADDRESS": address},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=240,
+        )
+        assert done.stderr == ""
+        assert done.stdout == f"tool calls run on a Ray cluster of {nodes} and 2 CPUs 0\n"
 
 
 async def test_a_node_with_another_version_is_refused_before_the_first_call(

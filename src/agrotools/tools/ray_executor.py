@@ -46,6 +46,8 @@ _PAUSE_S = 0.2
 _CONNECT_S = 10.0
 _LOOK_S = 1.0
 """Seconds between two looks at the size of the cluster."""
+_NEW = "local"
+"""Address at which Ray starts a cluster on this machine."""
 _SAME_EVERYWHERE = "install the same versions on every node; agrotools doctor prints them"
 
 
@@ -117,17 +119,19 @@ class RayToolExecutor(ToolExecutor):
             raise UsageError(
                 "RAY_ADDRESS names a Ray Client server", hint="run agrotools on a node of the cluster, with HOST:PORT"
             )
-        if address not in ("", "auto", "local"):
+        if address not in ("", "auto", _NEW):
             _check_address(address)
         quiet = {"log_to_driver": False, "logging_level": logging.ERROR}
         try:
             try:
-                self._ray.init(address=address or "auto", **quiet)
+                if address != _NEW:
+                    self._ray.init(address=address or "auto", **quiet)
             except ConnectionError:
                 if address:
                     raise
+            if not self._ray.is_initialized():
                 # Ray counts the CPUs of the host, not those of a container, so it is told.
-                self._ray.init(address="local", num_cpus=self._workers, include_dashboard=False, **quiet)
+                self._ray.init(address=_NEW, num_cpus=self._workers, include_dashboard=False, **quiet)
         except (RuntimeError, ValueError, ConnectionError) as error:  # also other versions of Ray or Python
             why = " ".join(str(error).split())[:300]
             raise InfrastructureError(
