@@ -99,7 +99,8 @@ async def test_neither_a_task_nor_a_tool_has_a_key(cluster: Any, workspace: Work
         outcome = await executor.run(ToolCall(tool="environment", arguments={}), workspace, ["environment"])
         assert ray.get_runtime_context().runtime_env == {}
     assert outcome.observation.result is not None, outcome.observation.error
-    assert not {"OPENAI_API_KEY", "PATH", "HOME"} & set(outcome.observation.result["names"])
+    names: Any = outcome.observation.result["names"]
+    assert not {"OPENAI_API_KEY", "PATH", "HOME"} & set(names)
     assert sent
     assert not any(KEY.encode() in call for call in sent)
 
