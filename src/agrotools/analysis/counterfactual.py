@@ -262,7 +262,9 @@ class SampleGame:
         if right and unknown:
             raise JointError(Parts({part, *(TOOL + self.steps[step_index(ref)].tool for ref in unknown)}))
         if own is not None and call is own.step.call:
-            observation = own.step.observation if fault is None else fault.original or await self._run(at, own, call)
+            observation = own.step.observation
+            if fault and own.step.call:
+                observation = fault.original or await self._run(at, own, own.step.call)
         else:
             observation = await self._run(at, own, call) if call else None
         result = observation.result if observation else None
