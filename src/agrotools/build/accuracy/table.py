@@ -108,6 +108,8 @@ def _provenance(command: str, absent: Sequence[str], today: str | None) -> list[
         "medians of whole calls: reading, measuring and drawing the overlay; MP are the megapixels of the files read. "
         "Peak memory is that of the study's process, libraries and truth included.",
     ]
+    if (load := os.getloadavg()[2]) > 1.5:  # a study takes one core
+        lines[-1] += f" Other programs ran beside the studies (load {load:.1f}), so times are too long."
     if absent:
         lines += ["", f"Not measured, since their folders were not there: {', '.join(absent)}."]
     return lines
