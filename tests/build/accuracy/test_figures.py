@@ -84,6 +84,18 @@ def test_shares_have_exact_intervals():
     assert (constant_error.low, constant_error.high) == (None, None)
 
 
+def test_calibration_and_risk_by_hand():
+    # Ten with probability 0.9 of which 7 are right, ten with 0.4 of which 4: gaps 0.2 and 0, so 0.1.
+    right = [True] * 7 + [False] * 3 + [True] * 4 + [False] * 6
+    columns = columns_of(probability=[0.9] * 10 + [0.4] * 10, right=right)
+    gap = columns.calibration("gap", "probability", "right")
+    assert estimate(gap).value == pytest.approx(0.1)
+    assert not gap.higher_is_better
+    assert "perfect probabilities would have 0." in gap.note
+    risks = [estimate(columns.risk("wrong", "probability", "right", part)).value for part in (0.5, 0.75, 1.0)]
+    assert risks == pytest.approx([0.3, 4 / 15, 9 / 20])
+
+
 def test_the_same_seed_gives_the_same_interval():
     values = np.random.default_rng(3).normal(size=20).tolist()
     assert estimate(mean_of("m", values)) == estimate(mean_of("m", values))

@@ -18,13 +18,14 @@ class Answer:
 
     ``true``: label of the image. ``likeliest``: True if the likeliest candidate is correct, refused or not.
     ``refused``: True if the tool rejected the image as unlike all known classes. ``named``: True if the tool named the
-    candidate as its answer.
+    candidate as its answer. ``probability``: of the likeliest candidate; None if the image was refused.
     """
 
     true: str
     likeliest: bool
     refused: bool
     named: bool
+    probability: float | None
 
 
 def answers(
@@ -51,10 +52,15 @@ def answers(
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            identified.append(Answer(label, error.candidates[0] in right, True, False))
+            identified.append(Answer(label, error.candidates[0] in right, True, False, None))
         else:
-            identified.append(Answer(label, identifier(result.candidates[0]) in right, False, not result.abstained))
+            best = result.candidates[0]
+            identified.append(Answer(label, identifier(best) in right, False, not result.abstained, best.score))
     return identified
+
+
+_COVERAGES = (0.5, 0.8, 1.0)
+"""Shares of the images, the surest first, of which the errors are reported."""
 
 
 def figures_of_known(
@@ -64,6 +70,7 @@ def figures_of_known(
     columns = Columns()
     for one in given:
         columns.add(likeliest=one.likeliest, named=one.likeliest if one.named else None, refused=one.refused)
+        columns.add(probability=one.probability, answered=None if one.probability is None else one.likeliest)
         columns.add(open=not one.refused and not one.named, **{f"of {one.true}": one.likeliest})
     figures = [columns.mean(f"top-1 of all{suffix}", "likeliest", goal=goal, note=note)]
     if columns["named"]:
@@ -73,6 +80,13 @@ def figures_of_known(
         columns.mean_error(f"refused as unknown{suffix}", "refused", goal=0.1, note="of known classes"),
         columns.mean_error(f"candidates, none named{suffix}", "open", note=open_note),
     ]
+    if columns["probability"]:
+        pair = ("probability", "answered")
+        figures.append(columns.calibration(f"calibration error of the probability{suffix}", *pair, note="not refused"))
+        figures += [
+            columns.risk(f"wrong among the surest {100 * part:.0f} %{suffix}", *pair, part, note="of those not refused")
+            for part in _COVERAGES
+        ]
     for label in sorted({one.true for one in given}) if by_class else ():
         figures.append(columns.mean(f"top-1{suffix}, {label.replace('_', ' ')}", f"of {label}"))
     return figures

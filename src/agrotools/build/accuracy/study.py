@@ -142,6 +142,28 @@ class Columns:
         """Return Lin's concordance correlation coefficient (Lin 1989, Biometrics 45): agreement with equality."""
         return self._figure(metric, _concordance, (measured, true), more)
 
+    def calibration(self, metric: str, probability: str, right: str, **more: Any) -> Figure:
+        """Return the expected calibration error: the mean gap between probability and share right.
+
+        Gaps are those of bins of equal numbers of images, at most ten (Naeini et al. 2015, AAAI). Perfect probabilities
+        have some too, because shares of few images scatter; the note says how much.
+        """
+        rows = np.column_stack([self[probability], self[right]])
+        drawn = np.random.default_rng(0).random((200, len(rows))) < rows[:, 0]
+        chance = np.mean([_calibration_error(np.column_stack([rows[:, 0], each])) for each in drawn])
+        note = f"perfect probabilities would have {chance:.3f} on as many images"
+        more = {"higher_is_better": False, "note": "; ".join(filter(None, (more.pop("note", ""), note))), **more}
+        return self._figure(metric, _calibration_error, (probability, right), more)
+
+    def risk(self, metric: str, probability: str, right: str, coverage: float, **more: Any) -> Figure:
+        """Return the share wrong among the ``coverage`` of the images with the highest probabilities."""
+
+        def wrong_among_surest(rows: Rows) -> float:
+            surest = np.argsort(-rows[:, 0], kind="stable")[: max(1, round(coverage * len(rows)))]
+            return float(1 - rows[surest, 1].mean())
+
+        return self._figure(metric, wrong_among_surest, (probability, right), {"higher_is_better": False, **more})
+
     def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
         scenes = self._scenes.get(columns[0], [])
         clusters = {"clusters": tuple(scenes)} if any(scenes) else {}
@@ -190,6 +212,13 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
 
 def _mean(rows: Rows) -> float:
     return float(rows[:, 0].mean())
+
+
+def _calibration_error(rows: Rows) -> float:
+    """Return the expected calibration error of rows of probability and outcome, in bins of ten images or more."""
+    ordered = rows[np.argsort(rows[:, 0], kind="stable")]
+    bins = np.array_split(ordered, min(10, max(1, len(rows) // 10)))
+    return float(sum(len(each) * abs(each[:, 0].mean() - each[:, 1].mean()) for each in bins) / len(rows))
 
 
 def _over(part: float, whole: float) -> float:

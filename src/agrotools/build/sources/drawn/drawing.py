@@ -163,10 +163,11 @@ def draw_each(places: Mapping[Order, Path], workers: int = 2) -> Iterator[Order]
 def _plain_arithmetic() -> dict[str, str]:
     """Return the environment in which numpy, OpenCV, BLAS and the C library use the same instructions everywhere."""
     core = import_module("numpy._core._multiarray_umath")
+    widest = ",AVX512-SKX" if getattr(core, "__cpu_features__", {}).get("AVX512_SKX", True) else ""  # else it complains
 
     return {
         "NPY_DISABLE_CPU_FEATURES": " ".join(getattr(core, "__cpu_dispatch__", ())),
-        "OPENCV_CPU_DISABLE": "SSE4.1,SSE4.2,AVX,FP16,AVX2,FMA3,AVX512-SKX",
+        "OPENCV_CPU_DISABLE": f"SSE4.1,SSE4.2,AVX,FP16,AVX2,FMA3{widest}",
         "OPENCV_IPP": "disabled",
         "OPENCV_FOR_THREADS_NUM": "1",
         "OPENCV_LOG_LEVEL": "ERROR",
