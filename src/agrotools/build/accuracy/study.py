@@ -157,12 +157,11 @@ class Columns:
 
     def risk(self, metric: str, probability: str, right: str, coverage: float, **more: Any) -> Figure:
         """Return the share wrong among the ``coverage`` of the images with the highest probabilities."""
-
-        def wrong_among_surest(rows: Rows) -> float:
-            surest = np.argsort(-rows[:, 0], kind="stable")[: max(1, round(coverage * len(rows)))]
-            return float(1 - rows[surest, 1].mean())
-
-        return self._figure(metric, wrong_among_surest, (probability, right), {"higher_is_better": False, **more})
+        order = np.argsort(-np.array(self[probability]), kind="stable")[: max(1, round(coverage * len(self[right])))]
+        surest = Columns(**self._more)
+        for at in order:
+            surest.add(self._scenes[right][at], wrong=not self[right][at])
+        return surest.mean_error(metric, "wrong", **more)
 
     def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
         scenes = self._scenes.get(columns[0], [])
