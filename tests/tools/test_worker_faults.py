@@ -61,7 +61,7 @@ async def test_a_broken_line_is_seen_at_once_and_costs_its_own_call_alone(execut
     assert [result and result["value"] for result in results] == list(range(8))
 
 
-@pytest.mark.parametrize("how", ["poison", "thread", "daemon_thread", "come_back_twice"])
+@pytest.mark.parametrize("how", ["poison", "daemon_thread", "come_back_twice"])
 async def test_what_a_call_leaves_behind_is_not_charged_to_the_next(executor, workspace, how):
     for round_ in range(2):
         assert (await call(executor, workspace, "spoil", how=how)).observation.ok
