@@ -169,24 +169,27 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: Rules)
     for target in ("farmland", "any"):
         shipped = f"{target}, as shipped"
         results, masks = _call_tool(bench, target=target, gsd_m=rules.gsd_m)
-        figures += _measure_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
+        figures += _measure_masks(
+            shipped, pairs, masks, "its constants were chosen on these pairs; a pair without a map counts as not found"
+        )
         columns = Columns()
         wrong = 0
-        doubted = sum("scene_wide_shift" in result.flags for result in results)
+        abstained = sum(result.change_pct is None for result in results)
         for pair, result, mask in zip(pairs, results, masks, strict=True):
             changed_pct = 100.0 * float(pair.truth.mean())
             answered = result.changed is not None
-            if changed_pct:
+            if changed_pct and result.change_pct is not None:
                 everything = _f1([np.ones_like(pair.truth)], [pair.truth])
                 columns.add(pair.scene, worse=_f1([mask], [pair.truth]) <= everything)
-            columns.add(pair.scene, error=abs(result.change_pct - changed_pct), answered=answered, pairs=1)
+            error = None if result.change_pct is None else abs(result.change_pct - changed_pct)
+            columns.add(pair.scene, error=error, answered=answered, pairs=1)
             wrong += result.changed is (changed_pct == 0)
         figures += [
             columns.mean_error(f"{shipped}: changed area, mean absolute error, points", "error"),
             columns.ratio(f"{shipped}: said whether anything changed, share of pairs", "answered", "pairs",
                           note=f"{wrong} of the answers wrong"),
             columns.mean_error(f"{shipped}: no better than calling everything changed, share of pairs", "worse",
-                               note=f"{doubted} pairs flagged as doubtful"),
+                               note=f"of the pairs with a map; {abstained} have none"),
         ]  # fmt: skip
         several = len(set(scenes)) > 1
         # Tiles of one city do not show how the rules do in another; each is left out because there is no other scene.
@@ -195,7 +198,9 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: Rules)
         what, others = f"{target}, one left out", "other scenes" if several else "other tiles of the same scene"
         note = f"constants chosen on {others}; all together choose {choice}"
         figures += _measure_masks(what, pairs, held_out, note, goal=_GOAL)
-        figures += [_beaten(*case, kind) for case in ((shipped, pairs, units, masks), (what, pairs, units, held_out))]
+        mapped = [place for place, result in enumerate(results) if result.change_pct is not None]
+        with_map = ([some[place] for place in mapped] for some in (pairs, units, masks))
+        figures += [_beaten(shipped, *with_map, kind), _beaten(what, pairs, units, held_out, kind)]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _measure_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures

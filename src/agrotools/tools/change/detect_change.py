@@ -88,9 +88,9 @@ class VegetationChange(ResultPart):
 class ChangeResult(ToolResult):
     changed: bool | None
     """whether there is change of the kind asked for; null where the evidence is too weak to say"""
-    change_px: int
-    """changed pixels"""
-    change_pct: float
+    change_px: int | None
+    """changed pixels; null, like every figure of change, where the evidence is too weak for a map"""
+    change_pct: float | None
     """changed, percent of total_px"""
     change_area_m2: float | None
     """changed area, m^2; null without a known scale"""

@@ -28,7 +28,7 @@ from agrotools.vision.vegetation import choose_index, segment
 CLEARLY_CHANGED = 0.05
 """Least share of the area covered by new or lost roofs for a verdict of change."""
 MOST_GAINED, MOST_MOVED = 0.4, 2 / 3
-"""Shares of the area that gain settlement texture, and that gain or lose it, above which the map is not reliable."""
+"""Shares of the area that gain settlement texture, and that gain or lose it, above which no map is given."""
 _SPECK_SHARE = 0.0005
 _WEAK_FOR_PLANTS = frozenset(
     "low_contrast no_vegetation no_soil_visible too_dark featureless_image registration_uncertain".split()
@@ -57,14 +57,17 @@ def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> 
     changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
     inside = _slices(pictures.box)
     moved = float((built.gained | built.lost)[inside].sum()) / max(1, int(pictures.valid[inside].sum()))
-    if built.evidence == "texture" and (share > MOST_GAINED or moved > MOST_MOVED):
+    has_map = built.evidence == "roofs" or (share <= MOST_GAINED and moved <= MOST_MOVED)
+    if not has_map:
         flags = (*flags, "scene_wide_shift")
-        why = (*why, f"texture differs on {100 * moved:.0f} % of the area: more likely light, season or other ground")
+        differs = f"texture differs on {100 * moved:.0f} % of the area: more likely light, season or other ground"
+        why = (*why, f"{differs}; no map of change is given")
     return _change_inputs(
         pictures,
         changes,
         method="post_class",
         changed=changed,
+        has_map=has_map,
         words=words,
         counted_kinds=(counted_kind,),
         counts=two_classes(("open land", "built-up"), built.before[inside], changes[inside])

@@ -182,7 +182,8 @@ class ChangeInputs:
 
     ``changes``: uint8 (rows, columns) of the constants of this module. ``before``, ``after``: uint8 pictures of the
     same extent, of any size. ``counted_kinds``: kinds of change that count. ``words``: name of each kind in the legend.
-    ``changed``: the answer, None if the evidence does not support one.
+    ``changed``: the answer, None if the evidence does not support one. ``has_map``: False if ``changes`` is no
+    evidence; neither counts nor a map are then returned.
     """
 
     changes: NDArray[np.uint8]
@@ -193,6 +194,7 @@ class ChangeInputs:
     changed: bool | None
     words: dict[int, str]
     counted_kinds: tuple[int, ...] = (GAINED, LOST, CHANGED)
+    has_map: bool = True
     counts: ChangeCounts | None = None
     gsd_m: float | None = None
     shift_px: tuple[float, float] | None = None
@@ -218,15 +220,19 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
     total = int(count.sum() - count[NO_DATA])
     if total == 0:
         raise ToolError("region_empty", "the region holds no data", argument="region", hint="choose one with data")
-    change = sum(int(count[kind]) for kind in inputs.counted_kinds)
-    change_pct = 100 * change / total
-    gain = int(count[GAINED]) if GAINED in inputs.words else None
-    loss = int(count[LOST]) if LOST in inputs.words else None
+    words = inputs.words if inputs.has_map else {}
+    if not inputs.has_map:
+        changes = np.full_like(changes, NO_DATA)
+    change = sum(int(count[kind]) for kind in inputs.counted_kinds) if inputs.has_map else None
+    change_pct = None if change is None else 100 * change / total
+    gain = int(count[GAINED]) if GAINED in words else None
+    loss = int(count[LOST]) if LOST in words else None
     pixel = None if inputs.gsd_m is None else inputs.gsd_m**2
-    transitions, matrix = _transitions(inputs.counts, pixel)
+    transitions, matrix = _transitions(inputs.counts if inputs.has_map else None, pixel)
+    shown = "no map of change" if change_pct is None else f"change {change_pct:.2f} % of {total} px"
     layers = [
         Layer(kind, MAP_COLOURS[kind], f"{word} {100 * count[kind] / total:.2f} %")
-        for kind, word in inputs.words.items()
+        for kind, word in words.items()
         if kind != SAME
     ]
     overlay = draw_change(
@@ -236,7 +242,7 @@ def change_result(inputs: ChangeInputs) -> ChangeResult:
         layers,
         region=None if whole else inputs.box,
         gsd_m=inputs.gsd_m,
-        title=f"change {change_pct:.2f} % of {total} px ({inputs.method}); changed: {_verdict(inputs.changed)}",
+        title=f"{shown} ({inputs.method}); changed: {_verdict(inputs.changed)}",
     )
     return ChangeResult(
         changed=inputs.changed,
