@@ -26,6 +26,7 @@ REWORDED = (
     "calls are made one by one",
     "English text to",
     "unknown argument",
+    'is "the only number"',
 )
 """Parts of explanations in ``scores.json`` that were reworded."""
 

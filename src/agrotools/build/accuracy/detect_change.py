@@ -198,9 +198,9 @@ def _figures(bench: Bench, scene: Callable[[dict[str, Any]], str], rules: Rules)
         what, others = f"{target}, one left out", "other scenes" if several else "other tiles of the same scene"
         note = f"constants chosen on {others}; all together choose {choice}"
         figures += _measure_masks(what, pairs, held_out, note, goal=_GOAL)
-        mapped = [place for place, result in enumerate(results) if result.change_pct is not None]
-        with_map = ([some[place] for place in mapped] for some in (pairs, units, masks))
-        figures += [_beaten(shipped, *with_map, kind), _beaten(what, pairs, units, held_out, kind)]
+        mapped = [at for at, result in enumerate(results) if result.change_pct is not None]
+        maps = ([pairs[at] for at in mapped], [units[at] for at in mapped], [masks[at] for at in mapped])
+        figures += [_beaten(shipped, *maps, kind), _beaten(what, pairs, units, held_out, kind)]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _measure_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
