@@ -1,11 +1,10 @@
 """Attribution: the points that a run lost, split exactly into the parts that lost them.
 
 The parts are ``planning`` (wrong or missing calls), ``arguments``, ``fault`` (put into a call by ``--faults``),
-``tool:NAME`` (errors of one tool), ``reading``
-(right observations, wrong answer) and ``form`` (an answer that cannot be read). The gap of a sample is a cooperative
-game: the value of a coalition is the score when its parts are replaced by the reference or the truth, and the share of
-a part is its Shapley value (1953), the mean of its marginal contributions over all orders of replacement. See
-:mod:`agrotools.analysis.counterfactual` for the replacements.
+``tool:NAME`` (errors of one tool), ``reading`` (right observations, wrong answer) and ``form`` (an answer that cannot
+be read). The gap of a sample is a cooperative game: the value of a coalition is the score when its parts are replaced
+by the reference or the truth, and the share of a part is its Shapley value (1953), the mean of its marginal
+contributions over all orders of replacement. See :mod:`agrotools.analysis.counterfactual` for the replacements.
 
 :func:`first_part` names the part without running a tool: the first one that went wrong according to the record.
 
