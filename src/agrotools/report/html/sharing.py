@@ -25,17 +25,21 @@ _SECRET = re.compile(
     r"|(?i:\bbearer\s+[\w.~+/=-]{8,})"
     r"|(?i:\b\w*(?:api_?key|password|passwd|secret|access_?token)\b\W{0,6}[=:]\W{0,6}[^\s\"'\\,;]{6,})"
 )
+_LABEL = r"[\w-]++\."
 _ADDRESS = re.compile(
-    r"\b(?:[a-z][a-z0-9+.-]*://|file:/)[^\s\"'<>)\\]+"
-    r"|\b[\w.-]+@[\w.-]+:[\w.@%+/~-]+"
-    r"|[\w.+-]+@[\w-]+(?:\.[\w-]+)+"
+    r"(?<![a-z0-9+.-])(?:[a-z][a-z0-9+.-]*+://|file:/)[^\s\"'<>)\\]+"
+    r"|(?<![\w.-])[\w.-]++@[\w.-]++:[\w.@%+/~-]+"
+    r"|(?<![\w.+-])[\w.+-]++@[\w-]++(?:\.[\w-]++)+"
     r"|\b(?:\d{1,3}\.){3}\d{1,3}\b(?::\d+)?"
     r"|(?<![\w:])(?=[0-9a-f:]*(?:::|[a-f]))(?:[0-9a-f]{1,4}:{1,2}){2,7}[0-9a-f]{0,4}(?![\w:])"
-    r"|\b[\w-]+(?:\.[\w-]+)*\.(?:local|localdomain|lan|home|internal|intranet|corp|com|org|net|edu|gov|mil|io|ai)\b(?::\d+)?"
-    r"|\b[\w-]{2,}(?:\.[\w-]{2,})+\.(?:de|at|ch|uk|fr|nl|it|es|pl|eu|us|ca|cn|in|br|jp|kr|au|nz|za|ru|ke|info)\b(?::\d+)?"
+    rf"|(?<![\w.-])(?:{_LABEL})+(?:local|localdomain|lan|home|internal|intranet|corp|com|org|net|edu|gov|mil|io|ai)\b"
+    r"(?::\d+)?"
+    rf"|(?<![\w.-])(?:{_LABEL}){{2,}}(?:de|at|ch|uk|fr|nl|it|es|pl|eu|us|ca|cn|in|br|jp|kr|au|nz|za|ru|ke|info)\b"
+    r"(?::\d+)?"
     r"|\b(?:DESKTOP|LAPTOP)-[A-Z0-9]{5,}\b",
     re.IGNORECASE,
 )
+"""Possessive quantifiers, and no start within a word: a long word of a model must not take time of its square."""
 _DEGREE = r"(?:°|\\+u00b0)"
 _NAMED = (
     "lat|lon|lng|long|latitude|longitude|easting|northing|gps\\w*|geotransform|tiepoint|breitengrad|längengrad|"
@@ -69,7 +73,7 @@ _PLACE = re.compile(
 _PLAIN_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*_\d{1,3}\.[a-z]{2,5}")
 """File names that benchmarks give, such as ``image_1.jpg``; others may name a farm or a person."""
 _FILE = re.compile(
-    r"(?<![\w/\\.])(?:[\w@%+-][\w.@%+-]*/)*[\w@%+-][\w.@%+-]*"
+    r"(?<![\w/\\.@%+-])(?:[\w@%+-][\w.@%+-]*+/)*[\w@%+-][\w.@%+-]*"
     r"\.(?:jpe?g|png|tiff?|webp|bmp|gif|heic|dng|csv|xlsx?|geojson|gpkg|shp|kml|kmz|las|laz)\b",
     re.IGNORECASE,
 )
