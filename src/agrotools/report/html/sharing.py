@@ -47,11 +47,12 @@ _NAMED = (
 )
 _DEGREES = re.compile(
     r"[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW])?(?:\s*[,;/ ]\s*[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW]\b)?)+"
+    r"|[-+]?\d{1,3}\.\d{5,}\s*(?:\n|\\+n|\+)\s*[-+]?\d{1,3}\.\d{5,}"
     r"|[-+]?\d{1,3},\d{4,}(?:\s*[;/ ]\s*[-+]?\d{1,3},\d{4,})+"
     rf"|\d{{1,3}}{_DEGREE}\s*\d{{1,2}}(?:\.\d+)?['′]\s*(?:\d{{1,2}}(?:\.\d+)?\\*[\"″]\s*)?[NSEW]"
     r"|\b[NS]\s?\d{1,2}\.\d+°?\W{1,3}[EW]\s?\d{1,3}\.\d+°?"
     r"|\d{1,2}\.\d+\s?°?\s?[NS]\W{1,3}\d{1,3}\.\d+\s?°?\s?[EW]\b"
-    rf"|(?i:\b(?:{_NAMED})\b\W{{0,12}}[-+]?\d+(?:[.,/]\d+)?°?"
+    rf"|(?i:\b(?:{_NAMED})\b\W{{0,40}}[-+]?\d+(?:[.,/]\d+)?°?"
     r"(?:,? \(?[-+]?\d+(?:[./]\d+)?\)?|,[-+]?\d+\.\d{4,})*)"
     r"|(?:北纬|南纬|东经|西经|纬度|经度)\W{0,5}\d+(?:\.\d+)?"
     r"|(?i:\b(?:left|right|top|bottom|min[xy]|max[xy])\b\W{0,5}\d{5,7}\.\d+)"
@@ -83,9 +84,9 @@ _TELLING_STEM = re.compile(r"(?=.{6})(?=.*[\d_ -]).*")
 _PATTERNS = (
     ("key", _SECRET),
     ("address", _ADDRESS),
+    ("coordinate", _DEGREES),
     ("path", _PATH),
     ("file name", _FILE),
-    ("coordinate", _DEGREES),
 )
 _PLURALS = {"address": "addresses"}
 
