@@ -7,6 +7,7 @@ import pytest
 from PIL import Image
 
 from agrotools.build.accuracy import STUDIES
+from agrotools.build.accuracy.recognition import Answer, figures_of_known
 from agrotools.build.accuracy.study import Bench, Figure, estimate
 from support.labelled_pictures import plant_picture
 from support.tiny_nets import Colour, write_tiny_net
@@ -95,3 +96,14 @@ def test_images_of_others_are_named_and_sentences_about_ours_left_out(tmp_path: 
         assert repo in text
         assert ("capture days" in text) is is_ours
         assert ("learnt from" in sources[0]) is is_ours
+
+
+def test_a_refused_image_is_neither_covered_nor_wrong() -> None:
+    answers = [Answer("rust", True, False, True, 0.9, "day 1")] * 9 + [Answer("rust", False, True, False, None)]
+    figures = figures_of_known(answers)
+    found = values(figures)
+    assert found["wrong among the surest 100 %"] == 0
+    assert found["calibration error of the probability"] == pytest.approx(0.1)
+    assert found["refused as unknown"] == pytest.approx(0.1)
+    assert any("of the 9 of 10 that are not refused" in figure.note for figure in figures)
+    assert all(estimate(figure).independent <= 2 for figure in figures), "pictures of one day count once"

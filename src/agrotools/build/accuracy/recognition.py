@@ -18,7 +18,8 @@ class Answer:
 
     ``true``: label of the image. ``likeliest``: True if the likeliest candidate is correct, refused or not.
     ``refused``: True if the tool rejected the image as unlike all known classes. ``named``: True if the tool named the
-    candidate as its answer. ``probability``: of the likeliest candidate; None if the image was refused.
+    candidate as its answer. ``probability``: of the likeliest candidate; None if the image was refused. ``scene``:
+    images of one scene are not independent.
     """
 
     true: str
@@ -26,6 +27,7 @@ class Answer:
     refused: bool
     named: bool
     probability: float | None
+    scene: str = ""
 
 
 def answers(
@@ -33,10 +35,13 @@ def answers(
     items: Iterable[dict[str, Any]],
     *,
     true: Callable[[str], str] = lambda label: label,
+    scene: Callable[[str], str] = lambda _: "",
     backend: str | None = None,
     **arguments: Any,
 ) -> list[Answer]:
-    """Ask the tool about each image; ``true`` maps the label of an image to the label that counts as correct.
+    """Ask the tool about each image.
+
+    ``true`` maps the label of an image to the label that counts as correct, ``scene`` its id to its scene.
 
     Raises:
         ToolError: any error but ``low_confidence``, which counts as an answer.
@@ -52,10 +57,11 @@ def answers(
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            identified.append(Answer(label, error.candidates[0] in right, True, False, None))
+            identified.append(Answer(label, error.candidates[0] in right, True, False, None, scene(item["id"])))
         else:
             best = result.candidates[0]
-            identified.append(Answer(label, identifier(best) in right, False, not result.abstained, best.score))
+            is_right, named = identifier(best) in right, not result.abstained
+            identified.append(Answer(label, is_right, False, named, best.score, scene(item["id"])))
     return identified
 
 
@@ -69,9 +75,9 @@ def figures_of_known(
     """Return top-1 accuracy over all images and over named images, and the shares refused and left open."""
     columns = Columns()
     for one in given:
-        columns.add(likeliest=one.likeliest, named=one.likeliest if one.named else None, refused=one.refused)
-        columns.add(probability=one.probability, answered=None if one.probability is None else one.likeliest)
-        columns.add(open=not one.refused and not one.named, **{f"of {one.true}": one.likeliest})
+        columns.add(one.scene, likeliest=one.likeliest, named=one.likeliest if one.named else None, refused=one.refused)
+        columns.add(one.scene, probability=one.probability, answered=None if one.probability is None else one.likeliest)
+        columns.add(one.scene, open=not one.refused and not one.named, **{f"of {one.true}": one.likeliest})
     figures = [columns.mean(f"top-1 of all{suffix}", "likeliest", goal=goal, note=note)]
     if columns["named"]:
         figures.append(columns.mean(f"right where one is named{suffix}", "named", note=note))
@@ -82,9 +88,10 @@ def figures_of_known(
     ]
     if columns["probability"]:
         pair = ("probability", "answered")
-        figures.append(columns.calibration(f"calibration error of the probability{suffix}", *pair, note="not refused"))
+        answered = f"of the {len(columns['probability'])} of {len(given)} that are not refused"
+        figures.append(columns.calibration(f"calibration error of the probability{suffix}", *pair, note=answered))
         figures += [
-            columns.risk(f"wrong among the surest {100 * part:.0f} %{suffix}", *pair, part, note="of those not refused")
+            columns.risk(f"wrong among the surest {100 * part:.0f} %{suffix}", *pair, part, note=answered)
             for part in _COVERAGES
         ]
     for label in sorted({one.true for one in given}) if by_class else ():
@@ -156,7 +163,8 @@ PEST_DISEASE_STUDIES = (
 
 
 def _species(bench: Bench) -> list[Figure]:
-    results = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"))
+    # The id begins with the day; pictures of one day show one place.
+    results = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"), scene=lambda id: id[:8])
     return figures_of_known(results, goal=0.85)
 
 
