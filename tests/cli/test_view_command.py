@@ -88,10 +88,10 @@ def address(folder: Path) -> Iterator[str]:
         server.stdout.close()
 
 
-def answer(address: str, path: str, host: str | None = None) -> tuple[int, str]:
+def answer(address: str, path: str, host: str | None = None, method: str = "GET") -> tuple[int, str]:
     place = urlsplit(address)
     connection = HTTPConnection(place.netloc, timeout=60)
-    connection.request("GET", path, headers={"Host": host} if host else {})
+    connection.request(method, path, headers={"Host": host} if host else {})
     reply = connection.getresponse()
     return reply.status, reply.read().decode()
 
@@ -102,6 +102,7 @@ def test_only_this_machine_with_the_printed_address_is_answered(address: str, fo
     status, text = answer(address, path)
     assert status == 200
     assert "more/half" in text
+    assert answer(address, path, method="HEAD") == (200, "")
     assert answer(address, path, "evil.example")[0] == 403
     assert answer(address, "/")[0] == 403
     assert answer(address, "/page?run=done")[0] == 403

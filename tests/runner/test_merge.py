@@ -217,7 +217,7 @@ def test_records_of_other_samples_are_left_out_with_a_note(farm: Path):
     with RunStore(runs[0].path, runs[0].manifest) as store:
         store.append(invalid("s-foreign"))
     done = run_command("merge", *(run.path for run in runs), "--out", "merged")
-    assert "left out 1 record of other samples (first: s-foreign)" in done.stderr
+    assert "left out 1 record of other samples or epochs (first: s-foreign, epoch 0)" in done.stderr
     assert len(at.read_run("merged")) == 7
 
 

@@ -237,5 +237,13 @@ def test_records_of_other_samples_are_left_out_and_repeated_ones_are_named(tmp_p
     assert first.trajectory
     assert first.trajectory.answer == "again"
     foreign, repeated = index.notes
-    assert "left out 1 record of other samples (first: other)" in foreign
+    assert "left out 1 record of other samples or epochs (first: other, epoch 0)" in foreign
     assert "several finished records of 1 sample, of which the last counts" in repeated
+
+
+@pytest.mark.parametrize("epoch", [-1, 1, 10**9])
+def test_records_of_epochs_that_the_run_does_not_have_are_left_out(tmp_path: Path, epoch: int):
+    written(tmp_path, record("s1"), record("s1").model_copy(update={"epoch": epoch}), sample_ids=("s1",))
+    index = record_index(tmp_path)
+    assert [each.epoch for each in index] == [0]
+    assert f"other samples or epochs (first: s1, epoch {epoch})" in index.notes[0]

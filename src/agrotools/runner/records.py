@@ -64,7 +64,7 @@ class RecordIndex:
         self.path = run / RECORDS_FILE
         self.bad: list[BadLine] = []
         self.foreign: list[Key] = []
-        """Keys of records of samples that are not of the run; they are left out."""
+        """Keys of records of samples or epochs that are not of the run; they are left out."""
         self.repeated: set[Key] = set()
         """Keys with several finished records, of which the last counts."""
         self.end = 0
@@ -151,7 +151,8 @@ class RecordIndex:
             notes.append(f"{self._damage}, left out; {_RERUN}")
         if self.foreign:
             records = count_text(len(self.foreign), "record")
-            notes.append(f"{self.path}: left out {records} of other samples (first: {self.foreign[0][1]})")
+            _, name, epoch = self.foreign[0]
+            notes.append(f"{self.path}: left out {records} of other samples or epochs (first: {name}, epoch {epoch})")
         if self.repeated:
             samples = count_text(len({key[1] for key in self.repeated}), "sample")
             notes.append(f"{self.path}: several finished records of {samples}, of which the last counts")
@@ -164,10 +165,12 @@ class RecordIndex:
         return self
 
     def leave_out(self, run: Path) -> None:
-        """Leave out the records of samples that the manifest of ``run`` does not list, if it lists any."""
+        """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            planned = {*orjson.loads((run / MANIFEST_FILE).read_bytes())["sample_ids"]}
-            self.foreign = sorted({*self.foreign, *(key for key in self._at if planned and key[1] not in planned)})
+            manifest = orjson.loads((run / MANIFEST_FILE).read_bytes())
+            planned, epochs = {*manifest["sample_ids"]}, range(manifest["epochs"])
+            others = {key for key in self._at if planned and (key[1] not in planned or key[2] not in epochs)}
+            self.foreign = sorted({*self.foreign, *others})
             self.repeated = self.repeated if planned else set()  # a recorded session is written after every call
             for key in self._at.keys() & self.foreign:
                 del self._at[key]

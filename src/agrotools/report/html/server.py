@@ -232,6 +232,8 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             with suppress(ConnectionError):  # the reader has closed the page
                 self._respond()
 
+        do_HEAD = do_GET
+
         def _respond(self) -> None:
             address = urlsplit(self.path)
             query = parse_qs(address.query)
@@ -282,7 +284,8 @@ def serve_pages(viewer: Viewer, port: int | None, started: Callable[[str], None]
             for name, value in headers.items():
                 self.send_header(name, value)
             self.end_headers()
-            self.wfile.write(content)
+            if self.command != "HEAD":
+                self.wfile.write(content)
 
         def log_message(self, format: str, *args: object) -> None:
             """Requests are not logged: the address is secret."""
