@@ -2,6 +2,7 @@
 
 import asyncio
 import errno
+import os
 import shutil
 import subprocess
 import sys
@@ -74,6 +75,19 @@ def test_a_folder_with_something_else_is_left_as_it_is(tmp_path: Path, name: str
         RunStore(tmp_path, manifest())
     assert [entry.name for entry in tmp_path.iterdir()] == [name]
     assert (tmp_path / name).read_text() == "not whole"
+
+
+def test_a_manifest_of_a_later_version_or_of_a_pipe_is_a_typed_error(tmp_path: Path):
+    with RunStore(tmp_path / "later", manifest()) as store:
+        store.append(record("s1"))
+    path = tmp_path / "later" / "manifest.json"
+    path.write_text(path.read_text().replace('"format": 1', '"format": 99').replace('"format":1', '"format":99'))
+    with pytest.raises(RunStoreError, match="later version"):
+        read_manifest(tmp_path / "later")
+    (tmp_path / "pipe").mkdir()
+    os.mkfifo(tmp_path / "pipe" / "manifest.json")
+    with pytest.raises(RunStoreError, match="not a regular file"):
+        read_manifest(tmp_path / "pipe")
 
 
 def test_a_start_that_was_killed_can_be_started_again(tmp_path: Path):
