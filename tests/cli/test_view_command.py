@@ -66,6 +66,8 @@ def test_runs_lists_score_and_progress(folder: Path):
     assert {entry["name"]: entry["done"] for entry in entries} == {"done": 4, "more/half": 1, "broken": 0}
     assert {entry["name"]: entry["score"] for entry in entries} == {"done": 0.25, "more/half": None, "broken": None}
     assert next(entry for entry in entries if entry["name"] == "broken")["problem"]
+    (folder / "done" / "manifest.json").unlink()  # its copy is there
+    assert "3 runs in " in " ".join(CliRunner().invoke(app, ["runs", str(folder)]).stdout.split())
     missing = CliRunner().invoke(app, ["runs", str(folder / "nowhere")])
     assert missing.exit_code != 0
 

@@ -13,7 +13,7 @@ from agrotools.report.screen import headline
 from agrotools.runner.ledger import read_spend
 from agrotools.runner.records import RECORDS_FILE, record_index
 from agrotools.runner.rescore import SCORES_FILE
-from agrotools.runner.store import read_manifest
+from agrotools.runner.store import MANIFEST_COPY, read_manifest
 from agrotools.scoring import METRICS, Summary
 
 _DEPTHS = ("", "*/", "*/*/")
@@ -49,7 +49,8 @@ def list_runs(folder: Path) -> Iterator[RunEntry]:
 
 def run_folders(folder: Path) -> list[Path]:
     """Return the runs in ``folder`` and up to two levels below it, by path."""
-    return sorted({path.parent for depth in _DEPTHS for path in folder.glob(f"{depth}{MANIFEST_FILE}")})
+    names = (MANIFEST_FILE, MANIFEST_COPY)  # a run is read from the copy if its manifest is gone
+    return sorted({path.parent for depth in _DEPTHS for name in names for path in folder.glob(f"{depth}{name}")})
 
 
 def run_entry(run: Path, folder: Path) -> RunEntry:

@@ -28,11 +28,11 @@ from agrotools.runner.prompts import PromptLog, Request
 from agrotools.runner.records import RECORDS_FILE, Key, recover
 
 LOCK_FILE = ".lock"
-_MANIFEST_COPY = ".manifest.copy.json"
+MANIFEST_COPY = ".manifest.copy.json"
 _ARTIFACTS = "artifacts"
 _SCRATCH = ".scratch"
 _NO_LOCKS = {errno.ENOLCK, errno.ENOTSUP, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-_WRITTEN = (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
+_WRITTEN = (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, "scores.json", "report.html")
 _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
 """Process id in the name of a file that is being written; see :func:`agrotools.core.files.temporary_sibling`."""
 
@@ -153,7 +153,7 @@ class RunStore:
             nothing = not (self.folder / RECORDS_FILE).stat().st_size and not any((self.folder / _ARTIFACTS).iterdir())
         except OSError:
             return False
-        return nothing and names <= {MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE, _ARTIFACTS}
+        return nothing and names <= {MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE, _ARTIFACTS}
 
     def __enter__(self) -> "RunStore":
         return self
@@ -191,7 +191,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         return manifest, False
     except (OSError, ValueError) as error:  # ValueError: an invalid file name, or not a manifest
         with suppress(OSError, ValueError):
-            return Manifest.model_validate_json((run / _MANIFEST_COPY).read_bytes()), True
+            return Manifest.model_validate_json((run / MANIFEST_COPY).read_bytes()), True
         if isinstance(error, FileNotFoundError | NotADirectoryError) or not isinstance(
             error, OSError | ValidationError
         ):
@@ -237,7 +237,7 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     content = orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
-    for path in (folder / MANIFEST_FILE, folder / _MANIFEST_COPY):
+    for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
         if not path.is_file() or path.read_bytes() != content:
             write_whole(path, content)
 
@@ -285,7 +285,7 @@ def _refuse_foreign(folder: Path) -> None:
 
 
 def _has_manifest(folder: Path) -> bool:
-    return (folder / MANIFEST_FILE).exists() or (folder / _MANIFEST_COPY).is_file()
+    return (folder / MANIFEST_FILE).exists() or (folder / MANIFEST_COPY).is_file()
 
 
 def _make(folder: Path) -> list[Path]:
@@ -308,7 +308,7 @@ def _remove_empty(folders: Iterable[Path]) -> None:
 def _forget_start(folder: Path) -> None:
     """Remove the files that a failed start wrote to its new folder, which has no record yet."""
     _remove_empty([folder / _SCRATCH, folder / _ARTIFACTS])
-    for name in (MANIFEST_FILE, _MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
+    for name in (MANIFEST_FILE, MANIFEST_COPY, RECORDS_FILE, LOCK_FILE):
         with suppress(OSError):
             (folder / name).unlink()
 
