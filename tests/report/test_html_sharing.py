@@ -157,4 +157,4 @@ def test_a_drawing_goes_with_the_texts_of_its_call_and_a_map_with_its_values():
 @pytest.mark.parametrize("part", ["a", "a-", "a.", "a/", "/a", "a@", "0a:", "~", "1", "1.2 ", "%2F"])
 def test_a_long_word_of_a_model_does_not_stop_the_report(part: str):
     text = part * (200_000 // len(part))  # with time of its square, hours
-    assert Scrubber().text(text) is not None
+    assert Scrubber().text(text) == ("[path removed]" if part == "/a" else text)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from agrotools.cli.output import print_json
+from agrotools.cli.output import check_table_format, print_json
 
 if TYPE_CHECKING:
     from agrotools.scoring import Comparison
@@ -28,7 +28,6 @@ def compare(
     """
     from itertools import combinations
 
-    from agrotools.core import UsageError
     from agrotools.report.comparison import comparison_tables, with_reasons
     from agrotools.report.html import incomparable
     from agrotools.report.layout import print_parts
@@ -36,10 +35,7 @@ def compare(
     from agrotools.runner.store import read_manifest
     from agrotools.scoring.attribution import read_attribution
 
-    if format_ and as_json:
-        raise UsageError("--format and --json exclude each other", hint="give one of them")
-    if format_ not in (None, "md", "csv", "latex"):
-        raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
+    check_table_format(format_, as_json=as_json)
     compared = compare_runs(runs)
     for difference in incomparable([read_manifest(run) for run in runs]):
         typer.echo(f"warning: the runs differ in more than the model: {difference}", err=True)

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import AllowInvalid, TextOptions, with_option_groups
-from agrotools.cli.output import DONE, NOT_DONE, count_text, print_json
+from agrotools.cli.output import DONE, NOT_DONE, check_table_format, count_text, print_json
 
 _HEAD_BYTES = 10_000_000
 
@@ -42,8 +42,7 @@ def report(
 
     if format_ and share:
         raise UsageError("--share is for the page, not for --format", hint="omit one of them")
-    if format_ and as_json:
-        raise UsageError("--format and --json exclude each other", hint="give one of them")
+    check_table_format(format_, as_json=as_json)
     if format_:
         typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
         return
@@ -103,15 +102,12 @@ def _is_run(folder: Path) -> bool:
 def _table_text(runs: list[Path], format_: str, *, allow_invalid: bool) -> str:
     """Return the metrics of each mode as CSV (fractions), or as Markdown or LaTeX tables (percent)."""
     from agrotools.analysis.study_tables import Cell, StudyTable, csv_text, latex, markdown
-    from agrotools.core import UsageError
     from agrotools.core.base import count_text
     from agrotools.report.layout import SYNTHETIC_NOTE, percent, run_names
     from agrotools.report.tables import scoring_lines, warning_lines
     from agrotools.runner.rescore import score_runs
     from agrotools.scoring import METRICS
 
-    if format_ not in ("md", "csv", "latex"):
-        raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
     summaries = [each.summary for each in score_runs(runs, allow_invalid=allow_invalid)]
     names = run_names(summaries)
     tables = dict[str, StudyTable]()

@@ -124,11 +124,12 @@ class LocalServers:
             raise UsageError(f"--serve-args: agrotools sets {given[0]} itself", hint="omit it; --model names the model")
         self._check_model()
         self._start_words = self._executable()
-        oldest, found = self._program.oldest, re.search(r"\d+(?:\.\d+)+", self.version if self._program.oldest else "")
-        if found and tuple(map(int, found[0].split("."))) < oldest:
+        oldest = self._program.oldest
+        version = re.search(r"\d+(?:\.\d+)+", self.version) if oldest else None
+        if version and tuple(map(int, version[0].split("."))) < oldest:
             wanted = ".".join(map(str, oldest))
             raise UsageError(
-                f"--serve {self.name} needs version {wanted} of it, and found {found[0]}", hint=self._program.install
+                f"--serve {self.name} needs version {wanted} of it, and found {version[0]}", hint=self._program.install
             )
 
     def _check_model(self) -> None:

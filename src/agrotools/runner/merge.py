@@ -271,11 +271,12 @@ def _copy_judging(paths: Sequence[Path], folder: Path) -> None:
     Raises:
         UsageError: shards were judged by different rubrics.
     """
-    rubrics = {
-        (path.name, path.read_bytes()) if path else ("the built-in ones", b""): path
-        for run in paths
-        for path in [*run.glob(f"{RUBRICS_PREFIX}*")] or [None] * (run / JUDGEMENTS_FILE).is_file()
-    }
+    rubrics: dict[tuple[str, bytes], Path | None] = {}
+    for run in paths:
+        own = [*run.glob(f"{RUBRICS_PREFIX}*")]
+        rubrics |= {(path.name, path.read_bytes()): path for path in own}
+        if not own and (run / JUDGEMENTS_FILE).is_file():
+            rubrics["the built-in ones", b""] = None
     if len(rubrics) > 1:
         first, second = [path or name for (name, _), path in rubrics.items()][:2]
         raise UsageError(

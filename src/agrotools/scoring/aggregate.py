@@ -69,7 +69,7 @@ class RunAggregator:
         """Lost points by cause; None: not counted."""
         self.protocol: Protocol = protocol
         self.modes: dict[Mode, ModeAggregator] = {}
-        self.asked: dict[str, int] = {}
+        self.checksums: dict[str, int] = {}
         """Checksum of the question and the right answer of each sample, if causes are counted."""
         self.notes: list[str] = []
         """Notes on records that were left out; they become warnings of the summary."""
@@ -81,8 +81,8 @@ class RunAggregator:
         self.modes[record.mode].add(record, rows)
         if self.causes is not None and not is_invalid(record):
             sample = record.sample
-            if sample.id not in self.asked:
-                self.asked[sample.id] = crc32(sample.model_dump_json(include={"query", "answer"}).encode())
+            if sample.id not in self.checksums:
+                self.checksums[sample.id] = crc32(sample.model_dump_json(include={"query", "answer"}).encode())
             if record.mode != "step-by-step":
                 self.causes.add(record, rows)
 

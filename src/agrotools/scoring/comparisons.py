@@ -128,8 +128,8 @@ def check_same_samples(first: RunAggregator, second: RunAggregator) -> None:
     Raises:
         UsageError: the benchmark or the records of a run were changed.
     """
-    common = first.asked.keys() & second.asked.keys()
-    if changed := sorted(each for each in common if first.asked[each] != second.asked[each]):
+    common = first.checksums.keys() & second.checksums.keys()
+    if changed := sorted(each for each in common if first.checksums[each] != second.checksums[each]):
         raise UsageError(
             f"these runs cannot be compared: {count_text(len(changed), 'sample')} of both with another question or "
             f"right answer in one of them (first: {changed[0]})",

@@ -85,11 +85,14 @@ def only_quantity(slot: NumberSlot, text: str, unit: str | None, own_unit: str |
     stated = _stated(slot, subject(slot), unit, own_unit, text)
     if len(stated) != 1 or stated[0].noun or stated[0].start or stated[0].end != len(text):
         return None
-    counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
-    return stated[0] if cues.fits_unit(stated[0], unit, counts=counts) else None
+    return stated[0] if cues.fits_unit(stated[0], unit, counts=_is_count(slot)) else None
 
 
 _ONLY_NUMBER = re.compile(r"-?\d[\d.,]{0,20}(?: ?[^\W\d]{1,6}[²³23]?(?:/[^\W\d]{1,3}[²³23]?)?| ?%)?")
+
+
+def _is_count(slot: NumberSlot) -> bool:
+    return isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
 
 
 def _stated(slot: NumberSlot, target: Subject, unit: str | None, own_unit: str | None, part: str) -> list[Quantity]:
@@ -136,7 +139,7 @@ def _of_sentence(
         "alone": len(quantities) == 1,
     }
     corrected = after_correction(part)
-    counts = isinstance(slot, ExactSlot) or cues.COUNT.search(slot.label.lower()) is not None
+    counts = _is_count(slot)
     rivals = [subject(other) for other in slots if other.name != slot.name and is_number(other)]
     following = [*quantities[1:], None]
     chains = Counter(quantity.chain for quantity in quantities)

@@ -39,7 +39,7 @@ def answers(
     backend: str | None = None,
     **arguments: Any,
 ) -> list[Answer]:
-    """Ask the tool about each image.
+    """Return the answer of the tool for each image.
 
     ``true`` maps the label of an image to the label that counts as correct, ``scene`` its id to its scene.
 

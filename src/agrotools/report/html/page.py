@@ -257,7 +257,7 @@ class Page:
         self.n_records = len(self.rows)
 
     def _add(self, at: int, record: Record) -> None:
-        run, left_out = self._runs[at], set[object]()
+        run = self._runs[at]
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
         key = (at, record.mode, record.sample.id, record.epoch)
@@ -269,10 +269,8 @@ class Page:
         reason = "" if value == 1 else reason_line(record, scores, part)
         if self.scrubber:
             names = self.scrubber.new_names(file.name for file in record.sample.files)
-            made = {file.get("picture") for step in data["steps"] for file in step.get("files", ())}
             steps = [self.scrubber.step(step, names) for step in data["steps"]]
             data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
-            left_out = made - {file.get("picture") for step in steps for file in step.get("files", ())}
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
         row: Data = {
             "run": at,
@@ -292,7 +290,7 @@ class Page:
         place = self._places.setdefault((at, record.key), len(self.rows))
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self._pictures.fresh():
-            if name not in left_out:
+            if self.scrubber is None or name not in self.scrubber.left_out:
                 self._keep(name, url)
         if prompts is None:
             return

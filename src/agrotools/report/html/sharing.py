@@ -41,10 +41,8 @@ _ADDRESS = re.compile(
 )
 """Possessive quantifiers, and no start within a word: a long word of a model must not take time of its square."""
 _DEGREE = r"(?:°|\\+u00b0)"
-_NAMED = (
-    "lat|lon|lng|long|latitude|longitude|easting|northing|gps\\w*|geotransform|tiepoint|breitengrad|längengrad|"
-    "latitud|longitud"
-)
+_PLACE_WORDS = r"lat|lon|lng|latitude|longitude|easting|northing|gps\w*"
+_NAMED = rf"{_PLACE_WORDS}|long|geotransform|tiepoint|breitengrad|längengrad|latitud|longitud"
 _DEGREES = re.compile(
     r"[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW])?(?:\s*[,;/ ]\s*[-+]?\d{1,3}\.\d{4,}°?(?:\s*[NSEW]\b)?)+"
     r"|[-+]?\d{1,3}\.\d{5,}\s*(?:\n|\\+n|\+)\s*[-+]?\d{1,3}\.\d{5,}"
@@ -67,8 +65,8 @@ _AXIS = re.compile(rf"(?i)\b(?:{_NAMED})\b|[经纬]度")
 _SHARES = re.compile(r"\W*0[.,]\d+(?:\W+0[.,]\d+)+")
 """Numbers below 1, such as shares and scores: as degrees they are a place in the sea."""
 _PLACE = re.compile(
-    r"(?:.*_)?(?:lat|lon|lng|latitude|longitude|easting|northing|gps\w*|coordinates|geo\w*|crs|bounds|transform"
-    r"|utm\w*)(?:_\w+)?|host(?:name)?|user(?:name)?"
+    rf"(?:.*_)?(?:{_PLACE_WORDS}|coordinates|geo\w*|crs|bounds|transform|utm\w*)(?:_\w+)?"
+    r"|host(?:name)?|user(?:name)?"
 )
 """Names of fields and columns that tell a place, a machine or a person."""
 _PLAIN_NAME = re.compile(r"[a-z]+(?:_[a-z]+)*_\d{1,3}\.[a-z]{2,5}")
@@ -89,8 +87,6 @@ _PATTERNS = (
     ("file name", _FILE),
 )
 _PLURALS = {"address": "addresses"}
-
-
 _DRAWN = ("plot", "image")
 """Kinds of files in which a tool writes what a call says."""
 
@@ -102,16 +98,13 @@ def _is_pair(*pair: object) -> bool:
     return len(numbers) == 2 and exact and max(map(abs, numbers)) >= 1
 
 
-def _left_out(file: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in file.items() if name not in ("picture", "shown", "how")}
-    return {**kept, "absent": "left out, because texts of its call were removed"}
-
-
 class Scrubber:
     """Removes what may tell where and by whom a file was made, and counts it."""
 
     def __init__(self) -> None:
         self.removed: Counter[str] = Counter()
+        self.left_out: set[str] = set()
+        """Pictures that the page must not hold, because they show what was removed."""
 
     def text(self, text: str, names: Mapping[str, str] | None = None) -> str:
         """Return ``text`` without folders, addresses and coordinates; ``names``: new names of files by old ones."""
@@ -176,10 +169,19 @@ class Scrubber:
             empty = {"call": {"values": "[coordinate removed]"}, "args": [], "plain": [], "lines": [], "result": None}
             step = {**step, **{name: value for name, value in empty.items() if name in step}}
         if is_map or self._tells(call, names):
-            files = step.get("files", [])
-            self.removed["drawing"] += sum("picture" in file and file["kind"] in _DRAWN for file in files)
-            step = {**step, "files": [_left_out(file) if file["kind"] in _DRAWN else file for file in files]}
+            drawn = [file for file in step.get("files", []) if file["kind"] in _DRAWN]
+            self.left_out |= {file["picture"] for file in drawn if "picture" in file}
+        if "files" in step:
+            step = {**step, "files": [self._file(file) for file in step["files"]]}
         return self.data(step, names)
+
+    def _file(self, file: dict[str, Any]) -> dict[str, Any]:
+        """Return a file of a step, without its picture if that is left out."""
+        if file.get("picture") not in self.left_out:
+            return file
+        self.removed["drawing"] += 1
+        reason = "left out, because texts of its call were removed"
+        return {"name": file["name"], "kind": file["kind"], "text": file.get("text", ""), "absent": reason}
 
     def _tells(self, call: Mapping[str, Any], names: Mapping[str, str]) -> bool:
         """Return True if more than names of files is removed from the arguments of a call."""
