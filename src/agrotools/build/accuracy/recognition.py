@@ -35,13 +35,13 @@ def answers(
     items: Iterable[dict[str, Any]],
     *,
     true: Callable[[str], str] = lambda label: label,
-    scene: Callable[[str], str] = lambda _: "",
+    scene: Callable[[dict[str, Any]], str] = lambda _: "",
     backend: str | None = None,
     **arguments: Any,
 ) -> list[Answer]:
     """Return the answer of the tool for each image.
 
-    ``true`` maps the label of an image to the label that counts as correct, ``scene`` its id to its scene.
+    ``true`` maps the label of an image to the label that counts as correct, ``scene`` an image to its scene.
 
     Raises:
         ToolError: any error but ``low_confidence``, which counts as an answer.
@@ -57,11 +57,11 @@ def answers(
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            identified.append(Answer(label, error.candidates[0] in right, True, False, None, scene(item["id"])))
+            identified.append(Answer(label, error.candidates[0] in right, True, False, None, scene(item)))
         else:
             best = result.candidates[0]
             is_right, named = identifier(best) in right, not result.abstained
-            identified.append(Answer(label, is_right, False, named, best.score, scene(item["id"])))
+            identified.append(Answer(label, is_right, False, named, best.score, scene(item)))
     return identified
 
 
@@ -164,7 +164,9 @@ PEST_DISEASE_STUDIES = (
 
 def _species(bench: Bench) -> list[Figure]:
     # The id begins with the day; pictures of one day show one place.
-    results = answers(bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"), scene=lambda id: id[:8])
+    results = answers(
+        bench, bench.items(), true=lambda label: label.lower().replace(" ", "_"), scene=lambda item: item["id"][:8]
+    )
     return figures_of_known(results, goal=0.85)
 
 
