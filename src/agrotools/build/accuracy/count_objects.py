@@ -4,6 +4,7 @@ import csv
 import math
 from dataclasses import dataclass
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,47 @@ def _drawn_crowns(bench: Bench) -> list[Figure]:
     return figures
 
 
+TOPS_FILE = "tree_tops.csv"
+_PLOT_PX = 40
+_LABEL_REACH_M = 1.5
+
+
+def _tops_by_eye(bench: Bench) -> list[Figure]:
+    """Compare trees with tops labelled by eye in six plots of 20 x 20 m, drawn at random, of one height model.
+
+    "sure" tops are those of separate crowns over 2 m, "doubtful" ones may be parts of a neighbouring crown.
+    """
+    rows = csv.DictReader((files("agrotools.build.accuracy") / TOPS_FILE).read_text("utf-8").splitlines())
+    plots: dict[str, list[tuple[float, float, bool]]] = {}
+    for row in rows:
+        plots.setdefault(row["plot"], []).append((float(row["x"]), float(row["y"]), row["kind"] == "sure"))
+    columns = Columns(note="tops that are seen in the height model, not trees measured in the field; one stand")
+    for item in bench.items():
+        if item["id"] != "kootenay":
+            continue
+        reach = _LABEL_REACH_M / item["stats"]["res_m"]
+        for plot, tops in plots.items():
+            x, y = map(int, plot.split())
+            region = [x, y, x + _PLOT_PX, y + _PLOT_PX]
+            result = bench.call(image=bench.folder / item["chm"], target="tree", region=region, score_min=0.0)
+            found = KDTree(_table(bench.artifact_path(result.table))[:, :2])
+            sure = [top[:2] for top in tops if top[2]]
+            columns.add(
+                item["id"],
+                found=result.count,
+                sure=len(sure),
+                labelled=len(tops),
+                hits=sum(bool(found.query_ball_point(top, reach)) for top in sure),
+                inside=result.count_interval[0] <= len(sure) and len(tops) <= result.count_interval[1],
+            )
+    return [
+        columns.ratio("trees by eye, tops of separate crowns found", "hits", "sure"),
+        columns.ratio("trees found for each top of a separate crown", "found", "sure"),
+        columns.ratio("trees found for each top, doubtful ones included", "found", "labelled"),
+        columns.mean("both counts by eye inside the interval, share of plots", "inside"),
+    ]
+
+
 def _boxes_of_people(
     bench: Bench, target: str, mode: str, what: str, note: str, backend: str | None = None
 ) -> list[Figure]:
@@ -285,6 +327,7 @@ def _most_pairs(possible: NDArray[np.bool_]) -> int:
 
 STUDIES = (
     Study("count_objects", "drawn_canopies", _drawn_crowns, needs_folder=False),
+    Study("count_objects", "chm", _tops_by_eye),
     Study("count_objects", "neon_trees", _neon),
     *(
         Study("count_objects", folder, partial(_fruit, target=fruit))

@@ -37,7 +37,7 @@ class ObjectCount(ToolResult):
     """objects found, with a score of at least score_min"""
     count_interval: tuple[float, float] | None
     """where the true count lies: for fruit found by the net, in about 90 % of photographs like those it was calibrated
-    on; for trees in heights, the counts by a window twice and half as wide, of unknown coverage; null where not
+    on; for trees in heights, the counts by a window three times and half as wide, of unknown coverage; null where not
     known"""
     density_per_ha: float | None
     """objects per hectare of the part that was looked at; null where the size of a pixel is not known"""

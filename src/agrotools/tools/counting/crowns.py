@@ -40,9 +40,10 @@ COARSEST_M = 2.0
 """Pixel size, metres, above which small crowns are missed."""
 REACH_M = 15.0
 """Margin around a top, metres, that is read so that its crown is the same as in the whole model."""
-WINDOW_RANGE = (2.0, 0.5)
+WINDOW_RANGE = (3.0, 0.5)
 """Factors of the window that give the fewest and the most trees of the interval. They show how much a count depends on
-the assumed crown width; how often the true count lies between is not known."""
+the assumed crown width; how often the true count lies between is not known. Three windows are a crown radius of a third
+of the height, as broad-leaved trees in the open have; half a window is that of slender conifers."""
 HIDDEN = 1.2
 """Most trees for each top: in drawn forests the narrowest window left out up to an eighth, which stand below others."""
 DENSEST_PER_HA = 3_000.0
@@ -228,8 +229,8 @@ class CrownCount:
     """Trees of a region.
 
     ``picture``: heights as colours, uint8 (rows, columns, 3), including the region. ``picture_per_px``: its pixels per
-    pixel of the model. ``measured_px``: pixels of the region with data. ``interval``: counts with a window twice and
-    half as wide, the latter times :data:`HIDDEN`.
+    pixel of the model. ``measured_px``: pixels of the region with data. ``interval``: counts with a window three times
+    and half as wide, the latter times :data:`HIDDEN`.
     """
 
     objects: CountedObjects
