@@ -71,7 +71,7 @@ def draw_overlay(
     height, width = classes.shape
     shrink = min(1.0, LONGEST_SIDE / max(height, width))
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
-    small = np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA), np.uint8)
+    small = pixels if size == (width, height) else np.asarray(cv2.resize(pixels, size, interpolation=cv2.INTER_AREA))
     picture = small.copy()
     for layer in layers:
         inside = classes == layer.value

@@ -286,8 +286,10 @@ def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]
     if index == "lab_a":
         import cv2
 
-        stacked = np.clip(np.dstack([bands["R"], bands["G"], bands["B"]]) / np.float32(255), 0, 1)
-        return np.asarray(-cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB)[..., 1], np.float32)
+        stacked = np.asarray(cv2.merge([bands["R"], bands["G"], bands["B"]]))
+        stacked /= np.float32(255)
+        np.clip(stacked, 0, 1, out=stacked)
+        return np.asarray(-cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32)
     if index in ("exg", "exgr", "cive"):
         red, green, blue = bands["R"], bands["G"], bands["B"]
         if index == "cive":
