@@ -4,10 +4,10 @@
     python performance/vegetation.py --peer pc/bin/python --images DIR [--repeat 3] [--json]
 
 Both read a photograph, take a* of CIELAB and Otsu's threshold, and drop specks and pinholes of under 10 pixels
-(PlantCV fills all holes). "pictures": a mask and an overlay are saved as PNG files, too, as users of either get them; on our side
-this is a whole call of ``measure_crop_weed_area``, checks of the photograph included. "cover": the share of plants
-alone. The programs take turns, each in a process of its own with one thread; a figure is the median over photographs,
-then over repeats.
+(PlantCV fills all holes). "pictures": a mask and an overlay are saved as PNG files, too, as users of either get them;
+on our side this is a whole call of ``measure_crop_weed_area``, checks of the photograph included. "cover": the share of
+plants alone. The programs take turns, each in a process of its own with one thread; a figure is the median over
+photographs, then over repeats.
 """
 
 import argparse
