@@ -264,6 +264,19 @@ def test_a_damaged_artifact_is_taken_from_another_shard_or_named(farm: Path):
     assert (Path("merged") / "artifacts" / name).read_bytes() == b"ABC"
 
 
+def test_files_of_tools_that_no_shard_has_are_said(farm: Path):
+    runs = shards_of(farm, 2, mode="no-tool")
+    first, *others = (runs[0].path / "records.jsonl").read_bytes().splitlines()
+    chart = {"name": "chart.png", "kind": "plot", "media_type": "image/png", "sha256": 64 * "a"}
+    call = {"tool": "plot", "arguments": {}}
+    step = {"turn": 0, "kind": "call", "call": call, "observation": {"result": {"x": 1}, "artifacts": [chart]}}
+    record = orjson.loads(first)
+    record["trajectory"]["steps"].insert(0, step)
+    (runs[0].path / "records.jsonl").write_bytes(b"\n".join([orjson.dumps(record), *others, b""]))
+    done = run_command("merge", *(run.path for run in runs), "--out", "merged")
+    assert "1 file of tools missing from all shards and from reports (first: chart.png)" in done.stderr
+
+
 def test_the_screen_of_a_shard_names_it_and_claims_nothing(farm: Path):
     done = run_command("eval", farm, "-m", "baseline:random", "--mode", "no-tool", "--shard", "2/3")
     assert done.returncode == 0, done.stderr

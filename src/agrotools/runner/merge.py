@@ -13,9 +13,9 @@ from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
-from agrotools.core import Mode, RunStoreError, UsageError
+from agrotools.core import Mode, Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, count_text, no_progress
-from agrotools.core.files import read_lines, sha256_of_file
+from agrotools.core.files import artifact_path, read_lines, sha256_of_file
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
@@ -82,6 +82,7 @@ def merge_runs(
             " merges what is there",
         )
     manifest, total = _with_all_machines(shards), 0
+    named: set[tuple[str, str]] = set()
     with _new_folder(out) as folder:
         with RunStore(folder, manifest) as store:
             for number, each in enumerate(shards):
@@ -90,7 +91,9 @@ def merge_runs(
                     if chosen[record.key] == number:
                         store.append(record)
                         total += 1
+                        named |= _artifacts_of(record)
             notes += _copy_others(shards, folder, chosen)
+            notes += _note_of_absent(named, folder)
         progress("shards", len(shards), len(shards))
     return MergedRun(out, total, tuple(gaps), tuple(notes))
 
@@ -253,6 +256,25 @@ def _copy_artifacts(source: Path, target: Path) -> list[Path]:
         else:
             damaged.append(path)
     return damaged
+
+
+def _artifacts_of(record: Record) -> set[tuple[str, str]]:
+    """Return hash and name of each file of tools that a record names."""
+    steps = record.trajectory.steps if record.trajectory else ()
+    observations = (step.observation for step in steps if step.observation is not None)
+    return {(each.sha256, each.name) for seen in observations for each in seen.artifacts if each.sha256}
+
+
+def _note_of_absent(named: Iterable[tuple[str, str]], folder: Path) -> list[str]:
+    """Return a note on files of tools that records name and no shard has."""
+    absent = sorted({digest: name for digest, name in named if not _is_there(folder, digest, name)}.values())
+    if not absent:
+        return []
+    return [f"{count_text(len(absent), 'file')} of tools missing from all shards and from reports (first: {absent[0]})"]
+
+
+def _is_there(folder: Path, digest: str, name: str) -> bool:
+    return artifact_path(folder, digest, Path(name).suffix).is_file()
 
 
 def _append_lines(sources: Iterable[Path], target: Path) -> None:
