@@ -24,7 +24,7 @@ _WORKING_M = 0.5
 
 @dataclass(frozen=True)
 class TextureRule:
-    """Thresholds of settlement texture.
+    """Thresholds of settlement texture. Defaults: those of the best worst scene (``build/accuracy/detect_change.py``).
 
     ``sigma_m``, ``sigma_px``: standard deviation of the window in metres, and in pixels if the scale is unknown.
     ``rise``: least increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of
@@ -33,13 +33,13 @@ class TextureRule:
 
     sigma_m: float = 18.0
     sigma_px: float = 9.0
-    rise: float = 0.10
+    rise: float = 0.05
     contrast: float = 4.0
 
 
 @dataclass(frozen=True)
 class RoofRule:
-    """Criteria for a roof, and for the same roof on both dates.
+    """Criteria for a roof, and for the same roof on both dates. Defaults: those of the best worst scene, as above.
 
     ``blue``: least amount by which it is less yellow than the scene's median, units of b*. ``green``: largest amount by
     which it is greener than both grey and the scene's median, units of a*. ``sigma_m``: smoothing of colours, metres.
@@ -47,11 +47,11 @@ class RoofRule:
     correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates.
     """
 
-    blue: float = 0.75
+    blue: float = 1.0
     green: float = 1.0
     sigma_m: float = 2.0
-    half_width_m: float = 4.5
-    lasting: float = 0.4
+    half_width_m: float = 3.5
+    lasting: float = 0.3
     margin_m: float = 3.0
 
 
@@ -69,6 +69,15 @@ class BuiltChange:
     lost: NDArray[np.bool_]
     evidence: Evidence
     note: str
+
+    def has_scene_wide_shift(self, valid: NDArray[np.bool_]) -> bool:
+        """True if texture rises, or falls, on most of the valid pixels: no stable part is left to compare with.
+
+        New settlements are a part of a scene; what differs on most of it is light, season or another ground.
+        """
+        if self.evidence != "texture":
+            return False
+        return 2 * max(int((mask & valid).sum()) for mask in (self.gained, self.lost)) > int(valid.sum())
 
 
 def built_change(

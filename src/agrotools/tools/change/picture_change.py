@@ -27,8 +27,6 @@ from agrotools.vision.vegetation import choose_index, segment
 
 CLEARLY_CHANGED = 0.05
 """Least share of the area covered by new or lost roofs for a verdict of change."""
-MOST_GAINED, MOST_MOVED = 0.4, 2 / 3
-"""Shares of the area that gain settlement texture, and that gain or lose it, above which no map is given."""
 _SPECK_SHARE = 0.0005
 _WEAK_FOR_PLANTS = frozenset(
     "low_contrast no_vegetation no_soil_visible too_dark featureless_image registration_uncertain".split()
@@ -56,11 +54,10 @@ def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> 
     share = _share(pictures, changes, (counted_kind,))
     changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
     inside = _slices(pictures.box)
-    moved = float((built.gained | built.lost)[inside].sum()) / max(1, int(pictures.valid[inside].sum()))
-    has_map = built.evidence == "roofs" or (share <= MOST_GAINED and moved <= MOST_MOVED)
+    has_map = not built.has_scene_wide_shift(pictures.valid & _inside(pictures))
     if not has_map:
         flags = (*flags, "scene_wide_shift")
-        differs = f"texture differs on {100 * moved:.0f} % of the area: more likely light, season or other ground"
+        differs = "texture differs in one direction on most of the area: more likely light, season or other ground"
         why = (*why, f"{differs}; no map of change is given")
     return _change_inputs(
         pictures,
@@ -224,6 +221,12 @@ def _share(pictures: Pictures, changes: NDArray[np.uint8], kinds: tuple[int, ...
     inside = changes[_slices(pictures.box)]
     valid_px = int(np.count_nonzero(inside != NO_DATA))
     return float(np.isin(inside, kinds).sum()) / max(1, valid_px)
+
+
+def _inside(pictures: Pictures) -> NDArray[np.bool_]:
+    inside = np.zeros_like(pictures.valid)
+    inside[_slices(pictures.box)] = True
+    return inside
 
 
 def _slices(box: Box) -> tuple[slice, slice]:
