@@ -27,7 +27,7 @@ import numpy as np
 
 from agrotools.build.templates.slot_draft import PLOT_MARGIN
 
-VERSIONS = {"embedded": "9", "frontier": "7"}
+VERSIONS = {"embedded": "10", "frontier": "8"}
 SEED = 20271120
 SIZES = {"embedded": 434, "frontier": 120}
 DRAWN = {"embedded": 66, "frontier": 20}

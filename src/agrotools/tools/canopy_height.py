@@ -89,7 +89,7 @@ def _resolved(call: Arguments, _known: ReferenceCall) -> Arguments:
     return drop_arguments(call, "image") if call["chm"] is not None or call["dsm"] is not None else call
 
 
-@tool(category="segmentation", version="1", resolves=_resolved)
+@tool(category="segmentation", version="2", resolves=_resolved)
 def estimate_canopy_height(
     image: Annotated[
         ImageFile | None, Field(description="colour picture; heights cannot be had from it alone without a network")

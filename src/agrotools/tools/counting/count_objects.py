@@ -92,7 +92,7 @@ def _height_evidence(image: JsonValue, known: ReferenceCall) -> bool:
 
 @tool(
     category="measurement",
-    version="2",
+    version="3",
     data_files=NET_FILES,
     backends=("offline", RULES, LEARNED, VLM),
     backend_files=weight_files,

@@ -190,7 +190,7 @@ def _from_label_raster(label_raster: object, label_map: object, image: SampleFil
 
 @tool(
     category="segmentation",
-    version="4",
+    version="5",
     resolves=_resolve,
     data_files=(head_files, *STRANGENESS_FILES),
     backends=("offline", UNTRAINED),

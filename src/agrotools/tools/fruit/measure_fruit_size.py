@@ -94,7 +94,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
     return {**drop_arguments(call, *_OF_CAMERA), **{name: round_converted(value) for name, value in seen.items()}}
 
 
-@tool(category="measurement", version="1", resolves=_resolve, data_files=NET_FILES)
+@tool(category="measurement", version="2", resolves=_resolve, data_files=NET_FILES)
 def measure_fruit_size(
     image: ImageFile,
     depth: DepthFile | None = None,

@@ -104,7 +104,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="1",
+    version="2",
     resolves=_resolve,
     data_files=(*MODEL_FILES, *STRANGENESS_FILES),
     backends=("offline", RULES),

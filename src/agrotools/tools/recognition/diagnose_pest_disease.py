@@ -109,7 +109,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="recognition",
-    version="1",
+    version="2",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/leaves.json", "nets/leaves.onnx", *STRANGENESS_FILES, kb_files),

@@ -77,7 +77,7 @@ def _key(name: str, names: "KbNames") -> str:
 
 @tool(
     category="recognition",
-    version="1",
+    version="2",
     resolves=_resolve,
     backends=BACKENDS,
     data_files=("nets/weeds.json", "nets/weeds.onnx", *STRANGENESS_FILES, kb_files),

@@ -143,7 +143,7 @@ def _resolve(call: Arguments, known: ReferenceCall) -> Arguments:
 
 @tool(
     category="segmentation",
-    version="1",
+    version="2",
     resolves=_resolve,
     backends=("offline", LEARNED, VLM),
     backend_files=weight_files,
