@@ -3,33 +3,9 @@
 import numpy as np
 import pytest
 
-from agrotools.tools.change.buildings import built_change, settlement_texture
 from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.tools.change.result import CHANGED, GAINED, SAME, draw_change, without_specks
 from agrotools.vision.overlay import Layer
-
-
-def test_texture_in_one_direction_is_no_settlement() -> None:
-    y, x = np.mgrid[0:128, 0:128]
-    rows = (20 * np.sign(np.sin(x * 2 * np.pi / 12))).astype(np.float32)
-    blocks = rows * np.sign(np.sin(y * 2 * np.pi / 12)).astype(np.float32)
-    valid = np.ones(rows.shape, bool)
-    lines, checks = (settlement_texture(picture, valid, 9.0)[40:90, 40:90].mean() for picture in (rows, blocks))
-    assert lines < 0.5
-    assert checks > 10
-
-
-def test_a_settlement_that_grows() -> None:
-    draw = np.random.default_rng(3)
-    field = np.clip(90 + draw.normal(0, 2, (200, 200, 1)) + np.zeros(3), 0, 255).astype(np.uint8)
-    town = field.copy()
-    town[:100] = np.kron(draw.integers(40, 220, (25, 50, 3)), np.ones((4, 4, 1))).astype(np.uint8)
-    valid = np.ones((200, 200), bool)
-    found = built_change(field, town, valid, None)
-    assert found.gained[:80].mean() > 0.99
-    assert found.gained[130:].mean() == 0
-    assert not found.lost.any()
-    assert built_change(town, field, valid, 2.0).lost[:80].mean() > 0.99
 
 
 @pytest.mark.parametrize(("dx", "dy"), [(0, 0), (3, 0), (-5, 7), (11, -2)])

@@ -1,27 +1,32 @@
-"""Accuracy of ``detect_change`` on new buildings in real image pairs, and on label rasters.
-
-Tiles of one large scene are not independent: they are left out together and form one cluster for confidence intervals.
-"""
+"""Accuracy of ``detect_change`` on new buildings in real image pairs, and on label rasters."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.build.accuracy.change_rules import (
+    CITY,
+    LEVIR_M,
+    Mask,
+    RoofRules,
+    ScenePair,
+    TextureRules,
+    f1_of,
+    f1_of_units,
+    left_out,
+    read_pairs,
+    texture_pairs,
+)
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.build.scenes.ponds import make_pond_pair
-from agrotools.build.sources.reading import read_items
-from agrotools.tools.change.buildings import RoofRule, TextureRule, built_change
-from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.tools.change.ponds import pond_change
 from agrotools.tools.change.result import CHANGED, GAINED, LOST
 from agrotools.vision.rasters import open_raster
-from agrotools.vision.reading import read_image, read_labels
+from agrotools.vision.reading import read_labels
 
 if TYPE_CHECKING:
     from agrotools.build.scenes.scene import Scene
@@ -113,121 +118,65 @@ POND_STUDIES = (
 
 
 _GOAL = 0.40
-_LEVIR_M = 0.5
-"""Ground sampling distance at which the LEVIR-CD data are published (Chen and Shi 2020)."""
-
-Mask = NDArray[np.bool_]
-
-
-@dataclass(frozen=True, eq=False)
-class ScenePair:
-    name: str
-    scene: str
-    before: NDArray[np.uint8]
-    after: NDArray[np.uint8]
-    valid: Mask
-    truth: Mask
-
-
-@dataclass(frozen=True)
-class Rules:
-    """Constants to choose from on the other scenes, for pairs of the given ground sampling distance."""
-
-    grid: Sequence[Any]
-    name: Literal["roofs", "texture"]
-    gsd_m: float | None
-
-    def mask(self, rule: Any, pair: ScenePair, gains_only: bool) -> Mask:
-        """Return the map of a pair. Where the tool gives none, everything is marked: neither better nor worse."""
-        built = built_change(pair.before, pair.after, pair.valid, self.gsd_m, **{self.name: rule})
-        if built.has_scene_wide_shift(pair.valid):
-            return np.ones_like(pair.valid)
-        return built.gained if gains_only or self.name == "texture" else built.gained | built.lost
-
-
-ROOFS = Rules(
-    [
-        RoofRule(blue=blue, half_width_m=half, lasting=lasting)
-        for blue in (0.5, 0.75, 1.0, 1.5)
-        for half in (2.5, 3.5, 4.5, 5.5)
-        for lasting in (0.2, 0.3, 0.4, 0.5)
-    ],
-    "roofs",
-    _LEVIR_M,
-)
-TEXTURE = Rules(
-    [
-        TextureRule(sigma_px=sigma, contrast=contrast, rise=rise)
-        for sigma in (6.0, 9.0, 12.0)
-        for contrast in (3.0, 4.0, 5.0)
-        for rise in (0.0, 0.05, 0.1, 0.2)
-    ],
-    "texture",
-    None,
-)
-
-
-def read_levir(folder: Path) -> list[ScenePair]:
-    """Return the pairs of a folder of LEVIR-CD; crops of one scene (``test_2_0000_0512``: ``test_2``) have its name."""
-    return [_read(folder, item, str(item["id"]).rsplit("_", 2)[0]) for item in read_items(folder)]
-
-
-def read_dsifn(folder: Path) -> list[ScenePair]:
-    """Return the tiles of a folder of DSIFN-CD, which show one city."""
-    return [_read(folder, item, "one city") for item in read_items(folder)]
 
 
 def _measure_levir(bench: Bench) -> list[Figure]:
-    return _figures(bench, read_levir(bench.folder), ROOFS)
-
-
-def _measure_dsifn(bench: Bench) -> list[Figure]:
-    # The other folder gives scenes to choose from, as pairs of unknown scale.
-    levir = bench.folder.parent / "levir_cd"
-    return _figures(bench, read_dsifn(bench.folder), TEXTURE, read_levir(levir) if levir.is_dir() else [])
-
-
-def _figures(bench: Bench, pairs: Sequence[ScenePair], rules: Rules, others: Sequence[ScenePair] = ()) -> list[Figure]:
-    every = [*pairs, *others]
-    scenes = [pair.scene for pair in every]
+    pairs = read_pairs(bench.folder)
+    scenes = [pair.scene for pair in pairs]
     figures: list[Figure] = []
     for target in ("farmland", "any"):
-        shipped = f"{target}, as shipped"
-        results, masks = _call_tool(bench, target=target, gsd_m=rules.gsd_m)
-        figures += _measure_masks(
-            shipped, pairs, masks, "its constants were chosen on these pairs; a pair without a map counts as not found"
-        )
+        shipped, what = f"{target}, as shipped", f"{target}, one left out"
+        results, masks = _call_tool(bench, target=target, gsd_m=LEVIR_M)
+        figures += _measure_masks(shipped, pairs, masks, "its constants were chosen on these pairs")
         columns = Columns()
         wrong = 0
-        abstained = sum(result.change_pct is None for result in results)
         for pair, result, mask in zip(pairs, results, masks, strict=True):
             changed_pct = 100.0 * float(pair.truth.mean())
+            if changed_pct:
+                everything = f1_of([np.ones_like(pair.truth)], [pair.truth])
+                columns.add(pair.scene, worse=f1_of([mask], [pair.truth]) <= everything)
             answered = result.changed is not None
-            if changed_pct and result.change_pct is not None:
-                everything = _f1([np.ones_like(pair.truth)], [pair.truth])
-                columns.add(pair.scene, worse=_f1([mask], [pair.truth]) <= everything)
-            error = None if result.change_pct is None else abs(result.change_pct - changed_pct)
-            columns.add(pair.scene, error=error, answered=answered, pairs=1)
+            columns.add(pair.scene, error=abs(result.change_pct - changed_pct), answered=answered, pairs=1)
             wrong += result.changed is (changed_pct == 0)
         figures += [
             columns.mean_error(f"{shipped}: changed area, mean absolute error, points", "error"),
             columns.ratio(f"{shipped}: said whether anything changed, share of pairs", "answered", "pairs",
                           note=f"{wrong} of the answers wrong"),
-            columns.mean_error(f"{shipped}: no better than calling everything changed, share of pairs", "worse",
-                               note=f"of the pairs with a map; {abstained} have none"),
+            columns.mean_error(f"{shipped}: no better than calling everything changed, share of pairs", "worse"),
         ]  # fmt: skip
-        held_out, choice = left_out(every, scenes, rules, gains_only=target == "farmland")
-        what = f"{target}, scene left out"
-        note = f"constants chosen on the other scenes; all together choose {choice}"
-        figures += _measure_masks(what, pairs, held_out[: len(pairs)], note, goal=_GOAL)
-        mapped = [at for at, result in enumerate(results) if result.change_pct is not None]
-        maps = ([pairs[at] for at in mapped], [scenes[at] for at in mapped], [masks[at] for at in mapped])
-        kept = [at for at, mask in enumerate(held_out) if not mask.all()]
-        kept_maps = ([every[at] for at in kept], [scenes[at] for at in kept], [held_out[at] for at in kept])
-        figures += [_beaten(shipped, *maps, len(pairs)), _beaten(what, *kept_maps, len(every))]
+        choice = left_out(pairs, scenes, RoofRules(gains_only=target == "farmland"))
+        held_out = [np.zeros_like(pair.truth) if mask is None else mask
+                    for pair, mask in zip(pairs, choice.masks, strict=True)]  # fmt: skip
+        note = f"constants chosen on other scenes; all together choose {choice.of_all}"
+        figures += _measure_masks(what, pairs, held_out, note, goal=_GOAL)
+        figures += [_beaten(shipped, pairs, scenes, masks), _beaten(what, pairs, scenes, choice.masks)]
     everything = [np.ones_like(pair.truth) for pair in pairs]
     figures += _measure_masks("calling everything changed", pairs, everything, "what any method must beat")[:1]
     return figures
+
+
+def _measure_dsifn(bench: Bench) -> list[Figure]:
+    """Count the maps that the tool gives without a scale, and measure the rules for texture that it does without."""
+    columns = Columns()
+    for target in ("farmland", "any"):
+        for result in _call_tool(bench, target=target)[0]:
+            columns.add(CITY, mapped=result.change_pct is not None, answered=result.changed is not None)
+    pairs = texture_pairs(bench.folder.parent)
+    scenes = [pair.scene for pair in pairs]
+    choice = left_out(pairs, scenes, TextureRules())
+    always = left_out(pairs, scenes, TextureRules(may_abstain=False))
+    city = [pair.truth for pair in pairs if pair.scene == CITY]
+    note = "one scene, so one unit"
+    columns.add(gain=always.worst)
+    return [
+        columns.mean("farmland and any, as shipped: gives a map, share of calls", "mapped"),
+        columns.mean("farmland and any, as shipped: said whether anything changed, share of calls", "answered"),
+        _beaten("settlement texture (not shipped), one left out", pairs, scenes, choice.masks),
+        columns.mean("settlement texture (not shipped), best rule: F1 less that of everything changed, worst scene",
+                     "gain", note=f"{always.of_all}; with no map as a candidate, all together choose {choice.of_all}"),
+        *_measure_masks("calling everything changed", [pair for pair in pairs if pair.scene == CITY],
+                        [np.ones_like(true) for true in city], note)[:1],
+    ]  # fmt: skip
 
 
 def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
@@ -241,68 +190,17 @@ def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:
     return results, masks
 
 
-def _read(folder: Path, item: dict[str, Any], scene: str) -> ScenePair:
-    before, after = (read_image(folder / item[date]).pixels for date in ("before", "after"))
-    truth = read_labels(folder / item["mask"]).classes > 0
-    valid = np.ones(truth.shape, np.bool_)
-    shift = shift_between(before, after, valid)
-    if shift.is_worth_moving:
-        after, valid = shift_back(after, valid, shift)
-    return ScenePair(str(item["id"]), scene, before, after, valid, truth)
-
-
-def left_out(
-    pairs: Sequence[ScenePair], units: Sequence[str], rules: Rules, *, gains_only: bool
-) -> tuple[list[Mask], Any]:
-    """Return the mask of each pair, made with the constants chosen on the other units, and the choice of all units."""
-    masks_by_rule = [[rules.mask(rule, pair, gains_only) for pair in pairs] for rule in rules.grid]
-    held_out = [np.zeros_like(pair.truth) for pair in pairs]
-    for unit in dict.fromkeys(units):
-        best = best_of([_gains(pairs, units, masks, without=unit) for masks in masks_by_rule])
-        for place in (place for place, other in enumerate(units) if other == unit):
-            held_out[place] = masks_by_rule[best][place]
-    return held_out, rules.grid[best_of([_gains(pairs, units, masks) for masks in masks_by_rule])]
-
-
-def best_of(gains: Sequence[Sequence[float]]) -> int:
-    """Return the place of the rule whose worst scene is best, then the one best on average, then the first.
-
-    ``gains``: of each rule, of each scene, F1 less that of calling everything changed.
-    """
-    return max(range(len(gains)), key=lambda place: (min(gains[place], default=0.0), sum(gains[place])))
-
-
-def _gains(pairs: Sequence[ScenePair], units: Sequence[str], masks: Sequence[Mask], without: str = "") -> list[float]:
-    return [mine - all_ for unit, (mine, all_) in _f1_of_units(pairs, units, masks).items() if unit != without]
-
-
-def _f1_of_units(
-    pairs: Sequence[ScenePair], units: Sequence[str], masks: Sequence[Mask]
-) -> dict[str, tuple[float, float]]:
-    """Return F1 of the masks and of calling everything changed, of each unit in which anything changed."""
-    scores: dict[str, tuple[float, float]] = {}
-    for unit in dict.fromkeys(units):
-        places = [place for place, other in enumerate(units) if other == unit]
-        truths = [pairs[place].truth for place in places]
-        if any(true.any() for true in truths):
-            everything = [np.ones_like(true) for true in truths]
-            scores[unit] = _f1([masks[place] for place in places], truths), _f1(everything, truths)
-    return scores
-
-
-def _beaten(what: str, pairs: Sequence[ScenePair], scenes: Sequence[str], masks: Sequence[Mask], tried: int) -> Figure:
-    scores = _f1_of_units(pairs, scenes, masks)
+def _beaten(what: str, pairs: Sequence[ScenePair], units: Sequence[str], masks: Sequence[Mask | None]) -> Figure:
+    """Return the share of scenes in which the map is better than calling everything changed, or there is none."""
+    scores = f1_of_units(pairs, units, masks)
     columns = Columns()
-    for scene, (mine, everything) in scores.items():
-        columns.add(scene, beaten=mine > everything)
-    each = ", ".join(f"{scene} {mine:.2f} ({all_:.2f})" for scene, (mine, all_) in scores.items())
-    note = f"maps of {len(pairs)} of {tried} pairs; F1 (that of everything changed): {each}"
-    return columns.mean(f"{what}: better than calling everything changed, share of scenes", "beaten", goal=1, note=note)
-
-
-def _f1(found: Sequence[Mask], truth: Sequence[Mask]) -> float:
-    hits = sum(int((mine & true).sum()) for mine, true in zip(found, truth, strict=True))
-    return 2 * hits / max(1, sum(int(mine.sum()) + int(true.sum()) for mine, true in zip(found, truth, strict=True)))
+    for unit, (mine, everything) in scores.items():
+        columns.add(unit, beaten=mine is None or mine > everything)
+    each = ", ".join(f"{unit} {'no map' if mine is None else f'{mine:.2f}'} ({all_:.2f})"
+                     for unit, (mine, all_) in scores.items())  # fmt: skip
+    note = f"F1 (that of everything changed): {each}"
+    metric = f"{what}: better than calling everything changed or no map, share of scenes"
+    return columns.mean(metric, "beaten", goal=1, note=note)
 
 
 def _measure_masks(
@@ -315,7 +213,7 @@ def _measure_masks(
         columns.add(
             pair.scene, hits=(mask & true).sum(), found=mask.sum(), there=true.sum(), either=(mask | true).sum()
         )
-        figure = f"{_f1([mask], [true]):.2f}" if true.any() else f"{100 * mask.mean():.1f} % false"
+        figure = f"{f1_of([mask], [true]):.2f}" if true.any() else f"{100 * mask.mean():.1f} % false"
         each.append(f"{pair.name} {figure}")
     per_pair = f"{note}; per pair: {', '.join(each)}"
     return [

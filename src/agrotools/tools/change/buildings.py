@@ -1,12 +1,10 @@
 """Buildings in pictures from above: detection on each date, and their change between two dates.
 
-The evidence depends on the resolution. If a house is a few pixels wide, a settlement is a texture: it has strong
-contrast in all directions, which fields, with rows and edges in one direction, do not have. If a house is some tens of
-pixels wide, its roof is a compact patch less yellow than soil and dry plants and less green than living ones.
+If a house is some tens of pixels wide, its roof is a compact patch less yellow than soil and dry plants and less green
+than living ones.
 """
 
 from dataclasses import dataclass
-from typing import Literal
 
 import cv2
 import numpy as np
@@ -14,37 +12,25 @@ from numpy.typing import NDArray
 
 from agrotools.vision.colours import lab_of
 
-Evidence = Literal["texture", "roofs"]
-
 ROOFS_UP_TO_M = 1.0
-"""Coarsest ground sampling distance, metres, for the detection of single roofs."""
+"""Coarsest ground sampling distance, metres, for the detection of single roofs.
+
+In coarser pictures a settlement is only a texture. No rule for it tried in ``tools bench detect_change`` is better than
+marking everything as changed in each of four real scenes, so there is no map of buildings then.
+"""
 _WORKING_M = 0.5
 """Ground sampling distance, metres, to which finer pictures are shrunk."""
 
 
 @dataclass(frozen=True)
-class TextureRule:
-    """Thresholds of settlement texture. Defaults: those of the best worst scene (``build/accuracy/detect_change.py``).
-
-    ``sigma_m``, ``sigma_px``: standard deviation of the window in metres, and in pixels if the scale is unknown.
-    ``rise``: least increase of the contrast (natural logarithm). ``contrast``: least contrast afterwards, in units of
-    L* (0 to 100).
-    """
-
-    sigma_m: float = 18.0
-    sigma_px: float = 9.0
-    rise: float = 0.05
-    contrast: float = 4.0
-
-
-@dataclass(frozen=True)
 class RoofRule:
-    """Criteria for a roof, and for the same roof on both dates. Defaults: those of the best worst scene, as above.
+    """Criteria for a roof, and for the same roof on both dates.
 
     ``blue``: least amount by which it is less yellow than the scene's median, units of b*. ``green``: largest amount by
     which it is greener than both grey and the scene's median, units of a*. ``sigma_m``: smoothing of colours, metres.
     ``half_width_m``: radius of the disc that must fit in the roof, metres (streets are narrower). ``lasting``: least
-    correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates.
+    correlation of lightness, in the patch and ``margin_m`` around it, for the same object on both dates. The defaults
+    are those with the best worst scene in ``tools bench detect_change`` (a test repeats the choice).
     """
 
     blue: float = 1.0
@@ -67,27 +53,15 @@ class BuiltChange:
     after: NDArray[np.bool_]
     gained: NDArray[np.bool_]
     lost: NDArray[np.bool_]
-    evidence: Evidence
     note: str
-
-    def has_scene_wide_shift(self, valid: NDArray[np.bool_]) -> bool:
-        """True if texture rises, or falls, on most of the valid pixels: no stable part is left to compare with.
-
-        New settlements are a part of a scene; what differs on most of it is light, season or another ground.
-        """
-        if self.evidence != "texture":
-            return False
-        return 2 * max(int((mask & valid).sum()) for mask in (self.gained, self.lost)) > int(valid.sum())
 
 
 def built_change(
     before: NDArray[np.uint8],
     after: NDArray[np.uint8],
     valid: NDArray[np.bool_],
-    gsd_m: float | None,
-    *,
-    texture: TextureRule | None = None,
-    roofs: RoofRule | None = None,
+    gsd_m: float,
+    rule: RoofRule | None = None,
 ) -> BuiltChange:
     """Find buildings gained and lost between two registered pictures.
 
@@ -96,11 +70,10 @@ def built_change(
     Args:
         before, after: uint8 (rows, columns, 3).
         valid: bool (rows, columns), pixels with data in both.
-        gsd_m: metres per pixel. Single roofs are detected up to :data:`ROOFS_UP_TO_M`, otherwise settlement texture.
+        gsd_m: metres per pixel, up to :data:`ROOFS_UP_TO_M`.
     """
-    fine = gsd_m is not None and gsd_m <= ROOFS_UP_TO_M
     height, width = valid.shape
-    shrink = min(1.0, gsd_m / _WORKING_M) if fine and gsd_m is not None else 1.0
+    shrink = min(1.0, gsd_m / _WORKING_M)
     size = (max(1, round(width * shrink)), max(1, round(height * shrink)))
     if size != (width, height):
         first, second = (
@@ -109,65 +82,13 @@ def built_change(
         resized_valid = cv2.resize(valid.astype(np.float32), size, interpolation=cv2.INTER_AREA) > 0.5
     else:
         first, second, resized_valid = before, after, valid
-    if fine and gsd_m is not None:
-        masks, note = _roof_change(first, second, resized_valid, gsd_m / shrink, roofs or RoofRule())
-    else:
-        masks, note = _texture_change(first, second, resized_valid, gsd_m, texture or TextureRule())
+    masks, note = _roof_change(first, second, resized_valid, gsd_m / shrink, rule or RoofRule())
     if size != (width, height):
         masks = tuple(
             cv2.resize(mask.astype(np.uint8), (width, height), interpolation=cv2.INTER_NEAREST) > 0 for mask in masks
         )
     built_before, built_after, gained, lost = (np.asarray(mask) & valid for mask in masks)
-    return BuiltChange(built_before, built_after, gained, lost, "roofs" if fine else "texture", note)
-
-
-def settlement_texture(
-    lightness: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: float
-) -> NDArray[np.float32]:
-    """Return the contrast present in every direction, float32 (rows, columns), in units of ``lightness``.
-
-    It is the minimum over ten displacements of the root mean square difference to the displaced pixel, in a Gaussian
-    window: PanTex (Pesaresi, Gerhardinger and Kayitakire 2008, IEEE JSTARS 1) with squared differences, which equal the
-    contrast of the co-occurrence matrix without quantisation.
-    """
-    filled = np.where(valid, lightness, 0).astype(np.float32)
-    weight = valid.astype(np.float32)
-    height, width = valid.shape
-    reach = 2
-    padded = cv2.copyMakeBorder(filled, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    padded_valid = cv2.copyMakeBorder(weight, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    least: NDArray[np.float32] | None = None
-    # The windows are wide, so half the resolution is enough.
-    half = ((width + 1) // 2, (height + 1) // 2) if sigma_px >= 4 else (width, height)
-    sigma = sigma_px * half[0] / width
-    for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1), (2, 0), (0, 2), (2, 1), (1, 2), (2, -1), (1, -2)):
-        rows, columns = slice(reach + dy, reach + dy + height), slice(reach + dx, reach + dx + width)
-        both = weight * padded_valid[rows, columns]
-        squared = (filled - padded[rows, columns]) ** 2 * both
-        small = (cv2.resize(part, half, interpolation=cv2.INTER_AREA) for part in (squared, both))
-        sums, weights = (cv2.GaussianBlur(part, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) for part in small)
-        mean = np.asarray(sums / np.maximum(weights, np.float32(1e-6)), np.float32)
-        least = mean if least is None else np.minimum(least, mean)
-    contrast = np.sqrt(np.maximum(least if least is not None else filled, 0))
-    return np.asarray(cv2.resize(contrast, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
-
-
-def _texture_change(
-    before: NDArray[np.uint8],
-    after: NDArray[np.uint8],
-    valid: NDArray[np.bool_],
-    gsd_m: float | None,
-    rule: TextureRule,
-) -> tuple[tuple[NDArray[np.bool_], ...], str]:
-    sigma = rule.sigma_px if gsd_m is None else float(np.clip(rule.sigma_m / gsd_m, 4.0, 24.0))
-    first, second = (settlement_texture(lab_of(picture)[..., 0], valid, sigma) for picture in (before, after))
-    rise = np.log1p(second) - np.log1p(first)
-    built_before, built_after = first > rule.contrast, second > rule.contrast
-    note = (
-        f"built-up: contrast in all directions over {rule.contrast:g} L* in a window of {sigma:.3g} px (PanTex); "
-        f"change where contrast differs by over {100 * (np.exp(rule.rise) - 1):.0f} %"
-    )
-    return (built_before, built_after, built_after & (rise > rule.rise), built_before & (rise < -rule.rise)), note
+    return BuiltChange(built_before, built_after, gained, lost, note)
 
 
 def _roof_change(

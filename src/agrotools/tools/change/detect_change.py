@@ -226,7 +226,7 @@ def detect_change(
     Masks or label rasters are compared exactly, with a transition matrix. Vegetation: difference of NDVI (rasters) or
     of plant cover (photographs). Farmland: new buildings on open land. Pond: water of both dates and what happened to
     it. Any: buildings, without a direction, or land classes of multi-band rasters. Photographs need one size and a
-    shift under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and single
+    shift under 5 % of the width; georeferenced rasters are brought onto the first one's grid. Hectares and
     buildings need the ground sampling distance, from the files or gsd_m. `changed` is null where evidence is weak;
     season and light look like change too (flag phenology_risk).
 
@@ -234,16 +234,16 @@ def detect_change(
         Masks and labels: always. Buildings in photographs: true where single roofs (gsd_m up to 1 m) changed on at
         least 5 % of the area, false where nothing is found and outlines show that the two lie on each other. Plants:
         true from 1 % of the area on, but null where over half the scene moves one way. Ponds: where the event is
-        clear and the two are known to lie on each other. Settlement texture, land classes by index: false where
-        nothing differs, else null (flag scene_wide_shift where most of the scene differs).
+        clear and the two are known to lie on each other. Land classes by index: false where nothing differs, else
+        null (flag scene_wide_shift where most of the scene differs). Buildings in photographs coarser than 1 m or
+        without a scale: false where the two are equal, else null without a map and figures.
 
     Raises:
         ToolError: a file cannot be read or is too large; ``shape_mismatch`` (sizes differ, or the shift is too large),
             ``crs_mismatch``, ``band_not_found``, ``region_empty``, ``missing_metadata`` (min_area_m2 without a scale),
             ``nothing_found`` (no data in common), ``invalid_argument``.
 
-    Sources: settlement texture, Pesaresi et al. 2008; NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold,
-        Otsu 1979.
+    Sources: NDVI, Rouse et al. 1974; NDWI, McFeeters 1996; threshold, Otsu 1979.
     """
     from agrotools.tools.change.label_change import LabelFiles, label_change, pond_of_masks
     from agrotools.tools.change.result import change_result

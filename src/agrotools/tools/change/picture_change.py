@@ -6,7 +6,7 @@ import cv2
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.tools.change.buildings import built_change
+from agrotools.tools.change.buildings import ROOFS_UP_TO_M, built_change
 from agrotools.tools.change.detect_change import ChangeRequest, PondChange, VegetationChange
 from agrotools.tools.change.index_change import answer_of_plants
 from agrotools.tools.change.pairs import Pictures
@@ -32,6 +32,8 @@ _WEAK_FOR_PLANTS = frozenset(
     "low_contrast no_vegetation no_soil_visible too_dark featureless_image registration_uncertain".split()
 )
 _LEAST_SPECK_PX = 20
+_UNUSABLE = frozenset(("too_dark", "featureless_image"))
+_BUILDINGS = {GAINED: "buildings gained", CHANGED: "buildings changed"}
 _SAME_POND = 0.25
 """Least share of a pond's area that is water on the other date for the two to be the same pond."""
 
@@ -39,39 +41,52 @@ _SAME_POND = 0.25
 def built_up_change(pictures: Pictures, target: str, request: ChangeRequest) -> ChangeInputs:
     """Find buildings gained or lost: gains on open land for farmland, else change without a direction.
 
-    Of settlement texture only gains count: what loses texture is mostly fields in another season. For roofs, gained and
-    lost were confused in real pairs, although the place of the change was right.
+    Gained and lost roofs were confused in real pairs, although the place of the change was right.
     """
     least = _least_speck_px(pictures, request)
+    if pictures.gsd_m is None or pictures.gsd_m > ROOFS_UP_TO_M:
+        return _without_roofs(pictures, target)
     built = built_change(pictures.before, pictures.after, pictures.valid, pictures.gsd_m)
-    lost = built.lost if built.evidence == "roofs" and target != "farmland" else np.zeros_like(built.lost)
-    changes = _change_map(pictures, built.gained, lost, least)
-    what, counted_kind = "buildings" if built.evidence == "roofs" else "settlement texture", GAINED
-    words = {GAINED: f"{what} gained"}
-    if target != "farmland":
-        changes[(changes == GAINED) | (changes == LOST)] = counted_kind = CHANGED
-        words = {CHANGED: f"{what} changed"}
-    share = _share(pictures, changes, (counted_kind,))
-    changed, why, flags = _answer_of_buildings(pictures, share, built.evidence)
-    inside = _slices(pictures.box)
-    has_map = not built.has_scene_wide_shift(pictures.valid & _inside(pictures))
-    if not has_map:
-        flags = (*flags, "scene_wide_shift")
-        differs = "texture differs in one direction on most of the area: more likely light, season or other ground"
-        why = (*why, f"{differs}; no map of change is given")
+    farmland = target == "farmland"
+    changes = _change_map(pictures, built.gained, np.zeros_like(built.lost) if farmland else built.lost, least)
+    if not farmland:
+        changes[(changes == GAINED) | (changes == LOST)] = CHANGED
+    kind = GAINED if farmland else CHANGED
+    changed, why = _answer_of_roofs(pictures, _share(pictures, changes, (kind,)))
+    before = built.before[_slices(pictures.box)]
     return _change_inputs(
         pictures,
         changes,
         method="post_class",
         changed=changed,
-        has_map=has_map,
-        words=words,
-        counted_kinds=(counted_kind,),
-        counts=two_classes(("open land", "built-up"), built.before[inside], changes[inside])
-        if target == "farmland"
-        else None,
+        words={kind: _BUILDINGS[kind]},
+        counted_kinds=(kind,),
+        counts=two_classes(("open land", "built-up"), before, changes[_slices(pictures.box)]) if farmland else None,
         notes=(built.note, *why, _speck_note(least)),
-        flags=flags,
+        flags=(),
+    )
+
+
+def _without_roofs(pictures: Pictures, target: str) -> ChangeInputs:
+    """Give no map where single roofs cannot be seen, see :data:`ROOFS_UP_TO_M`; equal pictures show no change."""
+    inside = _slices(pictures.box)
+    differs = (pictures.before[inside] != pictures.after[inside]).any(axis=-1) & pictures.valid[inside]
+    same = not differs.any()
+    kind = GAINED if target == "farmland" else CHANGED
+    nothing = np.zeros_like(pictures.valid)
+    at = "without a scale" if pictures.gsd_m is None else f"at {pictures.gsd_m:g} m per pixel"
+    why = f"buildings are told by single roofs, not possible {at}: no map of change is given"
+    hint = f"; give gsd_m if it is up to {ROOFS_UP_TO_M:g} m" if pictures.gsd_m is None else ""
+    return _change_inputs(
+        pictures,
+        _change_map(pictures, nothing, nothing, 1),
+        method="post_class",
+        changed=False if same and not _UNUSABLE & set(pictures.flags) else None,
+        has_map=same,
+        words={kind: _BUILDINGS[kind]},
+        counted_kinds=(kind,),
+        notes=("the two pictures are equal",) if same else (why + hint,),
+        flags=() if same or pictures.gsd_m is None else ("low_resolution",),
     )
 
 
@@ -132,7 +147,7 @@ def water_change(pictures: Pictures, request: ChangeRequest) -> ChangeInputs:
     inside = _slices(pictures.box)
     area_before, area_after = int(before[inside].sum()), int(after[inside].sum())
     # The search for a dry basin at the place of the water requires two registered pictures.
-    weak = {"too_dark", "featureless_image", "registration_uncertain"} & set(pictures.flags)
+    weak = (_UNUSABLE | {"registration_uncertain"}) & set(pictures.flags)
     event = None if weak else ponds.event
     return _change_inputs(
         pictures,
@@ -179,23 +194,14 @@ def _change_inputs(
     )
 
 
-def _answer_of_buildings(
-    pictures: Pictures, share: float, evidence: str
-) -> tuple[bool | None, tuple[str, ...], tuple[str, ...]]:
-    flags = ("phenology_risk",) if evidence == "texture" else ()
-    if pictures.flags and {"too_dark", "featureless_image"} & set(pictures.flags):
-        return None, (), flags
+def _answer_of_roofs(pictures: Pictures, share: float) -> tuple[bool | None, tuple[str, ...]]:
+    if _UNUSABLE & set(pictures.flags):
+        return None, ()
     if share == 0 and pictures.is_clear:
-        return False, (), flags
-    if evidence == "roofs" and share >= CLEARLY_CHANGED:
-        return True, (), flags
-    if evidence == "texture":
-        why = "settlement texture also changes with season and light, so whether land changed is not said"
-        if pictures.gsd_m is None:
-            why += "; with gsd_m of up to 1 m, single roofs would be looked for"
-        return None, (why,), flags
-    why = f"roofs on {100 * share:.2g} % of the area are too few to say that land changed"
-    return None, (why,), flags
+        return False, ()
+    if share >= CLEARLY_CHANGED:
+        return True, ()
+    return None, (f"roofs on {100 * share:.2g} % of the area are too few to say that land changed",)
 
 
 def _change_map(
@@ -221,12 +227,6 @@ def _share(pictures: Pictures, changes: NDArray[np.uint8], kinds: tuple[int, ...
     inside = changes[_slices(pictures.box)]
     valid_px = int(np.count_nonzero(inside != NO_DATA))
     return float(np.isin(inside, kinds).sum()) / max(1, valid_px)
-
-
-def _inside(pictures: Pictures) -> NDArray[np.bool_]:
-    inside = np.zeros_like(pictures.valid)
-    inside[_slices(pictures.box)] = True
-    return inside
 
 
 def _slices(box: Box) -> tuple[slice, slice]:
