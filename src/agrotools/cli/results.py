@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from agrotools.runner.config import EvalConfig
     from agrotools.runner.judging import JudgedRun
     from agrotools.runner.ladder import References
-    from agrotools.runner.manifest import Manifest
     from agrotools.runner.rescore import Rescored
     from agrotools.scoring.judging import Rubrics
     from agrotools.scoring.summary import Summary
@@ -151,32 +150,24 @@ def show_runs(
         samples are invalid (nothing is printed or written), or if more than half of the samples of a mode ended without
         an answer that can be scored, unless ``allow_invalid``.
     """
-    from agrotools.report.html import ScoreRows, incomparable, keep_rows
+    from agrotools.report.html import incomparable
     from agrotools.report.settings import Papers
     from agrotools.runner.rescore import score_runs
     from agrotools.runner.store import read_manifest
 
     papers, progress = Papers(), terminal_progress()
-    rows: ScoreRows = {}
-    n_runs = 0
     n_records = sum(sum(read_manifest(run).planned.values()) for run in runs) if evaluated else 0
     n_scored = 0
-
-    def begin(manifest: "Manifest") -> None:
-        nonlocal n_runs
-        papers.begin_run(manifest)
-        n_runs += 1
 
     def add(record: "Record", scores: "list[Score]") -> None:
         nonlocal n_scored
         papers.add(record, scores)
         if evaluated:
-            keep_rows(rows, n_runs - 1, record, scores)
             n_scored += 1
             progress("scores", n_scored, max(n_records, n_scored))
 
     rescored = score_runs(
-        runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=begin, on_scored=add
+        runs, allow_invalid=allow_invalid, comparisons=comparisons, again=again, on_run=papers.begin_run, on_scored=add
     )
     summaries = [each.summary for each in rescored]
     parts = [part for summary in summaries for part in summary.modes.values()]
@@ -207,7 +198,7 @@ def show_runs(
             options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}
             options["tallies"] = [each.tally for each in rescored if each.tally is not None]
-            page = build_report(runs, out, summaries=summaries, rows=rows, papers=papers, **options).path
+            page = build_report(runs, out, summaries=summaries, scored=True, papers=papers, **options).path
         except RunStoreError as error:
             typer.echo(f"no report: {error}", err=True)
             code = code or 1

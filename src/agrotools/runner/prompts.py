@@ -16,7 +16,7 @@ import base64
 import os
 from binascii import Error as Base64Error
 from collections.abc import Callable, Generator, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from hashlib import sha256
 from itertools import takewhile
@@ -41,6 +41,7 @@ from agrotools.runner.records import Key, end_of_last_line
 PROMPTS_FILE = "prompts.jsonl"
 _SUFFIXES = {"image/jpeg": ".jpg", "image/png": ".png", "image/webp": ".webp"}
 _HASH_DIGITS = 32
+_MOST_RECENT = 64
 _CONTENT = b'{"hash":"'
 _REQUESTS = b',"requests":'
 
@@ -217,7 +218,17 @@ class StoredPrompts:
         self._keys: dict[bytes, int] = {}
         """Offset of the last line of each key, by its beginning."""
         self._end = 0
+        self._file: BinaryIO | None = None
+        self._recent: dict[str, Any] = {}
+        """Some contents by hash; many requests share their first message and their tools."""
         self.read_on()
+
+    @contextmanager
+    def kept_open(self) -> Generator[None]:
+        """Keep the file open within the block, in which many requests are read."""
+        with self._path.open("rb") if self._keys else nullcontext() as self._file:
+            yield
+        self._file = None
 
     def read_on(self) -> None:
         with self._reading():
@@ -238,16 +249,20 @@ class StoredPrompts:
         if offset is None:
             return None
         requests: list[StoredRequest] = []
-        with self._reading(), self._path.open("rb") as file:
+        with self._reading(), nullcontext(self._file) if self._file else self._path.open("rb") as file:
             for shared, added, tools in self._entry(file, offset)["requests"]:
                 shared_messages = requests[-1].messages[:shared] if shared else []
-                contents = [self._entry(file, self._contents[digest.encode()]) for digest in added]
-                offered: list[dict[str, Any]] = []
-                if tools:
-                    offered = self._entry(file, self._contents[tools.encode()])["tools"]
-                messages = [*shared_messages, *(content["message"] for content in contents)]
+                messages = [*shared_messages, *(self._content(file, digest)["message"] for digest in added)]
+                offered = self._content(file, tools)["tools"] if tools else []
                 requests.append(StoredRequest(messages, offered, shared))
         return requests
+
+    def _content(self, file: BinaryIO, digest: str) -> dict[str, Any]:
+        if (known := self._recent.get(digest)) is None:
+            if len(self._recent) >= _MOST_RECENT:
+                self._recent.clear()
+            known = self._recent[digest] = self._entry(file, self._contents[digest.encode()])
+        return known
 
     @staticmethod
     def _entry(file: BinaryIO, offset: int) -> dict[str, Any]:

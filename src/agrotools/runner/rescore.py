@@ -6,7 +6,9 @@ requested.
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import dropwhile, groupby, takewhile
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -19,7 +21,7 @@ from agrotools.formats.benchmark import FRESH
 from agrotools.plugin import NO_COMPARISONS, PublishedRun, TextComparisons, plugin_of
 from agrotools.runner.manifest import Manifest
 from agrotools.runner.policies import is_baseline
-from agrotools.runner.records import RecordIndex, iter_records, record_index
+from agrotools.runner.records import Key, RecordIndex, iter_records, record_index
 from agrotools.runner.store import read_manifest
 from agrotools.scoring import Comparison, ModeSummary, RunAggregator, Summary, score_record, scores_sample
 from agrotools.scoring.attribution import CauseTally, read_attribution
@@ -136,6 +138,32 @@ def stored_split(run: Path) -> dict[str, Any] | None:
     if attribution is None:
         return {"out_of_date": outdated} if outdated else None
     return attribution.model_dump(mode="json", exclude={"samples"})
+
+
+_SCORES_BEGIN = b'  "scores": [\n'
+
+
+def stored_scores(run: Path) -> Iterator[tuple[Key, list[Score]]]:
+    """Yield the score rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
+
+    Raises:
+        RunStoreError: they cannot be read.
+    """
+    try:
+        with (run / SCORES_FILE).open("rb") as file:
+            lines = dropwhile(lambda line: line != _SCORES_BEGIN, file)
+            next(lines, None)
+            listed = takewhile(lambda line: line.startswith(b"    {"), lines)
+            for key, group in groupby(map(_stored_row, listed), key=itemgetter(0)):
+                yield key, [row for _, row in group]
+    except (OSError, ValueError) as error:
+        raise RunStoreError(f"cannot read the scores of {run}: {error}", hint="score the run again") from error
+
+
+def _stored_row(line: bytes) -> tuple[Key, Score]:
+    mode, _, rest = line.strip(b" ,\n").removeprefix(b'{"mode":"').partition(b'",')
+    row = Score.model_validate_json(b"{" + rest)
+    return (mode.decode(), row.sample_id, row.epoch), row
 
 
 OnScored = Callable[[Record, list[Score]], None]

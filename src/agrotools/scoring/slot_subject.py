@@ -126,7 +126,10 @@ _KINDS: dict[str, str] = {
 
 
 def _any_of(words: str) -> str:
-    return "|".join(rf"(?<!{WORD})(?:{word})(?!{WORD})" if word[0].isascii() else word for word in _SPLIT.split(words))
+    listed = _SPLIT.split(words)
+    latin = "|".join(word for word in listed if word[0].isascii())
+    # One pair of look-arounds for all words, because a pattern with a pair for each takes far longer to compile.
+    return "|".join([rf"(?<!{WORD})(?:{latin})(?!{WORD})", *(word for word in listed if not word[0].isascii())])
 
 
 _SPLIT = re.compile(r"\|(?![^(]*\))")

@@ -180,9 +180,9 @@ class Guesser:
     low: float = -math.inf
     high: float = math.inf
 
-    def value(self, features: "NDArray[np.float64]") -> JsonValue:
-        """Return the guess for a prompt with these features."""
-        if self.weights is None:
+    def value(self, features: "NDArray[np.float64] | None") -> JsonValue:
+        """Return the guess for a prompt with these features, which only a guesser with weights needs."""
+        if self.weights is None or features is None:
             return self.constant
         outputs = features @ self.weights[:-1] + self.weights[-1]
         if self.outcomes:
@@ -255,14 +255,23 @@ class GuessModel:
 
         Only the part of ``slots`` that the answer form shows is read.
         """
-        features = prompt_features(query, sample_files)
-        guesses = {slot.name: self.value_of(slot, features) for slot in asked_slots(slots)}
+        asked = asked_slots(slots)
+        # Most guesses are constants, and features take far longer than the rest.
+        used = any((guesser := self._guesser(slot)) and guesser.weights is not None for slot in asked)
+        features = prompt_features(query, sample_files) if used else None
+        guesses = {slot.name: self.value_of(slot, features) for slot in asked}
         return {name: value for name, value in guesses.items() if value is not None}
 
-    def value_of(self, slot: Slot, features: "NDArray[np.float64]") -> JsonValue:
-        """Return the guess for one slot of a prompt with these features; None if there is no guess."""
+    def _guesser(self, slot: Slot) -> Guesser | None:
         known = (slot_key(slot), kind_key(slot), f"|{slot.type}|")
-        guesser = next((self.guessers[key] for key in known if key in self.guessers), None)
+        return next((self.guessers[key] for key in known if key in self.guessers), None)
+
+    def value_of(self, slot: Slot, features: "NDArray[np.float64] | None") -> JsonValue:
+        """Return the guess for one slot of a prompt with these features; None if there is no guess.
+
+        ``features`` may be None if the guesser of the slot has no weights.
+        """
+        guesser = self._guesser(slot)
         choices = shown_choices(slot)
         if slot.letters:
             return slot.letters[0]

@@ -37,7 +37,6 @@ from agrotools.report.html.runs import (
     FACETS,
     TOOL_FAILED,
     Run,
-    ScoreRows,
     count_shares,
     differences,
     floor_and_ceiling,
@@ -51,6 +50,7 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
+from agrotools.runner.rescore import stored_scores
 from agrotools.scoring import RunAggregator, Summary
 from agrotools.scoring.attribution import first_part, read_attribution
 from agrotools.scoring.metrics import SCORING_VERSION
@@ -95,7 +95,7 @@ def build_report(
     *,
     data_root: Path | None = None,
     summaries: Sequence[Summary] | None = None,
-    rows: ScoreRows | None = None,
+    scored: bool = False,
     tallies: Sequence[RunAggregator] = (),
     papers: Papers | None = None,
     references: Mapping[str, Summary] | None = None,
@@ -114,7 +114,7 @@ def build_report(
         out: path of the file, which is replaced as a whole.
         data_root: folder of the benchmark, if it has moved since the run.
         summaries: summaries of the runs; computed if None.
-        rows: score rows of some records, which are then not scored again.
+        scored: True if the runs were just scored, so that the report can read the rows in ``scores.json``.
         tallies: collectors of the given summaries, for differences between the runs.
         papers: filled tables of the benchmarks' papers; filled here if None.
         references: summaries of baselines on the same samples by model, drawn as floor and ceiling; computed if None
@@ -151,8 +151,8 @@ def build_report(
         with temporary_sibling(out) as temporary:
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
                 keep = partial(_write_element, body)
-                page = Page(opened, pictures, keep, rows or {}, detail_bytes, Scrubber() if share else None)
-                page.write_records(progress)
+                page = Page(opened, pictures, keep, detail_bytes, Scrubber() if share else None)
+                page.write_records(progress, scored=scored)
                 if summaries is None:
                     summarise(opened, allow_invalid=allow_invalid)
                 # Tables of papers need records scored by the current version; runs with stored scores have none.
@@ -194,7 +194,6 @@ class Page:
         runs: opened runs.
         pictures: encoder of their pictures.
         keep: function that stores a part of the page (block, text or picture) under its name.
-        rows: score rows that are known.
         detail_limit: size limit of all details, in bytes as written.
         scrubber: removes what a shared page must not contain.
         live: records are added while the page is open: each is a block of its own, and an invalid one may be replaced.
@@ -205,7 +204,6 @@ class Page:
         runs: Sequence[Run],
         pictures: Pictures,
         keep: Callable[[str, str], None],
-        rows: ScoreRows,
         detail_limit: int,
         scrubber: Scrubber | None = None,
         *,
@@ -214,7 +212,6 @@ class Page:
         self._keep, self._live = keep, live
         self.scrubber = scrubber
         self._runs, self._pictures, self._detail_limit = runs, pictures, detail_limit
-        self._scores = rows
         places = Places([run.folder for run in runs])
         self.missing: set[str] = set()
         self._sources = [
@@ -237,12 +234,23 @@ class Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, progress: Progress) -> None:
-        """Write the details and pictures of all shown records, and collect their rows."""
+    def write_records(self, progress: Progress, *, scored: bool = False) -> None:
+        """Write the details and pictures of all shown records, and collect their rows.
+
+        ``scored``: read score rows in ``scores.json`` instead of scoring the records again.
+        """
         for at, run in enumerate(self._runs):
-            for record in run.records:
-                self._add(at, record)
-                progress("report", len(self.rows), self.n_records)
+            # The page shows the rows of judges apart.
+            stored = stored_scores(run.folder) if scored and not run.judges.metrics else iter(())
+            key, scores = next(stored, (None, []))
+            with self._prompts[at].kept_open():
+                for record in run.records:
+                    if record.key == key:
+                        self._add(at, record, scores)
+                        key, scores = next(stored, (None, []))
+                    else:
+                        self._add(at, record, run.scores_of(record))
+                    progress("report", len(self.rows), self.n_records)
         self._write_block()
         self._mark_lost()
 
@@ -251,18 +259,14 @@ class Page:
         self._prompts[at].read_on()
         for key in keys:
             if record := self._runs[at].records.get(key):
-                self._add(at, record)
+                self._add(at, record, self._runs[at].scores_of(record, live=self._live))
         self._write_block()
         self._mark_lost()
         self.n_records = len(self.rows)
 
-    def _add(self, at: int, record: Record) -> None:
-        run = self._runs[at]
+    def _add(self, at: int, record: Record, scores: list[Score]) -> None:
         has_room = self._detail_bytes < self._detail_limit * (at + 1) // len(self._runs)
         prompts = self._prompts[at] if has_room else None
-        key = (at, record.mode, record.sample.id, record.epoch)
-        judged = bool(run.judges.metrics)  # the page shows the rows of judges apart
-        scores = self._scores[key] if key in self._scores and not judged else run.scores_of(record, live=self._live)
         data, facets = record_data(record, scores, self._sources[at], prompts)
         value, query = value_of(record, scores), record.sample.query
         part = "" if record.actions is not None or value in (None, 1) else self._part(at, record, scores)

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, load_benchmark
-from agrotools.core import AgrotoolsError, CallTools, Halt, Mode, Record, RunStoreError, Score, Unparseable
+from agrotools.core import AgrotoolsError, CallTools, Halt, Record, RunStoreError, Score, Unparseable
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.pictures import FILE_SHARES, benchmark_roots
@@ -31,18 +31,6 @@ from agrotools.scoring.comparisons import differences_between, side_by_side
 from agrotools.scoring.judging import JudgedRows
 from agrotools.scoring.metrics import SCORING_VERSION, is_invalid
 from agrotools.scoring.summary import RunDifference
-
-_MOST_ROWS = 1000
-
-
-ScoreRows = dict[tuple[int, Mode, str, int], list[Score]]
-"""Score rows of the first records, by number of the run and key of the record, so that few are scored twice."""
-
-
-def keep_rows(rows: ScoreRows, run: int, record: Record, scores: list[Score]) -> None:
-    """Add the score rows of a record of run number ``run``, unless there are many already."""
-    if len(rows) < _MOST_ROWS:
-        rows[run, record.mode, record.sample.id, record.epoch] = scores
 
 
 def value_of(record: Record, scores: Sequence[Score]) -> float | None:
@@ -301,6 +289,8 @@ def count_shares(runs: Sequence[Run]) -> int:
     for run in runs:
         with (run.folder / RECORDS_FILE).open("rb") as lines:
             for line in lines:
+                if b'"sha256"' not in line:
+                    continue  # neither a file nor an artifact
                 with suppress(ValueError, LookupError, TypeError):
                     record = orjson.loads(line)
                     files.update(each.get("sha256") or each["path"] for each in record["sample"]["files"])

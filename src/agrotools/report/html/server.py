@@ -74,7 +74,7 @@ class _LivePage:
         self._parts: dict[str, tuple[int, int]] = {}
         self._finished: list[set[Key]] = [set() for _ in self.runs]
         pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
-        self._page = Page(self.runs, pictures, self._keep, {}, _DETAIL_BYTES, live=True)
+        self._page = Page(self.runs, pictures, self._keep, _DETAIL_BYTES, live=True)
         self._whole: tuple[Papers, Mapping[str, Summary]] | None = None
         for at, run in enumerate(self.runs):
             self._add(at, run.records.keys)
