@@ -7,9 +7,11 @@ only photographs that the net did not learn from (validation part of the pool an
 tiles of a photograph are in the same fold and weigh as much as one photograph together.
 
 The threshold is the score at which the number of fruits found is the true number. The half-width of the interval is a
-multiple of the count plus 2, the 90 % quantile of absolute errors (split conformal prediction, Lei et al. 2018). The
-share of photographs inside it is that of held-out folds. Fruits with less than 40 photographs, or with a half-width of
-more than half the count, get no interval.
+multiple of the number of unsure boxes plus 2, the 90 % quantile of absolute errors (split conformal prediction, Lei
+et al. 2018). What it is a multiple of was chosen among six on these photographs; chosen in the other folds alone, in
+four divisions, the score relative to the best constant width was 0.77, 0.78, 0.80 and 0.87, coverage 0.89 to 0.93.
+The share of photographs inside it is that of held-out folds. Fruits with less than 40 photographs, or with a half-
+width of more than half the count, get no interval.
 """
 
 import argparse
@@ -25,13 +27,20 @@ from numpy.typing import NDArray
 from PIL import Image
 from scipy.stats import beta
 
-from agrotools.tools.counting.fruit_net import OVERLAP_PX, TILE_PX, FruitNet, detect_in_tiles, read_fruit_net
+from agrotools.tools.counting.fruit_net import (
+    ADDED,
+    OVERLAP_PX,
+    TILE_PX,
+    UNSURE,
+    FruitNet,
+    detect_in_tiles,
+    read_fruit_net,
+)
 
 LEVEL = 0.9
 LEAST_PHOTOGRAPHS = 40
 WIDEST = 0.5
 FOLDS = 5
-ADDED = 2
 SCORES = np.round(np.arange(0.1, 0.6, 0.01), 2)
 TITLE = "## Counts"
 Floats = NDArray[np.float64]
@@ -67,19 +76,23 @@ def calibrate(found: Floats, true: Floats, groups: NDArray[np.int64]) -> dict[st
     """Return threshold, spread and figures of one fruit from counts (n, scores), true counts and photographs (n,)."""
     order = np.random.default_rng(0).permutation(int(groups.max()) + 1)
     fold = order[groups] % FOLDS
-    counted, inside = np.zeros(len(true)), np.zeros(len(true))
+    counted = np.zeros(len(true))
+    low, high = (int(np.argmin(np.abs(SCORES - score))) for score in UNSURE)
+    unsure = found[:, low] - found[:, high] + ADDED
     for number in range(FOLDS):
         rest, own = fold != number, fold == number
         counted[own] = found[own, unbiased(found[rest], true[rest], weights_of(groups[rest]))]
-    errors = np.abs(counted - true) / (counted + ADDED)
+    errors = np.abs(counted - true) / unsure
+    widths = np.zeros(len(true))
     for number in range(FOLDS):
         rest, own = fold != number, fold == number
-        inside[own] = errors[own] <= spread_of(errors[rest], groups[rest])
+        widths[own] = spread_of(errors[rest], groups[rest]) * unsure[own]
+    inside = np.abs(counted - true) <= widths
     photographs = len(np.unique(groups))
     coverage = float(np.mean([inside[groups == group].mean() for group in np.unique(groups)]))
     right = int(coverage * photographs)
     spread = spread_of(errors, groups)
-    width = float(spread * (counted + ADDED).sum() / counted.sum())
+    width = float(spread * unsure.sum() / counted.sum())
     enough = photographs >= LEAST_PHOTOGRAPHS and width <= WIDEST
     return {
         "threshold": float(SCORES[unbiased(found, true, weights_of(groups))]),
@@ -87,9 +100,19 @@ def calibrate(found: Floats, true: Floats, groups: NDArray[np.int64]) -> dict[st
         "photographs": photographs,
         "bias": round(float(counted.sum() / true.sum() - 1), 4),
         "half_width": round(width, 4),
+        "interval_score_relative": round(_relative_score(np.abs(counted - true), widths, weights_of(groups)), 4),
         "coverage": round(coverage, 4),
         "coverage_low": round(float(beta.ppf(0.05, right, photographs - right + 1)), 4) if right else 0.0,
     }
+
+
+def _relative_score(errors: Floats, widths: Floats, weights: Floats) -> float:
+    """Return the interval score of half-widths over that of the best constant one (Gneiting and Raftery 2007)."""
+
+    def score(half: Floats) -> float:
+        return float(np.average(2 * half + 2 / (1 - LEVEL) * np.maximum(errors - half, 0), weights=weights))
+
+    return score(widths) / min(score(np.full_like(errors, half)) for half in errors)
 
 
 def card_lines(counts: dict[str, dict[str, float | int | None]]) -> list[str]:

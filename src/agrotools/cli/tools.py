@@ -158,6 +158,10 @@ def bench(
     folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the figures as a Markdown document.")] = None,
     overlays: Annotated[Path | None, typer.Option(help="Write the overlays of the tools to this folder.")] = None,
+    strangers: Annotated[
+        Path | None,
+        typer.Option("--cross-domain", help="Results of agrotools tools cross-domain, for a section of --out."),
+    ] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Time limit per study, seconds.")] = 1800,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
 ) -> None:
@@ -166,6 +170,7 @@ def bench(
     Each study runs in its own process on one core; a study that fails is reported as a row. Exit code 0 whatever the
     figures are, 1 if a study failed, 2 for a usage error, 3 if nothing could be measured.
     """
+    from agrotools.build.accuracy import cross_domain
     from agrotools.build.accuracy.studies import plan, run
 
     tools, folders = tool or [], folder or []
@@ -175,6 +180,7 @@ def bench(
         raise typer.Exit(BAD_USAGE)
     if overlays is not None:
         overlays.mkdir(parents=True, exist_ok=True)
+    table = "" if strangers is None else cross_domain.markdown(cross_domain.read_outcomes(strangers), only_sums=True)
     if bench_plan.absent:
         where = "no --data given" if data is None else f"not in {data}"
         typer.echo(f"left out, {where}: {', '.join(bench_plan.absent)}", err=True)
@@ -202,9 +208,17 @@ def bench(
     with allow_closed_pipe():
         _show(rows, as_json)
     if out is not None:
-        from agrotools.build.accuracy.table import markdown
+        from agrotools.build.accuracy.table import curves, markdown
 
-        out.write_text(markdown(rows, _command(tools, folders, data), bench_plan.absent), encoding="utf-8")
+        drawn, command = curves(rows), _command(tools, folders, data)
+        if drawn:
+            (out.parent / "images").mkdir(exist_ok=True)
+        for name, content in drawn.items():
+            (out.parent / "images" / name).write_bytes(content)
+        text = markdown(
+            rows, command, bench_plan.absent, strangers=table, pictures="images", of_all=not (tools or folders)
+        )
+        out.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {out}", err=True)
     failures = sum(row.error is not None for row in rows)
     if failures == len(rows):

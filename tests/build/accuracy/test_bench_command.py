@@ -19,7 +19,7 @@ TOOL = "made_brightness"
 KEYS = {
     "tool", "folder", "metric", "value", "low", "high", "n", "independent", "calls", "ms_median", "ms_per_megapixel",
     "peak_mb", "goal", "higher_is_better", "goal_reached", "note", "sources",
-    "is_ours", "error",
+    "is_ours", "points", "error",
 }  # fmt: skip
 
 

@@ -50,11 +50,11 @@ def test_large_pictures_of_unknown_scale_are_looked_at_coarser_too(tmp_path: Pat
         assert np.hypot(*(found.centres - (x, y)).T).min() < 20
 
 
-def test_an_interval_grows_with_the_count_and_is_missing_without_calibration(tmp_path: Path) -> None:
+def test_an_interval_grows_with_the_unsure_boxes_and_is_missing_without_calibration(tmp_path: Path) -> None:
     net = read_fruit_net(write_detector(tmp_path))
-    assert net.count_interval("apple", 98) == (pytest.approx(68), pytest.approx(128))
-    assert net.count_interval("apple", 0) == (0.0, pytest.approx(0.6))
-    assert net.count_interval("cherry", 98) is None
+    assert net.count_interval("apple", 98, unsure=8) == (pytest.approx(95), pytest.approx(101))
+    assert net.count_interval("apple", 0, unsure=0) == (0.0, pytest.approx(0.6))
+    assert net.count_interval("cherry", 98, unsure=8) is None
 
 
 @pytest.mark.parametrize("fault", ["missing", "tampered", "no graph", "no json", "other class"])

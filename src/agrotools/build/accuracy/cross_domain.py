@@ -23,7 +23,7 @@ import numpy as np
 from scipy.stats import binomtest
 
 from agrotools.build.sources.reading import read_items
-from agrotools.core import ToolError
+from agrotools.core import ToolError, UsageError
 from agrotools.tools import get_tool
 from agrotools.tools.workspace import CallContext, call_context
 
@@ -204,6 +204,22 @@ def read_contents() -> dict[str, dict[str, Contents]]:
     }
 
 
+def read_outcomes(results: Path) -> list[Outcome]:
+    """Return the results of a file that :func:`measure` wrote.
+
+    Raises:
+        UsageError: the file cannot be read, or a line is not a result.
+    """
+    outcomes: list[Outcome] = []
+    try:
+        for line in results.read_text(encoding="utf-8").splitlines():
+            outcomes.append(Outcome(**{**(fields := json.loads(line)), "flags": tuple(fields["flags"])}))
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        why = f"{results} is no file of results of agrotools tools cross-domain (line {len(outcomes) + 1})"
+        raise UsageError(why, hint="remove the line that was cut off, or give another file") from error
+    return outcomes
+
+
 def measure(
     data: Path | None,
     pools: Path | None,
@@ -223,11 +239,8 @@ def measure(
         folders: names of folders and pools; default: all.
         progress: called with one line per kind of call and folder.
     """
-    stored: dict[tuple[str, str, str], Outcome] = {}
-    if results.is_file():
-        for line in results.read_text(encoding="utf-8").splitlines():
-            one = Outcome(**{**(fields := json.loads(line)), "flags": tuple(fields["flags"])})
-            stored[one.call, one.folder, one.picture] = one
+    before = read_outcomes(results) if results.is_file() else []
+    stored = {(one.call, one.folder, one.picture): one for one in before}
     outcomes: list[Outcome] = []
     with results.open("a", encoding="utf-8") as file, TemporaryDirectory(prefix="agrotools-cross-domain-") as scratch:
         for name, contents, pictures in _folders(data, pools):

@@ -90,6 +90,7 @@ def figures_of_known(
         pair = ("probability", "answered")
         answered = f"of the {len(columns['probability'])} of {len(given)} that are not refused"
         figures.append(columns.calibration(f"calibration error of the probability{suffix}", *pair, note=answered))
+        figures.append(columns.aurc(f"area under the curve of errors by coverage{suffix}", *pair, note=answered))
         figures += [
             columns.risk(f"wrong among the surest {100 * part:.0f} %{suffix}", *pair, part, note=answered)
             for part in _COVERAGES

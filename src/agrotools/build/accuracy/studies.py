@@ -28,7 +28,7 @@ from typing import Any
 
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.cross_domain import read_contents
-from agrotools.build.accuracy.study import Bench, Figure, estimate
+from agrotools.build.accuracy.study import Bench, Figure, calibration_points, estimate
 from agrotools.build.sources.reading import read_items
 from agrotools.core.base import AgrotoolsError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
@@ -47,7 +47,8 @@ class Row:
     drawn scenes), of which ``independent`` show different scenes. ``ms_median`` is the time per call,
     ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
     whole study, libraries included. ``sources``: repositories, commits and numbers of the images, from ``truth.json``.
-    ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about.
+    ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about. ``points``: of a
+    calibration error, probability and outcome (1 if right) of each answer.
     """
 
     tool: str
@@ -68,6 +69,7 @@ class Row:
     note: str = ""
     sources: str = ""
     is_ours: bool = True
+    points: Sequence[Sequence[float]] = ()
     error: str | None = None
 
 
@@ -301,7 +303,7 @@ def _figure_row(figure: Figure) -> dict[str, Any]:
         reached = beyond >= -_ROUNDING
     numbers = {name: value if math.isfinite(value or 0) else None for name, value in asdict(interval).items()}
     fields = {name: getattr(figure, name) for name in ("metric", "goal", "higher_is_better", "note")}
-    return {**fields, **numbers, "goal_reached": reached}
+    return {**fields, **numbers, "goal_reached": reached, "points": calibration_points(figure)}
 
 
 def _peak_mb() -> float:

@@ -163,6 +163,14 @@ class Columns:
             surest.add(self._scenes[right][at], wrong=not self[right][at])
         return surest.mean_error(metric, "wrong", **more)
 
+    def aurc(self, metric: str, probability: str, right: str, **more: Any) -> Figure:
+        """Return the area under the curve of share wrong over coverage, the surest first (El-Yaniv and Wiener 2010)."""
+        rows = np.column_stack([self[probability], self[right]])
+        best, none = _area_of_risk(rows[:, [1, 1]]), float(1 - rows[:, 1].mean())
+        note = f"the best order of these answers would have {best:.3f}, a random one {none:.3f}"
+        more = {"higher_is_better": False, "note": "; ".join(filter(None, (more.pop("note", ""), note))), **more}
+        return self._figure(metric, _area_of_risk, (probability, right), more)
+
     def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
         scenes = self._scenes.get(columns[0], [])
         clusters = {"clusters": tuple(scenes)} if any(scenes) else {}
@@ -215,9 +223,35 @@ def _mean(rows: Rows) -> float:
 
 def _calibration_error(rows: Rows) -> float:
     """Return the expected calibration error of rows of probability and outcome, in bins of ten images or more."""
+    gaps = (len(each) * abs(each[:, 0].mean() - each[:, 1].mean()) for each in equal_bins(rows))
+    return float(sum(gaps) / len(rows))
+
+
+def equal_bins(rows: Rows) -> list[Rows]:
+    """Return rows of probability and outcome in at most ten bins of ten or more, by probability."""
     ordered = rows[np.argsort(rows[:, 0], kind="stable")]
-    bins = np.array_split(ordered, min(10, max(1, len(rows) // 10)))
-    return float(sum(len(each) * abs(each[:, 0].mean() - each[:, 1].mean()) for each in bins) / len(rows))
+    return np.array_split(ordered, min(10, max(1, len(rows) // 10)))
+
+
+def _area_of_risk(rows: Rows) -> float:
+    return float(np.mean([y for _, y in risk_curve(rows)]))
+
+
+def risk_curve(rows: Rows) -> list[tuple[float, float]]:
+    """Return coverage and share wrong of the surest answers, from rows of probability and outcome.
+
+    Answers of equal probability share their outcomes, since their order says nothing.
+    """
+    probabilities, right = rows[:, 0], rows[:, 1]
+    levels, place = np.unique(-probabilities, return_inverse=True)
+    wrong = 1 - np.bincount(place, right, len(levels)) / np.bincount(place)
+    risks = np.cumsum(wrong[np.sort(place)]) / np.arange(1, len(rows) + 1)
+    return [((n + 1) / len(rows), float(risk)) for n, risk in enumerate(risks)]
+
+
+def calibration_points(figure: Figure) -> list[list[float]]:
+    """Return the probabilities and outcomes behind a calibration error, [] for other figures."""
+    return figure.rows.tolist() if figure.statistic is _calibration_error else []
 
 
 def _over(part: float, whole: float) -> float:

@@ -2,11 +2,13 @@
 
 import os
 import platform
+import re
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
+from agrotools.build.accuracy import certainty
 from agrotools.build.accuracy.studies import Row
 from agrotools.build.accuracy.study import LEAST_CLUSTERS
 
@@ -70,7 +72,15 @@ def format_table(rows: Sequence[Row]) -> list[str]:
     return [*lines, "", *failed] if failed else lines
 
 
-def markdown(rows: Sequence[Row], command: str, absent: Sequence[str] = (), today: str | None = None) -> str:
+def markdown(
+    rows: Sequence[Row],
+    command: str,
+    absent: Sequence[str] = (),
+    today: str | None = None,
+    strangers: str = "",
+    pictures: str = "",
+    of_all: bool = False,
+) -> str:
     """Return the document: how it was generated, then the prose, figures and notes of each tool.
 
     The prose on a tool is in ``agrotools/build/accuracy/prose/TOOL.md`` and is kept when figures are renewed.
@@ -79,17 +89,46 @@ def markdown(rows: Sequence[Row], command: str, absent: Sequence[str] = (), toda
         command: command that reproduces the document, without local paths.
         absent: folders that were missing.
         today: date, ISO 8601; default: today.
+        strangers: table of calls on pictures that a tool is not made for.
+        of_all: True to add what is known of the certainty of all tools, unless the images are other people's.
+        pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
     lines += _prose("introduction")
+    if of_all and all(row.is_ours for row in rows):
+        lines += certainty.markdown()
+    if strangers:
+        lines += ["## Pictures that a tool is not made for", "", *_prose("strangers"), strangers, ""]
     for tool in dict.fromkeys(row.tool for row in rows):
         mine = [row for row in rows if row.tool == tool]
         prose = _prose(tool) if all(row.is_ours for row in mine) else []
-        lines += [f"## {tool}", "", *prose, *_markdown_table(mine), ""]
+        shown = [
+            f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if row.points and pictures
+        ]
+        lines += [
+            f"## {tool}",
+            "",
+            *prose,
+            *_markdown_table(mine),
+            "",
+            *(line for each in shown for line in (each, "")),
+        ]
         sources = dict.fromkeys(f"{row.folder}, images: {row.sources}" for row in mine if row.sources)
         if notes := [*_notes(mine), *sources]:
             lines += [*(f"* {note}" for note in notes), ""]
     return "\n".join(lines).rstrip() + "\n"
+
+
+def curves(rows: Sequence[Row]) -> dict[str, bytes]:
+    """Return SVG files of calibration and errors by coverage, by name, of the rows that have points."""
+    from agrotools.build.accuracy.curves import draw_curves
+
+    return {_file_of(row): draw_curves(row.points, f"{row.tool} on {row.folder}") for row in rows if row.points}
+
+
+def _file_of(row: Row) -> str:
+    suffix = row.metric.partition("probability")[2] if row.metric else ""
+    return "-".join(re.findall(r"[a-z0-9]+", f"accuracy {row.tool} {row.folder}{suffix}".lower())) + ".svg"
 
 
 def _provenance(command: str, absent: Sequence[str], today: str | None) -> list[str]:

@@ -1,7 +1,6 @@
 """Count and positions of objects of one kind in a picture."""
 
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal, TypeVar, cast, get_args
 
@@ -213,10 +212,13 @@ def count_objects(
             objects = round_spots(display, expected_size_px)
         notes = (*notes, *pixels.notes)
     x0, y0, x1, y1 = box
+    inside = objects.centred_in(box)
+    counted = inside.chosen(inside.scores >= score_min)
     return count_result(
-        objects.chosen(objects.scores >= score_min).centred_in(box),
+        counted,
         chosen,
         target,
+        interval=None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores),
         shown=display,
         shown_per_px=1.0,
         region=None if region is None else box,
@@ -279,8 +281,6 @@ def _count_in_heights(
         crown_count = crowns_of_raster(source, scale.gsd_m, box, min_height_m=min_height_m, window_m=window_m)
         sampling = source.sampling if scale.gsd_m == source.sampling.gsd_m else None
     objects = crown_count.objects.chosen(crown_count.objects.scores >= score_min)
-    if len(objects) == len(crown_count.objects):
-        objects = replace(objects, interval_of=lambda _: crown_count.interval)
     display, shown_per_px = crown_count.picture, crown_count.picture_per_px / per_px
     if chm is not None and chm != image and not flags:
         display, shown_per_px = read_image(image, shown_as=shown_name(image), may_be_blank=True).pixels, 1.0
@@ -288,6 +288,7 @@ def _count_in_heights(
         objects.scaled(per_px),
         "crown_chm",
         target,
+        interval=crown_count.interval if len(objects) == len(crown_count.objects) else None,
         shown=display,
         shown_per_px=shown_per_px,
         region=region,

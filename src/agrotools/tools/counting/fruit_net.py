@@ -153,6 +153,8 @@ ORCHARD_SCALE = 416 / 640
 """Scale of pictures of unknown scale: that of the orchard tiles of 640 pixels, which were shrunk by it for training."""
 TYPICAL_PX: dict[FruitName, float] = {"apple": 36.0, "pear": 28.0, "cherry": 17.0, "tomato": 44.0}
 """Median side of a fruit's box in the training tiles, pixels."""
+UNSURE, ADDED = (0.2, 0.4), 2
+"""Scores of boxes that may be a fruit or not, and what is added to their number: the error of a count goes with it."""
 _MULTIPLE = 32
 _LEAST_KEPT = 0.1
 _MOST_PX = 6_000_000
@@ -167,8 +169,8 @@ class CountCalibration(DescriptionPart):
     """Counts on photographs outside the training set, written by ``training/calibrate_fruit_counts.py``.
 
     ``threshold``: least score at which counts have no bias. ``spread``: half-width of the 90 % interval divided by the
-    count plus 2; None if there are too few photographs, or it is so wide that it says little. ``coverage``: share of
-    held-out photographs inside; ``coverage_low``: its exact 95 % lower bound.
+    number of unsure boxes plus :data:`ADDED`; None if there are too few photographs, or it is so wide that it says
+    little. ``coverage``: share of held-out photographs inside; ``coverage_low``: its exact 95 % lower bound.
     """
 
     threshold: Share
@@ -211,12 +213,15 @@ class FruitNet:
         detections = boxes_of_maps(heat[0], distances[0], _LEAST_KEPT, self.info.stride)
         return detections.centred_in((-np.inf, -np.inf, width, height))
 
-    def count_interval(self, fruit: FruitName, count: int) -> tuple[float, float] | None:
-        """Return the interval of about 90 % of true counts; None if the fruit has no calibrated one."""
+    def count_interval(self, fruit: FruitName, count: int, unsure: int) -> tuple[float, float] | None:
+        """Return the interval of about 90 % of true counts; None if the fruit has no calibrated one.
+
+        ``unsure``: number of boxes with a score in :data:`UNSURE`.
+        """
         spread = self.info.counts[fruit].spread
         if spread is None:
             return None
-        half = spread * (count + 2)
+        half = spread * (unsure + ADDED)
         return max(0.0, count - half), count + half
 
 

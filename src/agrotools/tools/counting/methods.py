@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from agrotools.tools.counting.count_objects import FruitName, colour_direction
-from agrotools.tools.counting.fruit_net import find_fruit, load_fruit_net
+from agrotools.tools.counting.fruit_net import UNSURE, FruitNet, find_fruit, load_fruit_net
 from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.strangeness import FLAG, strangeness
@@ -137,7 +137,9 @@ def fruit_by_net(
         flags.append(FLAG)
         notes.append("the picture is unlike photographs of fruit on the plant: how far the count is off is not known")
     elif calibrated is not None and calibrated.spread is not None:
-        interval_of = partial(net.count_interval, fruits[0])
+        place = partial(_rescale_scores, DEFAULT_SCORE, least=np.array(calibrated.threshold))
+        low, high = (float(place(np.array(score))) for score in UNSURE)
+        interval_of = partial(_interval_of, net, fruits[0], low, high)
         notes.append(
             f"90 % interval from {calibrated.photographs} photographs not learnt from; "
             f"{100 * calibrated.coverage:.0f} % of held-out ones inside, "
@@ -148,6 +150,12 @@ def fruit_by_net(
         notes.append("too few photographs, or errors too large, for an interval of this count")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
+
+
+def _interval_of(
+    net: FruitNet, fruit: FruitName, low: float, high: float, count: int, scores: Floats
+) -> tuple[float, float] | None:
+    return net.count_interval(fruit, count, int(((scores >= low) & (scores < high)).sum()))
 
 
 def _rescale_scores(place: float, scores: Floats, least: Floats) -> Floats:

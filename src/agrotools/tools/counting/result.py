@@ -38,7 +38,7 @@ class CountedObjects:
     heights_m: Floats | None = None
     classes: NDArray[np.int64] | None = None
     round_marks: bool = False
-    interval_of: Callable[[int], tuple[float, float] | None] | None = None
+    interval_of: Callable[[int, Floats], tuple[float, float] | None] | None = None
     """Function from a count to its interval; None if count errors are unknown."""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
@@ -90,6 +90,7 @@ def count_result(
     mode: Detector,
     target: str,
     *,
+    interval: tuple[float, float] | None,
     shown: NDArray[np.uint8],
     shown_per_px: float,
     region: Box | None,
@@ -117,7 +118,7 @@ def count_result(
     size = float(np.median(objects.diameters)) if count else None
     return ObjectCount(
         count=count,
-        count_interval=None if objects.interval_of is None else objects.interval_of(count),
+        count_interval=interval,
         density_per_ha=count / area_ha if area_ha else None,
         median_size_px=size,
         median_size_m=None if size is None or gsd_m is None else size * gsd_m,

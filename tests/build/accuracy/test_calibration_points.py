@@ -1,0 +1,80 @@
+"""Curves of errors by coverage, the table of certainty, and results of other domains in the page."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from agrotools.build.accuracy import certainty
+from agrotools.build.accuracy.cross_domain import markdown as table_of_strangers
+from agrotools.build.accuracy.cross_domain import read_outcomes
+from agrotools.build.accuracy.studies import Row
+from agrotools.build.accuracy.study import Columns, calibration_points, estimate
+from agrotools.build.accuracy.table import curves, markdown
+from agrotools.core import UsageError
+from agrotools.tools import TOOLS, get_tool
+
+
+def _columns(*answers: tuple[float, bool]) -> Columns:
+    columns = Columns()
+    for probability, right in answers:
+        columns.add(probability=probability, right=right)
+    return columns
+
+
+def test_the_area_under_the_errors_is_that_by_hand():
+    # Errors among the surest 1, 2, 3 and 4 answers: 0, 1/2, 1/3 and 1/2.
+    figure = _columns((0.9, True), (0.8, False), (0.7, True), (0.6, False)).aurc("area", "probability", "right")
+    assert estimate(figure).value == pytest.approx((0 + 1 / 2 + 1 / 3 + 1 / 2) / 4)
+    assert "best order of these answers would have 0.208, a random one 0.500" in figure.note
+
+
+def test_the_order_of_equal_probabilities_says_nothing():
+    for answers in (((0.5, True), (0.5, False)), ((0.5, False), (0.5, True))):
+        assert estimate(_columns(*answers).aurc("area", "probability", "right")).value == 0.5
+
+
+def test_answers_behind_a_calibration_error_are_drawn_in_the_page():
+    columns = _columns(*((0.05 * n, n % 3 > 0) for n in range(20)))
+    points = calibration_points(columns.calibration("calibration error of the probability", "probability", "right"))
+    assert not calibration_points(columns.mean("right", "right"))
+    row = Row("identify_weed", "fields", "calibration error of the probability", 0.1, points=points)
+    [(name, content)] = curves([row]).items()
+    assert name == "accuracy-identify-weed-fields.svg"
+    assert b"share wrong" in content
+    assert len(content) < 60_000
+    assert f"](images/{name})" in markdown([row], "command", pictures="images")
+
+
+def test_every_quantity_in_the_table_is_of_a_tool_and_every_interval_a_field():
+    for row in certainty.certainties():
+        assert row.tool in TOOLS
+        if row.given.endswith("interval") or row.given.endswith("interval_pct"):
+            assert row.given in get_tool(row.tool).result_type.model_fields
+    assert {row.tool for row in certainty.certainties()} == TOOLS_THAT_MEASURE
+
+
+TOOLS_THAT_MEASURE = {
+    *("analyze_lesions", "count_objects", "identify_weed", "diagnose_pest_disease", "measure_crop_weed_area"),
+    *("measure_weed_phenotype", "measure_fruit_size", "detect_change", "describe_region", "estimate_canopy_height"),
+    "extract_marked_region",
+}
+
+
+def test_coverage_of_few_subjects_is_not_established():
+    text = "\n".join(certainty.markdown())
+    assert "| count of apple | count_interval | 83 photographs |" in text
+    assert "no: under 300 subjects" in text
+
+
+def test_the_page_takes_what_was_measured_on_other_pictures(tmp_path: Path):
+    results = tmp_path / "results.jsonl"
+    outcome = {"call": "weed", "folder": "streets", "picture": "a.jpg", "subject": "a", "made_for": False}
+    outcome |= {"status": "answered", "wrong": True, "flags": [], "answer": "lantana"}
+    results.write_text(json.dumps(outcome) + "\n")
+    row = Row("identify_weed", "fields", "right", 0.9)
+    text = markdown([row], "command", strangers=table_of_strangers(read_outcomes(results), only_sums=True))
+    assert "| weed | all strangers | 1 | 1 | 0 | 0 | 1 | 1 | 100.0 % (2.5 to 100.0) |" in text
+    results.write_text(json.dumps(outcome) + '\n{"call": "we')
+    with pytest.raises(UsageError, match="line 2"):
+        read_outcomes(results)
