@@ -351,7 +351,9 @@ async def test_requests_replies_lost_points_and_two_dates_are_shown(tmp_path: Pa
     run = write_run(tmp_path / "run", records, model="some-model")
     log = PromptLog(run)
     system = "You are given tools. " * 40
-    log.append(("end-to-end", "s0", 0), [([Message.of("system", system), Message.of("user", samples[0].query)], [])])
+    log.write(
+        log.lines(("end-to-end", "s0", 0), [([Message.of("system", system), Message.of("user", samples[0].query)], [])])
+    )
     log.close()
     split = Split(score=50, gap=50, parts={"arguments": 30.0, "tool:calculate": 20.0})
     lost = SampleSplit(score=0, gap=100, parts={"arguments": 60.0, "tool:calculate": 40.0}, id="s0", task="rows")

@@ -235,7 +235,7 @@ def test_what_the_model_was_sent_and_replied_is_kept_once(tmp_path: Path):
     log = PromptLog(run)
     for sample in samples:
         messages = [Message.of("system", system), Message.of("user", sample.query)]
-        log.append(("end-to-end", sample.id, 0), [(messages, [])])
+        log.write(log.lines(("end-to-end", sample.id, 0), [(messages, [])]))
     log.close()
     page = page_of(run)
     sent = [detail["sent"][0]["messages"] for detail in page.details]

@@ -120,7 +120,7 @@ PICTURE = ImagePart(url=f"data:image/png;base64,{base64.b64encode(PIXELS).decode
 
 def write(run: Path, key: tuple[str, str, int], *requests: list[Message]) -> None:
     log = PromptLog(run)
-    log.append(key, [(messages, (TOOL,)) for messages in requests])
+    log.write(log.lines(key, [(messages, (TOOL,)) for messages in requests]))
     log.close()
 
 

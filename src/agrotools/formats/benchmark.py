@@ -151,14 +151,15 @@ class Benchmark:
         """
         may_abstain = sample.may_abstain and mode != "no-tool"
         files = tuple(file.model_copy(update={"path": str(self.file_path(file))}) for file in sample.files)
+        lines = () if self.header.bare else form_lines(sample.answer)
         return SampleView(
             id=sample.id,
             query=sample.query,
             files=files,
             toolset=() if mode == "no-tool" else sample.toolset,
             paths=sample.published_paths,
-            answer_form="" if self.header.bare else answer_form(sample.answer, may_abstain=may_abstain),
-            form_lines=() if self.header.bare else form_lines(sample.answer),
+            answer_form="" if self.header.bare else answer_form(sample.answer, lines, may_abstain=may_abstain),
+            form_lines=lines,
             may_abstain=may_abstain,
             bare=self.header.bare,
         )

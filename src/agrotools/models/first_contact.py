@@ -20,7 +20,6 @@ from agrotools.models.base import (
     ModelSettings,
     ModelWrapper,
     TextPart,
-    image_urls,
 )
 from agrotools.models.endpoint import Endpoint, make_model, provider_at
 
@@ -38,6 +37,11 @@ _PASSING = ("unreachable", "reply")
 """Problems of an :class:`InfrastructureError` that do not show which requests the endpoint accepts."""
 _LISTENS_S = 5.0
 
+_KINDS = {
+    (images, tools): frozenset(["images"] * images + ["tools"] * tools)
+    for images in (False, True)
+    for tools in (False, True)
+}
 _Outcome = Completion | EndpointRefusal | InfrastructureError
 """Outcome of a tiny request."""
 
@@ -176,7 +180,8 @@ async def check_endpoint(endpoint: Endpoint, settings: ModelSettings) -> None:
 
 def _needs(messages: Sequence[Message], tools: Sequence[ToolSpec]) -> frozenset[str]:
     """Return the content kinds of a request other than text: images, tools."""
-    return frozenset(name for name, present in (("images", image_urls(messages)), ("tools", tools)) if present)
+    images = any(isinstance(part, ImagePart) for message in messages for part in message.content)
+    return _KINDS[images, bool(tools)]
 
 
 def _answers(met: _Outcome) -> bool:

@@ -324,7 +324,7 @@ class OpenAICompatibleModel:
             text, images = prompt_length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
             self._most_input = max(self._most_input, read.usage.input_tokens)
-            self._accepted |= {problem for problem in ("images", "tools") if getattr(request, problem)}
+            self._accepted.update(["images"] * bool(images) + ["tools"] * bool(tools))
             return read
         if read.verdict in ("context", "token_limit"):
             return read

@@ -81,6 +81,8 @@ NO_REQUEST = RequestParts()
 
 def output_limit(settings: ModelSettings) -> int | None:
     """Return the maximum tokens that a request allows for its reply, or None if it sets no limit."""
+    if not settings.extra:
+        return settings.max_output_tokens
     limits = [settings.max_output_tokens, *(settings.extra.get(key) for key in _OUTPUT_LIMIT_KEYS)]
     return max((limit for limit in limits if type(limit) is int), default=None)
 
@@ -432,6 +434,8 @@ class ReplyRoom:
             InfrastructureError: the endpoint cut the reply off far below the requested limit; or the reply only tested
                 whether the prompt fits, and it does.
         """
+        if completion.finish_reason != "length" and not self._probes:
+            return completion
         requested, limit = output_limit(self._requested), output_limit(self.settings)
         if self._probes:
             raise InfrastructureError(
@@ -440,8 +444,6 @@ class ReplyRoom:
                 hint=HINT,
                 problem="token_limit",
             )
-        if completion.finish_reason != "length":
-            return completion
         received = completion.usage.output_tokens
         if 0 < received < _ENOUGH and (requested is None or received < _MOST_OF_IT * requested):
             raise InfrastructureError(

@@ -101,6 +101,14 @@ class Pace:
         self.in_flight -= 1
         self.admit_waiting()
 
+    async def pass_on(self) -> None:
+        """End one sample and begin the next; it takes the same place unless the limit has fallen."""
+        if self.in_flight > self.allowed:
+            self.leave()
+            await self.enter()
+        else:
+            self.admit_waiting()
+
     def tool_begins(self) -> None:
         self._in_tools += 1
         self.admit_waiting()
@@ -417,11 +425,9 @@ def _rare_collections() -> Generator[None]:
 async def _work(
     queue: Iterator[WorkItem], context: RunContext, ending: Ending, endpoint: _Endpoint, on_finished: OnFinished
 ) -> None:
-    while True:
-        await context.pace.enter()
-        try:
-            if ending.requested or (item := next(queue, None)) is None:
-                return
+    await context.pace.enter()
+    try:
+        while not ending.requested and (item := next(queue, None)) is not None:
             replies_at_start = endpoint.replies
             try:
                 requests = collect_requests()
@@ -430,17 +436,20 @@ async def _work(
                 # Other samples may cost less than was reserved for them, so they continue until they reach it, too.
                 ending.requested, ending.error = True, ending.error or error
                 return
-            context.store.append(record, requests)
+            context.store.append_soon(record, requests)
             on_finished(record)
             if error := endpoint.record_outcome(record, replies_at_start):
                 ending.requested, ending.error = True, ending.error or error
             if context.source.base_url is None:
                 # Without network waits, control must be yielded for records, progress and interrupts.
                 await asyncio.sleep(0)
-        finally:
-            context.pace.leave()
             if ending.requested:
                 context.pace.open()
+            await context.pace.pass_on()
+    finally:
+        context.pace.leave()
+        if ending.requested:
+            context.pace.open()
 
 
 async def _tick(

@@ -91,11 +91,11 @@ class PromptLog:
         if self._path.exists():
             self._recover()
 
-    def append(self, key: Key, requests: Sequence[Request]) -> None:
-        """Pass ``requests`` to the operating system; they are synced within a second.
+    def lines(self, key: Key, requests: Sequence[Request]) -> bytes:
+        """Return the lines of ``requests``, to be written; images in them are written now.
 
         Raises:
-            OSError: they, or an image in them, cannot be written.
+            OSError: an image cannot be written.
         """
         lines: list[bytes] = []
         entries: list[list[Any]] = []
@@ -113,8 +113,16 @@ class PromptLog:
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
+        return b"".join(lines)
+
+    def write(self, lines: bytes) -> None:
+        """Pass lines to the operating system; they are synced within a second.
+
+        Raises:
+            OSError: they cannot be written.
+        """
         self._journal = self._journal or Journal(self._path)
-        self._journal.append(b"".join(lines))
+        self._journal.append(lines)
 
     def close(self) -> None:
         """Sync and close.

@@ -1,7 +1,8 @@
 """Run store: a folder with a manifest, one line per finished sample, artifacts by content hash, and prompts.
 
-``records.jsonl`` is append-only. A line is written immediately and synced to disk within a second; an incomplete last
-line after a crash is removed when the run is opened again (:func:`agrotools.runner.records.recover`).
+``records.jsonl`` is append-only. A line is written immediately (in an event loop, with the others of the same pass,
+before the loop waits again) and synced to disk within a second; an incomplete last line after a crash is removed when
+the run is opened again (:func:`agrotools.runner.records.recover`).
 """
 
 import asyncio
@@ -51,6 +52,9 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
+        self._unwritten: list[tuple[bytes, bytes, Key | None]] = []
+        """Prompts, record, and key of a finished record, to be written in the next pass of the event loop."""
+        self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
                 _refuse_foreign(folder)
@@ -85,14 +89,45 @@ class RunStore:
         Raises:
             RunStoreError: they cannot be written; records written before are kept.
         """
+        self._add(record, requests)
+        self._write()
+
+    def append_soon(self, record: Record, requests: Sequence[Request] = ()) -> None:
+        """Do the same in the next pass of the running event loop, in one write for all records of this one.
+
+        Raises:
+            RunStoreError: records appended before could not be written.
+        """
+        if self._fault is not None:
+            raise self._fault
+        if not self._unwritten:
+            asyncio.get_running_loop().call_soon(self._write_soon)
+        self._add(record, requests)
+
+    def _add(self, record: Record, requests: Sequence[Request]) -> None:
+        prompts = b""
         if requests:
             with self._writing():
-                self._prompts.append(record.key, requests)
+                prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
+        self._unwritten.append((prompts, line, stored_record.key if stored_record.invalid is None else None))
+
+    def _write(self) -> None:
+        if not self._unwritten:
+            return
+        prompts, records, keys = zip(*self._unwritten, strict=True)
+        self._unwritten = []
         with self._writing():
-            self._records.append(line)
-        if stored_record.invalid is None:
-            self.finished.add(stored_record.key)
+            if any(prompts):
+                self._prompts.write(b"".join(prompts))
+            self._records.append(b"".join(records))
+        self.finished.update(key for key in keys if key)
+
+    def _write_soon(self) -> None:
+        try:
+            self._write()
+        except RunStoreError as fault:
+            self._fault = fault
 
     async def keep_artifacts(self, observation: Observation, folder: Path) -> None:
         """Copy the files that a call wrote to ``folder`` to ``artifacts/``, by content hash, unless already stored.
@@ -130,11 +165,16 @@ class RunStore:
             RunStoreError: the last records could not be written to disk.
         """
         try:
-            with self._writing():
-                try:
-                    self._prompts.close()
-                finally:
-                    self._records.close()
+            try:
+                self._write()
+                if self._fault is not None:
+                    raise self._fault
+            finally:
+                with self._writing():
+                    try:
+                        self._prompts.close()
+                    finally:
+                        self._records.close()
         finally:
             shutil.rmtree(self.scratch, ignore_errors=True)
             unused = discard_unused and self._is_unused()

@@ -50,10 +50,11 @@ REFUSAL_LINE = f"{REFUSAL}: <reason>"
 """The line that the answer form offers if the files do not allow an answer."""
 
 
-def answer_form(slots: Sequence[Slot], *, may_abstain: bool = False) -> str:
+def answer_form(slots: Sequence[Slot], asked_lines: Sequence[str] = (), *, may_abstain: bool = False) -> str:
     """Return the answer form: names, meanings, types, units and choices of ``slots``, never their values.
 
-    With ``may_abstain`` it ends with the line of a reply that the files do not allow an answer.
+    ``asked_lines`` are its :func:`form_lines`, if they are known. With ``may_abstain`` it ends with the line of a reply
+    that the files do not allow an answer.
     """
     offer = [f"If the files do not allow an answer, write only this line instead:\n{REFUSAL_LINE}"] * may_abstain
     slots = asked_slots(slots)
@@ -67,7 +68,7 @@ def answer_form(slots: Sequence[Slot], *, may_abstain: bool = False) -> str:
         lines += [slot.form_closing for slot in slots if slot.form_closing][:1]
         return "\n".join([*lines, *offer])
     lines.append("End your answer with one line per item, in exactly this form:")
-    lines += form_lines(slots)
+    lines += asked_lines or form_lines(slots)
     lines.append("where")
     lines += [f"- {slot.name} is {slot.label}{_ONE_BRANCH * _has_branches(slot)}" for slot in form_slots]
     return "\n".join([*lines, *offer])
