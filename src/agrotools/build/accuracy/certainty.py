@@ -59,8 +59,8 @@ def markdown() -> list[str]:
         f"only with {LEAST_SUBJECTS} of them; else they are null. Coverage is that of subjects held out of the choice "
         f"(five-fold), with its exact lower bound (95 %); it counts as established with {MANY_SUBJECTS} subjects and a "
         f"bound of {LEAST_COVERAGE:g}. The score is the interval score (Gneiting and Raftery 2007) over that of the "
-        "best constant width; below 1 is better. Pictures unlike those of the calibration are flagged, and have no interval "
-        "and no name. For names, coverage is the expected calibration error of the probabilities."
+        "best constant width; below 1 is better. Pictures unlike those of the calibration are flagged, and have no "
+        "interval and no name. For names, coverage is the expected calibration error of the probabilities."
     )
     rows = [COLUMNS, *certainties()]
     lines = ["| " + " | ".join(row) + " |" for row in rows]
