@@ -88,6 +88,8 @@ class PromptLog:
         self._journal: Journal | None = None
         self._known: set[bytes] = set()
         """Hashes of the stored contents."""
+        self._opening: list[tuple[object, str]] = []
+        """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
         if self._path.exists():
             self._recover()
 
@@ -99,7 +101,7 @@ class PromptLog:
         """
         lines: list[bytes] = []
         entries: list[list[Any]] = []
-        known: dict[int, str] = {}
+        known = {id(each): digest for each, digest in self._opening}
         """Hashes by object identity; the objects live as long as the requests."""
         before: list[str] = []
         for messages, tools in requests:
@@ -112,6 +114,8 @@ class PromptLog:
             shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(before, digests, strict=False)))
             entries.append([shared, digests[shared:], known[id(tools)] if tools else None])
             before = digests
+        opening = [each for messages, tools in requests[:1] for each in (*messages[:1], tools)]
+        self._opening = [(each, known[id(each)]) for each in opening if id(each) in known]
         lines.append(orjson.dumps({"key": key, "requests": entries}) + b"\n")
         return b"".join(lines)
 
@@ -261,7 +265,7 @@ class StoredPrompts:
             for shared, added, tools in self._entry(file, offset)["requests"]:
                 shared_messages = requests[-1].messages[:shared] if shared else []
                 messages = [*shared_messages, *(self._content(file, digest)["message"] for digest in added)]
-                offered = self._content(file, tools)["tools"] if tools else []
+                offered: list[dict[str, Any]] = self._content(file, tools)["tools"] if tools else []
                 requests.append(StoredRequest(messages, offered, shared))
         return requests
 

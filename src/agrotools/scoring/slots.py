@@ -6,7 +6,7 @@ slot is imported when the first slot of that kind is scored.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from hashlib import blake2b
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -175,22 +175,35 @@ def _reference_chart(slot: PlotSlot) -> PlotSpec:
 
 _MOST_GUESSES = 50_000
 _guesses: dict[bytes, float] = {}
-"""Scores of guesses by the hash of prompt and gold: a benchmark is scored once per run, and again for its report."""
+"""Scores of guesses by the hash of prompt and gold, because epochs and runs repeat a benchmark, and by the hash of
+guess and gold, because counts and yes or no repeat among its questions."""
 _GUESSED_FROM = {"query", "files", "answer", "answerable", "may_abstain"}
 
 
 def guess_score(sample: Sample) -> float:
     """Return the score of the answer and the chart that the prompt alone suggests."""
-    key = blake2b(sample.model_dump_json(include=_GUESSED_FROM).encode(), digest_size=16).digest()
+    prompt = sample.model_dump_json(include=_GUESSED_FROM).encode()
+    return _kept(prompt, lambda: _score_of_guess(sample, guessed_text(sample, sample.answer)))
+
+
+def _kept(known_by: bytes, score: Callable[[], float]) -> float:
+    key = blake2b(known_by, digest_size=16).digest()
     if (known := _guesses.get(key)) is None:
+        known = score()
         if len(_guesses) >= _MOST_GUESSES:
             _guesses.clear()
-        known = _guesses[key] = _score_of_guess(sample)
+        _guesses[key] = known
     return known
 
 
-def _score_of_guess(sample: Sample) -> float:
-    answer = guessed_text(sample, sample.answer)
+def _score_of_guess(sample: Sample, answer: str) -> float:
+    if any(isinstance(slot, PlotSlot) for slot in sample.answer):
+        return _sum_of_guess(sample, answer)
+    gold = [slot.__pydantic_serializer__.to_json(slot) for slot in sample.answer]
+    return _kept(b"\n".join([answer.encode(), *gold]), lambda: _sum_of_guess(sample, answer))
+
+
+def _sum_of_guess(sample: Sample, answer: str) -> float:
     weights = sum(slot.weight for slot in sample.answer if counts_in_headline(slot))
     counted = filter(SLOTS_OF_METRIC[GUESS_METRIC], sample.answer)
     chart = None if answer == REFUSAL_LINE else guessed_chart(sample, sample.answer)
