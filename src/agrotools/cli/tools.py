@@ -210,7 +210,7 @@ def bench(
     if out is not None:
         from agrotools.build.accuracy.table import curves, markdown
 
-        drawn, command = curves(rows), _command(tools, folders, data)
+        drawn, command = curves(rows), _command(tools, folders, data, strangers)
         if drawn:
             (out.parent / "images").mkdir(exist_ok=True)
         for name, content in drawn.items():
@@ -238,8 +238,12 @@ def _show(rows: "list[Row]", as_json: bool) -> None:
         typer.echo("\n".join(format_table(rows)))
 
 
-def _command(tools: list[str], folders: list[str], data: Path | None) -> str:
-    words = ["agrotools tools bench", *(["--data DIR"] if data else [])]
+def _command(tools: list[str], folders: list[str], data: Path | None, strangers: Path | None) -> str:
+    words = [
+        "agrotools tools bench",
+        *(["--data DIR"] if data else []),
+        *(["--cross-domain FILE"] if strangers else []),
+    ]
     return " ".join([*words, *(f"--tool {name}" for name in tools), *(f"--folder {name}" for name in folders)])
 
 

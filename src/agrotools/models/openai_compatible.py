@@ -324,7 +324,10 @@ class OpenAICompatibleModel:
             text, images = prompt_length(messages)
             self._longest[images] = max(text, self._longest.get(images, 0))
             self._most_input = max(self._most_input, read.usage.input_tokens)
-            self._accepted.update(["images"] * bool(images) + ["tools"] * bool(tools))
+            if images:
+                self._accepted.add("images")
+            if tools:
+                self._accepted.add("tools")
             return read
         if read.verdict in ("context", "token_limit"):
             return read

@@ -229,7 +229,7 @@ def score_runs(
     allow_invalid: bool = False,
     comparisons: TextComparisons = NO_COMPARISONS,
     again: bool = False,
-    on_run: Callable[[Manifest], None] | None = None,
+    on_run: Callable[[Manifest], object] | None = None,
     on_scored: OnScored | None = None,
 ) -> list[Rescored]:
     """Score runs side by side and write a ``scores.json`` for each.

@@ -14,6 +14,8 @@ from agrotools.build.accuracy.study import LEAST_CLUSTERS
 
 COLUMNS = ("tool", "folder", "metric", "value", "95 % interval", "n", "independent", "ms", "ms/MP", "peak MB", "goal")
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow")
+_FEWEST_DRAWN = 20
+"""Answers without which no curve is drawn."""
 _NO_CLAIM = f"under {LEAST_CLUSTERS} independent images a value is shown without an interval, and claims nothing"
 
 
@@ -123,7 +125,11 @@ def curves(rows: Sequence[Row]) -> dict[str, bytes]:
     """Return SVG files of calibration and errors by coverage, by name, of the rows that have points."""
     from agrotools.build.accuracy.curves import draw_curves
 
-    return {_file_of(row): draw_curves(row.points, f"{row.tool} on {row.folder}") for row in rows if row.points}
+    return {_file_of(row): draw_curves(row.points, f"{row.tool} on {row.folder}") for row in rows if _is_drawn(row)}
+
+
+def _is_drawn(row: Row) -> bool:
+    return len(row.points) >= _FEWEST_DRAWN
 
 
 def _file_of(row: Row) -> str:
