@@ -63,7 +63,8 @@ class Readable:
                 continue
             if any(_inside(hidden, path) for hidden in self.hidden):
                 listed.append(path)
-                todo += [entry.path for entry in os.scandir(path) if not entry.is_symlink()]
+                with os.scandir(path) as entries:
+                    todo += [entry.path for entry in entries if not entry.is_symlink()]
             else:
                 read.append(path)
         return read, list(dict.fromkeys(listed))
