@@ -13,7 +13,7 @@ from typing import Any
 from agrotools.benchmarks.pack import pack_path, read_pack, write_pack
 from agrotools.build.templates.key_facts import facts_about, open_gold
 from agrotools.core import AbstainSlot, OpenTextSlot, Sample, Slot
-from agrotools.core.record import literal_value
+from agrotools.core.record import literal_value, update_literals
 
 
 def main(names: list[str]) -> None:
@@ -42,7 +42,9 @@ def _refreshed(slot: Slot, sample: Sample) -> Slot:
     assert sample.reference is not None
     steps = sample.reference.steps
     arguments = next(step.arguments for step in reversed(steps) if step.tool == "lookup_agronomy")
-    entry, topic = str(literal_value(arguments["kb_id"])), str(literal_value(arguments["topic"]))
+    # Where a tool errs, what is asked goes by the truth, not by what it returned.
+    true = [step.truth or (step.observation.result if step.observation else None) for step in steps]
+    entry, topic = (str(literal_value(update_literals(arguments[name], true))) for name in ("kb_id", "topic"))
     expressions = [step.arguments["expression"] for step in steps if step.tool == "calculate"]
     texts = [text for each in expressions for text in _texts_of(str(literal_value(each)))]
     branches = tuple(text for text in dict.fromkeys(texts) if facts_about(entry, text))
