@@ -96,16 +96,23 @@ def markdown(
         pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
-    lines += _prose("introduction")
-    if of_all and all(row.is_ours for row in rows):
+    of_ours = all(row.is_ours for row in rows)
+    lines += _prose("introduction") if of_ours else []
+    if of_all and of_ours:
         lines += certainty.markdown()
     if strangers:
-        lines += ["## Pictures that a tool is not made for", "", *_prose("strangers"), strangers, ""]
+        lines += [
+            "## Pictures that a tool is not made for",
+            "",
+            *(_prose("strangers") if of_ours else []),
+            strangers,
+            "",
+        ]
     for tool in dict.fromkeys(row.tool for row in rows):
         mine = [row for row in rows if row.tool == tool]
         prose = _prose(tool) if all(row.is_ours for row in mine) else []
         shown = [
-            f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if row.points and pictures
+            f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if pictures and _is_drawn(row)
         ]
         lines += [
             f"## {tool}",
