@@ -2,7 +2,7 @@
 
 import io
 import zipfile
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -69,18 +69,7 @@ def read_files(paths: Iterable[Path], size: Size) -> Tensor:
 
 def random_parts(rows: Sequence[Row], shares: dict[str, float], seed: int) -> list[str]:
     """A part for each row, drawn within each label, groups disregarded: the published protocol of DeepWeeds."""
-    parts = [""] * len(rows)
-    places: dict[str, list[int]] = defaultdict(list)
-    for place, row in enumerate(rows):
-        places[row.label].append(place)
-    draw = np.random.default_rng(seed)
-    for label in sorted(places):
-        order = draw.permutation(np.array(places[label]))
-        ends = np.round(np.cumsum(list(shares.values())) / sum(shares.values()) * len(order)).astype(int)
-        for part, some in zip(shares, np.split(order, ends[:-1]), strict=True):
-            for place in some:
-                parts[int(place)] = part
-    return parts
+    return split.random_parts([row.label for row in rows], shares, seed)
 
 
 def groups_apart(rows: Sequence[Row], share: float, seed: int, draws: int = 4000) -> set[str]:

@@ -27,3 +27,19 @@ def halves(rows: Sequence[tuple[str, str, bool]], share: float, seed: int) -> se
             chosen.update(places[group])
             taken.update(inside)
     return chosen
+
+
+def random_parts(labels: Sequence[str], shares: dict[str, float], seed: int) -> list[str]:
+    """Return a part for each row, drawn within each label, groups disregarded."""
+    parts = [""] * len(labels)
+    places: dict[str, list[int]] = defaultdict(list)
+    for place, label in enumerate(labels):
+        places[label].append(place)
+    draw = np.random.default_rng(seed)
+    for label in sorted(places):
+        order = draw.permutation(np.array(places[label]))
+        ends = np.round(np.cumsum(list(shares.values())) / sum(shares.values()) * len(order)).astype(int)
+        for part, some in zip(shares, np.split(order, ends[:-1]), strict=True):
+            for place in some:
+                parts[int(place)] = part
+    return parts

@@ -215,9 +215,7 @@ def bench(
             (out.parent / "images").mkdir(exist_ok=True)
         for name, content in drawn.items():
             (out.parent / "images" / name).write_bytes(content)
-        text = markdown(
-            rows, command, bench_plan.absent, strangers=table, pictures="images", of_all=not (tools or folders)
-        )
+        text = markdown(rows, command, bench_plan.absent, strangers=table, pictures="images")
         out.write_text(text, encoding="utf-8")
         typer.echo(f"wrote {out}", err=True)
     failures = sum(row.error is not None for row in rows)

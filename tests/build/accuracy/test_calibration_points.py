@@ -5,14 +5,12 @@ from pathlib import Path
 
 import pytest
 
-from agrotools.build.accuracy import certainty
 from agrotools.build.accuracy.cross_domain import markdown as table_of_strangers
 from agrotools.build.accuracy.cross_domain import read_outcomes
 from agrotools.build.accuracy.studies import Row
 from agrotools.build.accuracy.study import Columns, calibration_points, estimate
 from agrotools.build.accuracy.table import curves, markdown
 from agrotools.core import UsageError
-from agrotools.tools import TOOLS, get_tool
 
 
 def _columns(*answers: tuple[float, bool]) -> Columns:
@@ -44,27 +42,6 @@ def test_answers_behind_a_calibration_error_are_drawn_in_the_page():
     assert b"share wrong" in content
     assert len(content) < 60_000
     assert f"](images/{name})" in markdown([row], "command", pictures="images")
-
-
-def test_every_quantity_in_the_table_is_of_a_tool_and_every_interval_a_field():
-    for row in certainty.certainties():
-        assert row.tool in TOOLS
-        if row.given.endswith("interval") or row.given.endswith("interval_pct"):
-            assert row.given in get_tool(row.tool).result_type.model_fields
-    assert {row.tool for row in certainty.certainties()} == TOOLS_THAT_MEASURE
-
-
-TOOLS_THAT_MEASURE = {
-    *("analyze_lesions", "count_objects", "identify_weed", "diagnose_pest_disease", "measure_crop_weed_area"),
-    *("measure_weed_phenotype", "measure_fruit_size", "detect_change", "describe_region", "estimate_canopy_height"),
-    "extract_marked_region",
-}
-
-
-def test_coverage_of_few_subjects_is_not_established():
-    text = "\n".join(certainty.markdown())
-    assert "| count of apple | count_interval | 83 photographs |" in text
-    assert "no: under 300 subjects" in text
 
 
 def test_the_page_takes_what_was_measured_on_other_pictures(tmp_path: Path):

@@ -10,7 +10,7 @@ from agrotools.build.accuracy.table import curves, markdown
 @pytest.mark.parametrize("is_ours", [True, False])
 def test_nothing_of_ours_is_said_of_images_of_others(is_ours: bool) -> None:
     rows = [Row(tool, "f", "m", 1.0, n=12, independent=12, is_ours=is_ours) for tool in STUDIES]
-    text = markdown(rows, "agrotools tools bench --data DIR", strangers="| call |", of_all=True)
+    text = markdown(rows, "agrotools tools bench --data DIR", strangers="| call |")
     for sentence in ("Truth is what people drew", "How sure the tools are", "and of training pools", "coffee leaves"):
         assert (sentence in text) is is_ours, sentence
     assert "| call |" in text

@@ -203,9 +203,7 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     if figure.is_share:
         unit = max(1.0, float(rows.max()))
         hits = float(np.sum([rows[some, 0].mean() / unit for some in members]))
-        tail = (1 - _LEVEL) / 2
-        low = float(betaincinv(hits, k - hits + 1, tail)) if hits > 0 else 0.0
-        high = float(betaincinv(hits + 1, k - hits, 1 - tail)) if hits < k else 1.0
+        low, high = exact_interval(hits, k)
         return Estimate(value, min(value, unit * low), max(value, unit * high), len(rows), k)
     draws = np.random.default_rng(seed).integers(0, len(members), (DRAWS, len(members)))
     values = np.array([figure.statistic(rows[np.concatenate([members[k] for k in draw])]) for draw in draws])
@@ -215,6 +213,13 @@ def estimate(figure: Figure, seed: int = 0) -> Estimate:
     if low == high:
         return Estimate(value, None, None, len(rows), k)
     return Estimate(value, float(low), float(high), len(rows), k)
+
+
+def exact_interval(hits: float, subjects: int) -> tuple[float, float]:
+    """Return the 95 % interval of a share (Clopper and Pearson 1934); a subject may count in part."""
+    tail = (1 - _LEVEL) / 2
+    low = float(betaincinv(hits, subjects - hits + 1, tail)) if hits > 0 else 0.0
+    return low, float(betaincinv(hits + 1, subjects - hits, 1 - tail)) if hits < subjects else 1.0
 
 
 def _mean(rows: Rows) -> float:

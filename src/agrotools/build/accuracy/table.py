@@ -8,9 +8,9 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from importlib.resources import files
 
-from agrotools.build.accuracy import certainty
 from agrotools.build.accuracy.studies import Row
 from agrotools.build.accuracy.study import LEAST_CLUSTERS
+from agrotools.build.accuracy.uncertainty import section
 
 COLUMNS = ("tool", "folder", "metric", "value", "95 % interval", "n", "independent", "ms", "ms/MP", "peak MB", "goal")
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow")
@@ -81,7 +81,6 @@ def markdown(
     today: str | None = None,
     strangers: str = "",
     pictures: str = "",
-    of_all: bool = False,
 ) -> str:
     """Return the document: how it was generated, then the prose, figures and notes of each tool.
 
@@ -92,14 +91,12 @@ def markdown(
         absent: folders that were missing.
         today: date, ISO 8601; default: today.
         strangers: table of calls on pictures that a tool is not made for.
-        of_all: True to add what is known of the certainty of all tools, unless the images are other people's.
         pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
     of_ours = all(row.is_ours for row in rows)
     lines += _prose("introduction") if of_ours else []
-    if of_all and of_ours:
-        lines += certainty.markdown()
+    lines += section(list(dict.fromkeys(row.tool for row in rows))) if of_ours else []
     if strangers:
         lines += [
             "## Pictures that a tool is not made for",
