@@ -71,10 +71,11 @@ def section(tools: Sequence[str]) -> list[str]:
         "",
         "Figures are those that the training scripts stored beside the weights: of pictures that the weights were not "
         "learnt from, folds apart where something was chosen. A subject is a photograph, a leaf, a capture day or a "
-        f"set of look-alike pictures; all pictures of it count once. Under {LEAST_SUBJECTS} subjects there is no interval. "
-        f"Intervals are meant to hold 90 %; coverage is established by {LEAST_FOR_COVERAGE} subjects with an exact "
-        f"lower bound of {LEAST_COVERAGE:.2f} or more. The interval score (Gneiting and Raftery 2007) is relative to that of "
-        f"the best interval of constant width; the goal is {WORST_SCORE} or less.",
+        "set of look-alike pictures; all pictures of it count once. "
+        f"Under {LEAST_SUBJECTS} subjects there is no interval. Intervals are meant to hold 90 %; coverage is "
+        f"established by {LEAST_FOR_COVERAGE} subjects with an exact lower bound of {LEAST_COVERAGE:.2f} or more. The "
+        "interval score (Gneiting and Raftery 2007) is relative to that of the best interval of constant width; the "
+        f"goal is {WORST_SCORE} or less.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),
