@@ -39,7 +39,7 @@ class CountedObjects:
     classes: NDArray[np.int64] | None = None
     round_marks: bool = False
     interval_of: Callable[[int, Floats], tuple[float, float] | None] | None = None
-    """Function from a count to its interval; None if count errors are unknown."""
+    """Function from a count, and the scores of all boxes in the region, to its interval; None if errors are unknown."""
     notes: tuple[str, ...] = ()
     flags: tuple[str, ...] = ()
 
