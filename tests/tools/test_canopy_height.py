@@ -169,8 +169,9 @@ def test_elevations_are_no_heights(tmp_path: Path) -> None:
 def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
     draw = np.random.default_rng(0)
     classes = raster(tmp_path / "classes.tif", draw.integers(1, 9, (64, 64)).astype(np.uint8))
+    written_as_floats = raster(tmp_path / "floats.tif", draw.integers(1, 9, (64, 64)).astype(np.float32))
     index = raster(tmp_path / "ndvi.tif", draw.uniform(-0.2, 0.8, (64, 64)).astype(np.float32))
-    for path, what in ((classes, "map of classes"), (index, "NDVI")):
+    for path, what in ((classes, "map of classes"), (written_as_floats, "map of classes"), (index, "NDVI")):
         result = measured(tmp_path, chm=path)
         assert "implausible_heights" in result.flags
         assert any(what in note for note in result.notes)

@@ -232,9 +232,12 @@ def _open_heights(path: Path | None, argument: str) -> "AbstractContextManager[R
 
 
 def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.float32]) -> None:
-    """Add the distinct ``heights`` of a raster of whole numbers to ``values``, until they are more than classes are."""
-    if source.dtype.startswith(("int", "uint")) and len(values) <= _MOST_CLASSES:
-        values.update(np.unique(heights[np.isfinite(heights)]).tolist())
+    """Add distinct ``heights`` to ``values``, until they are more than classes are; of fractions one is enough."""
+    if len(values) > _MOST_CLASSES:
+        return
+    known = heights[np.isfinite(heights)]
+    fractions = np.flatnonzero(known != np.rint(known)) if source.dtype.startswith("float") else ()
+    values.update([float(known[fractions[0]])] if len(fractions) else np.unique(known).tolist())
 
 
 def are_classes(values: set[float], measured: int) -> bool:

@@ -211,6 +211,9 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(methods, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     low, high = counted(tmp_path, image=image, target="apples", expected_size_px=36).count_interval or (0, 0)
     assert low < 3 < high
+    stricter = counted(tmp_path, image=image, target="apples", expected_size_px=36, score_min=0.6)
+    assert stricter.count_interval is None
+    assert "count_not_calibrated" in stricter.flags
     assert "count_not_calibrated" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None

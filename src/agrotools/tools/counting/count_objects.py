@@ -146,6 +146,7 @@ def count_objects(
         by the distance to their edge (Beucher and Lantuejoul 1979).
     """
     from agrotools.tools.counting.methods import (
+        DEFAULT_SCORE,
         crowns_in_colours,
         fruit_by_colour,
         fruit_by_net,
@@ -214,11 +215,15 @@ def count_objects(
     x0, y0, x1, y1 = box
     inside = objects.centred_in(box)
     counted = inside.chosen(inside.scores >= score_min)
+    interval = None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores)
+    if interval is not None and score_min != DEFAULT_SCORE:
+        interval, flags = None, (*flags, "count_not_calibrated")
+        notes = (*notes, f"counts are calibrated at a score_min of {DEFAULT_SCORE:g} alone: no interval")
     return count_result(
         counted,
         chosen,
         target,
-        interval=None if objects.interval_of is None else objects.interval_of(len(counted), inside.scores),
+        interval=interval,
         shown=display,
         shown_per_px=1.0,
         region=None if region is None else box,
