@@ -324,6 +324,8 @@ def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None
     found = fault(tmp_path, image=write_raster(tmp_path / "classes.tif", classes, **UTM), target="tree")
     assert found.kind == "invalid_argument"
     assert "classes" in found.message
+    index = chm_file(tmp_path / "ndvi.tif", np.random.default_rng(0).uniform(-0.2, 0.8, (80, 80)))
+    assert "implausible_heights" in counted(tmp_path, image=index, target="tree").flags
 
 
 def test_impossible_densities_are_flagged_and_windows_give_a_range(tmp_path: Path) -> None:

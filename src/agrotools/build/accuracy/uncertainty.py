@@ -72,10 +72,12 @@ def section(tools: Sequence[str]) -> list[str]:
         "Figures are those that the training scripts stored beside the weights: of pictures that the weights were not "
         "learnt from, folds apart where something was chosen. A subject is a photograph, a leaf, a capture day or a "
         "set of look-alike pictures; all pictures of it count once. "
-        f"Under {LEAST_SUBJECTS} subjects there is no interval. Intervals are meant to hold 90 %; coverage is "
-        f"established by {LEAST_FOR_COVERAGE} subjects with an exact lower bound of {LEAST_COVERAGE:.2f} or more. The "
-        "interval score (Gneiting and Raftery 2007) is relative to that of the best interval of constant width; the "
-        f"goal is {WORST_SCORE} or less.",
+        f"Under {LEAST_SUBJECTS} subjects a tool gives no interval. Those given are meant to hold 90 %; their "
+        "coverage is by subject, with its exact range of 95 %, and established by "
+        f"{LEAST_FOR_COVERAGE} subjects with a lower bound of {LEAST_COVERAGE:.2f} or more. The interval score "
+        "(Gneiting and Raftery 2007) is mean width and a fine for misses, relative to the best interval of constant "
+        f"width; the goal is {WORST_SCORE} or less. The calibration error is the mean gap between probability and "
+        "share right; shares right are of pictures.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),
@@ -146,12 +148,13 @@ def _names(net: str) -> list[_Cells]:
     for name, one in described["figures"].items():
         subjects = calibrated["subjects_by_crop"].get(name.partition(",")[0], calibrated["subjects"])
         low, high = one["top1_95"]
-        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} before); "
+        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
         few = f"under {LEAST_SUBJECTS} subjects of its own: not established" if subjects < LEAST_SUBJECTS else ""
+        worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
         by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
         other = "another, smaller net, which did not see these days" if name == "days left out" else ""
-        remark = "; ".join(filter(None, (few, by_day, other, refusal if not rows else "")))
+        remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
         on = "the days left out themselves" if other else f"{subjects} subjects"
         rows.append((name, True, on, right, "-", remark or "-"))
     return rows

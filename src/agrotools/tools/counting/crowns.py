@@ -293,6 +293,9 @@ def crowns_of_raster(
         f"count_interval: {fewest} trees by a window {WINDOW_RANGE[0]:g} times as wide, {most} by one "
         f"{WINDOW_RANGE[1]:g} times as wide, and {HIDDEN:g} times as many for trees below others",
     )
+    no_heights = float(np.nanmin(picture.means)) < 0 and float(np.nanmax(picture.means)) <= 1
+    if no_heights:
+        notes = (*notes, "all values are at most 1, and some are negative: is it an index such as NDVI?")
     if crowded:
         notes = (*notes, f"over {DENSEST_PER_HA:,.0f} trees per hectare: check gsd_m, and whether these are trees")
     return CrownCount(
@@ -306,6 +309,7 @@ def crowns_of_raster(
             *unit.flags,
             *(("coarse_chm",) if gsd_m > COARSEST_M else ()),
             *(("implausible_density",) if crowded else ()),
+            *(("implausible_heights",) if no_heights else ()),
         ),
     )
 
