@@ -236,8 +236,8 @@ def add_values(values: set[float], source: "RasterSource", heights: NDArray[np.f
     if len(values) > _MOST_CLASSES:
         return
     known = heights[np.isfinite(heights)]
-    fractions = np.flatnonzero(known != np.rint(known)) if source.dtype.startswith("float") else ()
-    values.update([float(known[fractions[0]])] if len(fractions) else np.unique(known).tolist())
+    fractions = known[known != np.rint(known)] if source.dtype.startswith("float") else known[:0]
+    values.update(fractions[:1].tolist() if fractions.size else np.unique(known).tolist())
 
 
 def are_classes(values: set[float], measured: int) -> bool:
