@@ -50,10 +50,10 @@ def main() -> None:
     weeds, leaves = rows_of(options.pool / "weeds"), rows_of(options.pool / "leaf_disease")
     # The splits of train_weed_net.py and train_leaf_net.py.
     parts = random_parts([row["label"] for row in weeds], {"learn": 0.8, "calibrate": 0.1, "report": 0.1}, seed=5)
-    held = halves([(row["group"], row["label"], row["split"] == "train") for row in leaves], share=0.125, seed=5)
+    places = halves([(row["group"], row["label"], row["split"] == "train") for row in leaves], share=0.125, seed=5)
     nets = {
         "weeds": counted([row for row, part in zip(weeds, parts, strict=True) if part == "calibrate"]),
-        "leaves": counted([row for place, row in enumerate(leaves) if place in held]),
+        "leaves": counted([row for place, row in enumerate(leaves) if place in places]),
     }
     options.out.write_text(json.dumps({"pools": pools, "calibrated_on": nets}, indent=1) + "\n")
 

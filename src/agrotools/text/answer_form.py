@@ -256,11 +256,11 @@ class GuessModel:
 
         Only the part of ``slots`` that the answer form shows is read.
         """
-        asked = asked_slots(slots)
+        form_slots = asked_slots(slots)
         # Most guesses are constants, and features take far longer than the rest.
-        used = any((guesser := self._guesser(slot)) and guesser.weights is not None for slot in asked)
+        used = any((guesser := self._guesser(slot)) and guesser.weights is not None for slot in form_slots)
         features = prompt_features(query, sample_files) if used else None
-        guesses = {slot.name: self.value_of(slot, features) for slot in asked}
+        guesses = {slot.name: self.value_of(slot, features) for slot in form_slots}
         return {name: value for name, value in guesses.items() if value is not None}
 
     def _guesser(self, slot: Slot) -> Guesser | None:

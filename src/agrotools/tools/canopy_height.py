@@ -28,6 +28,7 @@ TALLEST_M = 130.0
 """Height, metres, that no known tree exceeds (the tallest is 116 m)."""
 _MOST_CLASSES = 12
 _LEAST_MAP_PX = 1000
+INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
@@ -303,7 +304,7 @@ def _measure(
         notes.append(f"only {len(distinct)} different whole numbers: is it a map of classes?")
     elif terrain is None and negative and statistics.maximum <= 1:
         flags.append("implausible_heights")
-        notes.append("all values are at most 1, and some are negative: is it an index such as NDVI?")
+        notes.append(INDEX_NOTE)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

@@ -209,10 +209,10 @@ def f1_of_units(
     for unit in dict.fromkeys(units):
         places = [place for place, other in enumerate(units) if other == unit]
         truths = [pairs[place].truth for place in places]
-        made = [mask for mask in (masks[place] for place in places) if mask is not None]
+        maps = [mask for mask in (masks[place] for place in places) if mask is not None]
         if any(true.any() for true in truths):
             everything = f1_of([np.ones_like(true) for true in truths], truths)
-            scores[unit] = f1_of(made, truths) if made else None, everything
+            scores[unit] = f1_of(maps, truths) if maps else None, everything
     return scores
 
 

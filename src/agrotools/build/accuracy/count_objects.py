@@ -199,14 +199,14 @@ def _tops_by_eye(bench: Bench) -> list[Figure]:
             x, y = map(int, plot.split())
             region = [x, y, x + _PLOT_PX, y + _PLOT_PX]
             result = bench.call(image=bench.folder / item["chm"], target="tree", region=region, score_min=0.0)
-            found = KDTree(_table(bench.artifact_path(result.table))[:, :2])
+            trees = KDTree(_table(bench.artifact_path(result.table))[:, :2])
             sure = [top[:2] for top in tops if top[2]]
             columns.add(
                 item["id"],
                 found=result.count,
                 sure=len(sure),
                 labelled=len(tops),
-                hits=sum(bool(found.query_ball_point(top, reach)) for top in sure),
+                hits=sum(bool(trees.query_ball_point(top, reach)) for top in sure),
                 inside=result.count_interval[0] <= len(sure) and len(tops) <= result.count_interval[1],
             )
     return [

@@ -6,9 +6,8 @@ from collections.abc import Sequence
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
-from scipy.stats import binomtest
 
-from agrotools.build.accuracy.study import equal_bins, risk_curve
+from agrotools.build.accuracy.study import equal_bins, exact_interval, risk_curve
 from agrotools.tools.plotting.sheet import COLOURS, STYLE
 
 
@@ -25,9 +24,9 @@ def draw_curves(points: Sequence[Sequence[float]], title: str) -> bytes:
         left.plot([0, 1], [0, 1], ":", color=COLOURS[-1], label="perfect probabilities")
         bins = equal_bins(rows)
         shares = np.array([each[:, 1].mean() for each in bins])
-        exact = [binomtest(int(each[:, 1].sum()), len(each)).proportion_ci(0.95, "exact") for each in bins]
-        reach = [shares - [one.low for one in exact], [one.high for one in exact] - shares]
+        low, high = np.transpose([exact_interval(each[:, 1].sum(), len(each)) for each in bins])
         middles = [each[:, 0].mean() for each in bins]
+        reach = [shares - low, high - shares]
         left.errorbar(middles, shares, reach, fmt="o", capsize=3, color=COLOURS[0], label=f"{len(bins)} bins, 95 %")
         left.set(xlim=(0, 1.02), ylim=(0, 1.02), xlabel="mean probability", ylabel="share right")
         for order, style, label in ((rows, "-", "by probability"), (rows[:, [1, 1]], "--", "best order")):

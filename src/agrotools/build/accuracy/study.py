@@ -152,8 +152,7 @@ class Columns:
         drawn = np.random.default_rng(0).random((200, len(rows))) < rows[:, 0]
         chance = np.mean([_calibration_error(np.column_stack([rows[:, 0], each])) for each in drawn])
         note = f"perfect probabilities would have {chance:.3f} on as many images"
-        more = {"higher_is_better": False, "note": "; ".join(filter(None, (more.pop("note", ""), note))), **more}
-        return self._figure(metric, _calibration_error, (probability, right), more)
+        return self._figure(metric, _calibration_error, (probability, right), _as_error(more, note))
 
     def risk(self, metric: str, probability: str, right: str, coverage: float, **more: Any) -> Figure:
         """Return the share wrong among the ``coverage`` of the images with the highest probabilities."""
@@ -168,8 +167,7 @@ class Columns:
         rows = np.column_stack([self[probability], self[right]])
         best, none = _area_of_risk(rows[:, [1, 1]]), float(1 - rows[:, 1].mean())
         note = f"the best order of these answers would have {best:.3f}, a random one {none:.3f}"
-        more = {"higher_is_better": False, "note": "; ".join(filter(None, (more.pop("note", ""), note))), **more}
-        return self._figure(metric, _area_of_risk, (probability, right), more)
+        return self._figure(metric, _area_of_risk, (probability, right), _as_error(more, note))
 
     def _figure(self, metric: str, statistic: Statistic, columns: Sequence[str], more: dict[str, Any]) -> Figure:
         scenes = self._scenes.get(columns[0], [])
@@ -177,6 +175,11 @@ class Columns:
         rows = np.column_stack([self[column] for column in columns])
         is_share = statistic is _mean and (columns[0] not in self._not_truth or _are_shares(metric, self[columns[0]]))
         return Figure(metric, rows, statistic, is_share=is_share, **{**clusters, **self._more, **more})
+
+
+def _as_error(more: dict[str, Any], note: str) -> dict[str, Any]:
+    """Return the fields of a figure that is better if lower, with ``note`` added to its own."""
+    return {"higher_is_better": False, **more, "note": "; ".join(filter(None, (more.get("note", ""), note)))}
 
 
 def estimate(figure: Figure, seed: int = 0) -> Estimate:

@@ -17,6 +17,7 @@ from skimage.segmentation import watershed
 
 from agrotools.core import ToolError
 from agrotools.tools.canopy_height import (
+    INDEX_NOTE,
     TALLEST_M,
     add_values,
     are_classes,
@@ -295,7 +296,7 @@ def crowns_of_raster(
     )
     no_heights = float(np.nanmin(picture.means)) < 0 and float(np.nanmax(picture.means)) <= 1
     if no_heights:
-        notes = (*notes, "all values are at most 1, and some are negative: is it an index such as NDVI?")
+        notes = (*notes, INDEX_NOTE)
     if crowded:
         notes = (*notes, f"over {DENSEST_PER_HA:,.0f} trees per hectare: check gsd_m, and whether these are trees")
     return CrownCount(
