@@ -105,6 +105,9 @@ def main() -> None:
     plan = replace(PLAN, epochs=options.epochs or PLAN.epochs)
     rows = pool.read_rows(options.pool / "leaf_disease")
     parts = parts_of(options.pool, rows, options.hold_out)
+    kept = [row for row in rows if row.fields["crop"] != options.hold_out]
+    calibrating = [row for row, use in zip(kept, uses_of(kept), strict=True) if use == "calibrate"]
+    subjects = {crop: len({row.group for row in calibrating if row.fields["crop"] == crop}) for crop in parts.crops}
     model = trained(plan, parts, options)
     words = Words(
         name=f"leaves_without_{options.hold_out}" if options.hold_out else "leaves",
@@ -117,7 +120,9 @@ def main() -> None:
         calibrated_on="fitted on the groups held back for it",
         failures=FAILURES,
     )
-    finish(model, plan, parts, words, overlap, options, {}, {"refused_beside": refused})
+    finish(
+        model, plan, parts, words, overlap, options, {}, {"refused_beside": refused, "calibration_subjects": subjects}
+    )
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """diagnose_pest_disease with small nets made here: names, crops, kinds, evidence, refusals, other back-ends."""
 
 import json
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -235,3 +236,19 @@ def test_every_label_of_the_pool_has_an_entry() -> None:
     assert names.is_on(rust, "common beans") or names.is_on(rust, "bean")
     assert names.of_name("angular leaf spot", ("disease",), "bean") is not None
     assert names.of_name("no such thing", ("disease",)) is None
+
+
+def test_scores_of_a_crop_with_few_calibration_subjects_are_flagged(tmp_path: Path, net_folder: Path) -> None:
+    subjects = {"bean": 4, "coffee": 136}
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, calibration_subjects=subjects)
+    few = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]))
+    assert few.flags == ("not_calibrated",)
+    assert any("4 independent groups" in note for note in few.notes)
+    assert "not_calibrated" not in diagnosed(saved(tmp_path, LEAVES["coffee_rust"])).flags
+
+
+def test_the_shipped_net_says_how_many_subjects_calibrated_each_crop() -> None:
+    package = files("agrotools") / "data"
+    shipped = json.loads((package / "nets/leaves.json").read_text(encoding="utf-8"))
+    counted = json.loads((package / "calibration_subjects.json").read_text(encoding="utf-8"))
+    assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]

@@ -150,7 +150,9 @@ def _names(net: str) -> list[_Cells]:
         low, high = one["top1_95"]
         right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
-        few = f"under {LEAST_SUBJECTS} subjects of its own: not established" if subjects < LEAST_SUBJECTS else ""
+        few = ""
+        if subjects < LEAST_SUBJECTS:
+            few = f"under {LEAST_SUBJECTS} subjects of its own: not established, flag `not_calibrated`"
         worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
         by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
         other = "another, smaller net, which did not see these days" if name == "days left out" else ""

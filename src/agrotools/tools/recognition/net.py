@@ -238,6 +238,8 @@ class NetInfo(DescribedNet):
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
     """Classes of each crop, for nets whose callers may know the crop."""
+    calibration_subjects: dict[str, int] = {}
+    """Independent subjects of each crop that the temperature was fitted on."""
     figures: dict[str, Any] = {}
     licence: str = ""
     split: str = ""
