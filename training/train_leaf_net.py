@@ -57,12 +57,13 @@ def uses_of(rows: list[pool.Row]) -> list[str]:
     return ["calibrate" if place in held else use for place, use in enumerate(uses)]
 
 
-def parts_of(folder: Path, rows: list[pool.Row], held_out: str | None) -> Parts:
-    kept = [row for row in rows if row.fields["crop"] != held_out]
-    uses = uses_of(kept)
-    names = tuple(sorted({row.label for row in kept}))
-    pictures = pool.read_pictures(folder / "leaf_disease", kept, SIDE)
-    classes = torch.tensor([names.index(row.label) for row in kept])
+def parts_of(
+    folder: Path, rows: list[pool.Row], uses: list[str], strange: list[pool.Row], held_out: str | None
+) -> Parts:
+    """The pictures of ``rows`` by their uses; ``strange``: those of the crop ``held_out``."""
+    names = tuple(sorted({row.label for row in rows}))
+    pictures = pool.read_pictures(folder / "leaf_disease", rows, SIDE)
+    classes = torch.tensor([names.index(row.label) for row in rows])
 
     def used(wanted: str) -> Known:
         places = torch.tensor([place for place, use in enumerate(uses) if use == wanted])
@@ -74,7 +75,6 @@ def parts_of(folder: Path, rows: list[pool.Row], held_out: str | None) -> Parts:
 
     reported = {f"{fruit} trees": others("fruit_boxes", 200, fruit) for fruit in ("pear", "cherry")}
     if held_out:
-        strange = [row for row in rows if row.fields["crop"] == held_out]
         reported[f"{held_out} leaves{NOT_LEARNT}"] = pool.read_pictures(folder / "leaf_disease", strange, SIDE)
     return Parts(
         classes=names,
@@ -104,10 +104,12 @@ def main() -> None:
         refused |= {kind: one for kind, one in found.items() if kind.endswith(NOT_LEARNT)}
     plan = replace(PLAN, epochs=options.epochs or PLAN.epochs)
     rows = pool.read_rows(options.pool / "leaf_disease")
-    parts = parts_of(options.pool, rows, options.hold_out)
-    kept = [row for row in rows if row.fields["crop"] != options.hold_out]
-    calibrating = [row for row, use in zip(kept, uses_of(kept), strict=True) if use == "calibrate"]
-    subjects = {crop: len({row.group for row in calibrating if row.fields["crop"] == crop}) for crop in parts.crops}
+    leaves = [row for row in rows if row.fields["crop"] != options.hold_out]
+    uses = uses_of(leaves)
+    strange = [row for row in rows if row.fields["crop"] == options.hold_out]
+    parts = parts_of(options.pool, leaves, uses, strange, options.hold_out)
+    calibration = [row for row, use in zip(leaves, uses, strict=True) if use == "calibrate"]
+    subjects = {crop: len({row.group for row in calibration if row.fields["crop"] == crop}) for crop in parts.crops}
     model = trained(plan, parts, options)
     words = Words(
         name=f"leaves_without_{options.hold_out}" if options.hold_out else "leaves",

@@ -26,7 +26,7 @@ from agrotools.core.record import resolved_value
 from agrotools.text.expressions import evaluate_from
 from agrotools.tools import extract_marked_region, get_tool
 from agrotools.tools.workspace import artifacts_in
-from support.drawn_scenes import SEEDS, asked_of_drawings, drawn_scene, drawn_subjects, first_asked, questions_of
+from support.drawn_scenes import SEEDS, asked_of_drawings, drawn_scene, drawn_subjects, questions_of
 from support.plain_sample import plain_sample
 
 NEVER_OF_DRAWINGS = {"new_pond_count", "new_pond_several"}
@@ -60,7 +60,7 @@ def test_every_question_can_be_asked_of_some_subject_and_of_its_files(name):
     assert len({(subject.name, subject.of) for subject in subjects}) == len(subjects)
     assert all(subject.metadata["difficulty"] in range(4) for subject in subjects)
     for language in ("en", "zh"):
-        items = asked_of_drawings(name) if language == "en" else first_asked(name, language)
+        items = asked_of_drawings(name, language)
         wanted = {question.template for question in questions_of(name, language)}
         # Open text that would count in no headline is not asked, as that on thresholds.
         never = NEVER_OF_DRAWINGS | {each for each in wanted if each.endswith(("_first", "_harm", "_manage"))}

@@ -66,13 +66,3 @@ def asked_of_drawings(name: str, language: str = "en") -> list[Chosen]:
         for subject in subjects
         if (item := ask_subject(subject, question, 1)) is not None
     ]
-
-
-def first_asked(name: str, language: str) -> list[Chosen]:
-    """Every kind of question asked of the first subject of a kind of scene of which it can be asked."""
-    subjects, _ = drawn_subjects(name)
-    asked = [
-        next(filter(None, (ask_subject(each, question, 1) for each in subjects)), None)
-        for question in questions_of(name, language)
-    ]
-    return [item for item in asked if item is not None]

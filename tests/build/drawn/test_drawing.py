@@ -23,7 +23,7 @@ _DRAW = """
 import sys
 from pathlib import Path
 from agrotools.build.sources.drawn.drawing import Order, draw_all
-orders = [Order("tracts", seed, 0) for seed in (5, 6, 7, 8)]
+orders = [Order("blocks", seed, difficulty) for seed, difficulty in ((5, 0), (6, 2), (7, 1), (8, 3))]
 draw_all(orders, Path(sys.argv[1]), lambda what, done, total: print(done, total, flush=True), workers=2)
 """
 
@@ -42,10 +42,10 @@ def test_drawing_that_is_killed_goes_on_and_draws_what_it_would_have_drawn(tmp_p
     assert killed.returncode == -signal.SIGKILL
     kept = len(list((tmp_path / "killed").glob("*/record.json")))
     assert 1 <= kept < 4
-    with draw("killed") as again:
+    with draw("killed") as again, draw("whole") as whole:
         told, _ = again.communicate()
         assert told.split("\n")[0] == f"{kept} 4"
         assert told.split("\n")[-2] == "4 4"
-    assert again.returncode == 0
-    draw_all([Order("tracts", seed, 0) for seed in (5, 6, 7, 8)], tmp_path / "whole", lambda *_: None, workers=1)
+        whole.communicate()
+    assert (again.returncode, whole.returncode) == (0, 0)
     assert _contents(tmp_path / "killed") == _contents(tmp_path / "whole")

@@ -1,7 +1,5 @@
 """A benchmark of all twelve public data sets: the published shares, and samples that the real tools agree with."""
 
-import fcntl
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +20,7 @@ from agrotools.core import ReferenceStep, Sample
 from agrotools.formats.benchmark import Benchmark
 from support.caches import separate_cache
 
-QUERIES = 36
+QUERIES = 48
 SHARES = apportioned(SOURCE_PCTS, QUERIES)
 NAMES = {listing_of(name).source.name: name for name in DATASETS}
 TASK_TYPES = {
@@ -43,17 +41,14 @@ TASK_TYPES = {
 
 
 @pytest.fixture(scope="module")
-def built(data_set: Callable[[str], Path]) -> Benchmark:
-    """Built once in a run, by whichever process asks first."""
-    base = Path(os.environ["AGROTOOLS_CACHE"]) / "all-sources-of-tests"
-    (base / "sets").mkdir(parents=True, exist_ok=True)
-    with (base / "lock").open("w") as lock, pytest.MonkeyPatch.context() as patch:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        if not (base / "out").is_dir():
-            for name in WRITERS:
-                (base / "sets" / name).symlink_to(data_set(name))
-            separate_cache(patch, base / "cache")
-            build_all(folders_in(base / "sets"), base / "out", queries=QUERIES)
+def built(tmp_path_factory: pytest.TempPathFactory, data_set: Callable[[str], Path]) -> Benchmark:
+    base = tmp_path_factory.mktemp("all")
+    for name in WRITERS:
+        (base / "sets").mkdir(exist_ok=True)
+        (base / "sets" / name).symlink_to(data_set(name))
+    with pytest.MonkeyPatch.context() as patch:
+        separate_cache(patch, base / "cache")
+        build_all(folders_in(base / "sets"), base / "out", queries=QUERIES)
     return load_folder(base / "out")
 
 

@@ -12,9 +12,8 @@ from importlib.resources import files
 from typing import Any
 
 from agrotools.build.accuracy.study import exact_interval
+from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
 
-LEAST_SUBJECTS = 40
-"""Minimum number of independent subjects to calibrate an interval or a probability on."""
 LEAST_FOR_COVERAGE, LEAST_COVERAGE = 300, 0.85
 """Coverage of a class is established by so many subjects and so high an exact lower bound of 95 %."""
 WORST_SCORE = 0.8

@@ -1,8 +1,8 @@
 """Recognisers (a shipped net, a pack or a larger model) and candidates of the recognition tools."""
 
 import hashlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TypeGuard
 
@@ -30,6 +30,8 @@ BACKENDS = ("offline", PACK, LEARNED, VLM)
 BY_NET = "named by the net"
 NAMED_FROM = 0.5
 """Smallest calibrated score of a best candidate, which is then more likely right than wrong."""
+LEAST_SUBJECTS = 40
+"""Minimum number of independent subjects to calibrate an interval or a probability on."""
 _EVEN = 1.0
 _LEAST_DETAIL_PX = 64
 _DISPUTED = 0.5
@@ -106,7 +108,8 @@ class Recogniser:
     """Recogniser of a tool: a shipped net or a pack.
 
     ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
-    each crop, empty if the recogniser does not distinguish crops.
+    each crop, empty if the recogniser does not distinguish crops. ``calibration_subjects``: number of independent
+    subjects of each crop that its scores are calibrated on, where they are counted.
     """
 
     name: str
@@ -116,6 +119,7 @@ class Recogniser:
     judge: "Callable[[NDArray[np.uint8]], Judgement]"
     notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
+    calibration_subjects: Mapping[str, int] = field(default_factory=dict)
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
@@ -139,7 +143,15 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         return Recogniser(f"pack {pack.info.name}", pack.info.classes, {}, False, pack.judge, notes, flags)
     net = shipped_net(shipped)
     notes = (f"{BY_NET} {net.info.name}, which knows {len(net.info.classes)} classes",)
-    return Recogniser(f"net {net.info.name}", net.info.classes, net.info.crops, True, net.judge, notes)
+    return Recogniser(
+        f"net {net.info.name}",
+        net.info.classes,
+        net.info.crops,
+        True,
+        net.judge,
+        notes,
+        calibration_subjects=net.info.calibration_subjects,
+    )
 
 
 class Candidate(ResultPart):

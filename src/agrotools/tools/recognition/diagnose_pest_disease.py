@@ -14,6 +14,7 @@ from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
     BY_NET,
+    LEAST_SUBJECTS,
     PACK,
     Candidate,
     ImagePart,
@@ -55,8 +56,6 @@ _NONE_PCT, _DIFFUSE_PCT = 1.0, 50.0
 _LARGE_SHARE = 0.05
 _LONG = 0.94
 _LEAST_COLOUR = 0.15
-LEAST_CALIBRATION_SUBJECTS = 40
-"""Minimum number of independent subjects of a crop to call the scores of its candidates calibrated."""
 
 
 class Evidence(ResultPart):
@@ -209,23 +208,20 @@ def _by_recogniser(
     candidates, flags = name_by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
-    if recogniser.is_shipped and (few := _too_few_calibrated(candidates[0].label)):
-        notes, flags = (*notes, few), (*flags, "not_calibrated")
+    if note := _uncalibrated_note(recogniser, candidates[0].label):
+        notes, flags = (*notes, note), (*flags, "not_calibrated")
     return candidates, (*recogniser.notes, *notes), flags
 
 
-def _too_few_calibrated(label: str) -> str | None:
-    """Return a note if the scores of the label's crop are not calibrated on enough subjects, else None."""
-    from agrotools.tools.recognition.net import read_info
-
-    info = read_info(shipped_files("leaves")[0])
-    crop = next((name for name, labels in info.crops.items() if label in labels), None)
-    subjects = info.calibration_subjects.get(crop or "", LEAST_CALIBRATION_SUBJECTS)
-    if subjects >= LEAST_CALIBRATION_SUBJECTS:
-        return None
+def _uncalibrated_note(recogniser: Recogniser, label: str) -> str:
+    """Return a note if too few subjects of the label's crop calibrate the recogniser's scores, else an empty text."""
+    crop = next((name for name, labels in recogniser.crops.items() if label in labels), "")
+    subjects = recogniser.calibration_subjects.get(crop, LEAST_SUBJECTS)
+    if subjects >= LEAST_SUBJECTS:
+        return ""
     return (
         f"scores are calibrated on all crops together; of {crop} alone there were {subjects} independent groups of "
-        f"pictures, fewer than {LEAST_CALIBRATION_SUBJECTS}, so they are not established for it"
+        f"pictures, fewer than {LEAST_SUBJECTS}, so they are not established for it"
     )
 
 
