@@ -238,13 +238,17 @@ def test_every_label_of_the_pool_has_an_entry() -> None:
     assert names.of_name("no such thing", ("disease",)) is None
 
 
-def test_scores_of_a_crop_with_few_calibration_subjects_are_flagged(tmp_path: Path, net_folder: Path) -> None:
+def test_scores_of_a_crop_with_few_calibration_subjects_are_withheld(tmp_path: Path, net_folder: Path) -> None:
     subjects = {"bean": 4, "coffee": 136}
     write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, calibration_subjects=subjects)
     few = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]))
     assert few.flags == ("not_calibrated",)
     assert any("4 independent groups" in note for note in few.notes)
-    assert "not_calibrated" not in diagnosed(saved(tmp_path, LEAVES["coffee_rust"])).flags
+    assert few.best is not None
+    assert [one.score for one in few.candidates] == [None] * len(few.candidates)
+    enough = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]))
+    assert "not_calibrated" not in enough.flags
+    assert all(one.score is not None for one in enough.candidates)
 
 
 def test_the_shipped_net_says_how_many_subjects_calibrated_each_crop() -> None:

@@ -100,6 +100,11 @@ def _lacks(thing: str, field: str) -> Callable[[Any, Contents], bool]:
     return lambda result, contents: thing not in contents.shows and bool(getattr(result, field))
 
 
+def _best_and_score(result: Any) -> tuple[str | None, float | None]:
+    score = result.candidates[0].score
+    return result.best, None if score is None else round(score, 2)
+
+
 def _outside(field: str) -> Callable[[Any, Contents], bool]:
     def wrong(result: Any, contents: Contents) -> bool:
         value = getattr(result, field)
@@ -119,7 +124,7 @@ CALLS: dict[str, Call] = {
         {},
         lambda result, contents: bool(result.is_weed) and "weeds" not in contents.shows,
         "names a weed that is not there",
-        lambda result: (result.best, round(result.candidates[0].score, 2)),
+        _best_and_score,
         by_net=True,
     ),
     "diagnosis": Call(
@@ -127,7 +132,7 @@ CALLS: dict[str, Call] = {
         {},
         _lacks("known_leaf", "best"),
         "names a state of a leaf of a crop that is not there",
-        lambda result: (result.best, round(result.candidates[0].score, 2)),
+        _best_and_score,
         by_net=True,
     ),
     "apple_count": _counted("apple", by_net=True),

@@ -167,8 +167,8 @@ class Candidate(ResultPart):
     """what it is; healthy: a leaf without symptoms; other: none of these, or not in the knowledge base"""
     kb_id: str | None
     """id for lookup_agronomy; null where the knowledge base has no entry"""
-    score: float
-    """calibrated probability, 0 to 1 (of the candidates allowed)"""
+    score: float | None
+    """calibrated probability, 0 to 1 (of the candidates allowed); null where too few pictures calibrate it"""
 
 
 def is_negative(label: str) -> bool:
@@ -205,7 +205,12 @@ def identifier(candidate: Candidate) -> str:
 
 def best_of(candidates: Sequence[Candidate]) -> Candidate | None:
     """Return the first candidate if it is more likely right than wrong, else None."""
-    return candidates[0] if candidates and candidates[0].score >= NAMED_FROM else None
+    return candidates[0] if candidates and (candidates[0].score or 0.0) >= NAMED_FROM else None
+
+
+def without_scores(candidates: Sequence[Candidate]) -> tuple[Candidate, ...]:
+    """Return candidates of the same order whose scores are withheld."""
+    return tuple(one.model_copy(update={"score": None}) for one in candidates)
 
 
 def name_by_recogniser(
@@ -286,9 +291,12 @@ def choose_by_larger_model(
 
 
 def draw_candidates(
-    name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str
+    name: str, looked: ImagePart, candidates: Sequence[Candidate], box: Box | None, title: str, *, is_named: bool
 ) -> Artifact:
-    """Save a small picture that shows the analysed part, the object in it (``box``) and the candidates."""
+    """Save a small picture that shows the analysed part, the object in it (``box``) and the candidates.
+
+    ``is_named``: True if the first candidate is the answer.
+    """
     from agrotools.tools.lesions.leaf import shrink_image
     from agrotools.vision.overlay import BLUISH_GREEN, ORANGE, Mark, draw_marks
 
@@ -301,16 +309,19 @@ def draw_candidates(
         return x0, y0, max(x1, x0 + 1), max(y1, y0 + 1)
 
     whole = looked.box == (0, 0, looked.picture.width, looked.picture.height)
-    best = best_of(candidates)
-    marks = [Mark(BLUISH_GREEN if best else ORANGE, box=scaled(box))] if box else []
-    legend = [(BLUISH_GREEN if best and not rank else ORANGE, f"{display_name(one)} {_format_score(one.score)}")
-              for rank, one in enumerate(candidates)]  # fmt: skip
+    marks = [Mark(BLUISH_GREEN if is_named else ORANGE, box=scaled(box))] if box else []
+    legend = [
+        (BLUISH_GREEN if is_named and not rank else ORANGE, f"{display_name(one)}{_format_score(one.score)}")
+        for rank, one in enumerate(candidates)
+    ]
     picture = draw_marks(small, marks, legend=legend, region=None if whole else scaled(looked.box), title=title)
     return save_artifact(name, "overlay", picture)
 
 
-def _format_score(score: float) -> str:
-    return f"{score:.2f}" if score >= 0.005 else "<0.01"  # never "0.00", because a listed candidate is possible
+def _format_score(score: float | None) -> str:
+    if score is None:
+        return ""
+    return f" {score:.2f}" if score >= 0.005 else " <0.01"  # never "0.00", because a listed candidate is possible
 
 
 def candidates_of(

@@ -29,6 +29,7 @@ from agrotools.tools.recognition.candidates import (
     read_image_part,
     recogniser_for,
     shipped_files,
+    without_scores,
 )
 from agrotools.tools.result import ResultPart
 from agrotools.tools.workspace import backend_in_use, shown_name
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
 ProblemKind = Literal["pest", "disease", "auto"]
 HEALTHY = "healthy leaf"
 _TRAIN = "train one on labelled photos: agrotools packs train --images DIR --out NAME, then use the back-end pack:NAME"
+_NOT_CALIBRATED = "not_calibrated"
 _KINDS: dict[ProblemKind, tuple[Kind, ...]] = {
     "pest": ("pest",),
     "disease": ("disease",),
@@ -129,12 +131,13 @@ def diagnose_pest_disease(
 ) -> Diagnosis:
     """Name the disease, pest damage or health of the leaf in a photo, best one leaf filling the picture.
 
-    Offline it knows 23 kinds of leaf of five crops: bean, black gram, chilli, citrus and coffee. Give crop where it is
-    known: the choice is then among that crop's, and a crop it does not know is refused. Returns candidates with names,
-    kb_id (for lookup_agronomy) and a calibrated score, and evidence: colours, shape and share of the leaf that has
-    lost its green. best is null where no candidate is more likely right than wrong. A picture unlike all it knows
-    gives the error low_confidence with the nearest candidates: do not take them for a diagnosis. Pests themselves
-    (kind "pest") need a pack trained on pictures of them.
+    Offline it knows 23 kinds of leaf of five crops: bean, black gram, chilli, citrus and coffee. Give crop where it
+    is known: the choice is then among that crop's, and a crop it does not know is refused. Returns candidates with
+    names, kb_id (for lookup_agronomy) and a calibrated score (null for bean, which too few pictures calibrate), and
+    evidence: colours, shape and share of the leaf that has lost its green. best is null where no candidate is more
+    likely right than wrong. A picture unlike all it knows gives the error low_confidence with the nearest
+    candidates: do not take them for a diagnosis. Pests themselves (kind "pest") need a pack trained on pictures of
+    them.
 
     Raises:
         ToolError: ``low_confidence`` (unlike all that is known; carries candidates), ``backend_unavailable`` (no model
@@ -157,6 +160,8 @@ def diagnose_pest_disease(
     else:
         candidates, notes, flags = _by_recogniser(backend, image, looked, kind, crop, names, top_k, evidence)
     best = best_of(candidates)
+    if _NOT_CALIBRATED in flags:
+        candidates = without_scores(candidates)
     if kind == "disease" and best is not None and best.kind == "pest":
         notes = (*notes, "the best candidate is damage by a pest")
     return Diagnosis(
@@ -165,7 +170,9 @@ def diagnose_pest_disease(
         abstained=best is None,
         evidence=evidence,
         box=box,
-        overlay=draw_candidates("diagnosis.jpg", looked, candidates, box, "diagnosis" if best else "not sure"),
+        overlay=draw_candidates(
+            "diagnosis.jpg", looked, candidates, box, "diagnosis" if best else "not sure", is_named=best is not None
+        ),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
@@ -209,7 +216,7 @@ def _by_recogniser(
         recogniser, looked, allowed, entry_of, top_k, narrowed_by="crop", more=more, hint=hint
     )
     if note := _uncalibrated_note(recogniser, candidates[0].label):
-        notes, flags = (*notes, note), (*flags, "not_calibrated")
+        notes, flags = (*notes, note), (*flags, _NOT_CALIBRATED)
     return candidates, (*recogniser.notes, *notes), flags
 
 
@@ -220,8 +227,8 @@ def _uncalibrated_note(recogniser: Recogniser, label: str) -> str:
     if subjects >= LEAST_SUBJECTS:
         return ""
     return (
-        f"scores are calibrated on all crops together; of {crop} alone there were {subjects} independent groups of "
-        f"pictures, fewer than {LEAST_SUBJECTS}, so they are not established for it"
+        f"no scores: of {crop} there were {subjects} independent groups of pictures to calibrate them on, fewer than "
+        f"{LEAST_SUBJECTS}"
     )
 
 

@@ -129,7 +129,14 @@ def identify_weed(
         growth_form=(entry.taxonomy.growth_form if entry else None) or "unknown",
         is_weed=_is_weed(best) if best else None,
         abstained=best is None,
-        overlay=draw_candidates("weed.jpg", looked, ranking, looked.box, display_name(best) if best else "not sure"),
+        overlay=draw_candidates(
+            "weed.jpg",
+            looked,
+            ranking,
+            looked.box,
+            display_name(best) if best else "not sure",
+            is_named=best is not None,
+        ),
         notes=(*looked.picture.notes, *notes),
         flags=tuple(dict.fromkeys((*looked.flags, *flags, *(() if best else ("uncertain",))))),
     )
