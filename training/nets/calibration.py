@@ -70,6 +70,10 @@ def scores_of(logits: Array, temperature: float, likeness: Array | None = None) 
     return found if likeness is None else found | {"likeness": likeness}
 
 
+KEEP = 0.90
+"""Share of known pictures at which abstention scores are compared."""
+
+
 @dataclass(frozen=True)
 class Abstention:
     """An answer is given where ``score`` is at least ``threshold``."""
@@ -80,13 +84,13 @@ class Abstention:
     refused_of_unknown: float
 
 
-def choose_abstention(known: dict[str, Array], unknown: dict[str, Array], keep: float = 0.90) -> Abstention:
+def choose_abstention(known: dict[str, Array], unknown: dict[str, Array], keep: float = KEEP) -> Abstention:
     """The score that, at the threshold that keeps ``keep`` of the known, refuses most of the unknown."""
     tried = [abstention_by(score, known[score], unknown[score], keep) for score in known]
     return max(tried, key=lambda one: one.refused_of_unknown)
 
 
-def abstention_by(score: str, known: Array, unknown: Array, keep: float = 0.90) -> Abstention:
+def abstention_by(score: str, known: Array, unknown: Array, keep: float = KEEP) -> Abstention:
     """With a threshold on this score; ``known`` and ``unknown``: the score of pictures of either kind."""
     of_known = np.sort(known)
     threshold = float(np.floor(of_known[math.floor((1 - keep) * len(of_known))] * 1e6) / 1e6)

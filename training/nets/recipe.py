@@ -36,6 +36,8 @@ class Parts:
     unknown_reported: dict[str, Tensor]
     crops: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Classes of each crop, where a caller may know the crop: figures are then also of a choice among those alone."""
+    keep: float = calibration.KEEP
+    """Share of the calibration pictures that the threshold of the chosen abstention score keeps."""
 
 
 @dataclass(frozen=True)
@@ -149,7 +151,9 @@ def finish(
         likeness = run_onnx(path, pictures, "likeness") if has_likeness else None
         return calibration.scores_of(run_onnx(path, pictures), temperature, likeness)
 
-    chosen = calibration.choose_abstention(scores(parts.calibrate.pictures), scores(parts.unknown_chosen_on))
+    known, strangers = scores(parts.calibrate.pictures), scores(parts.unknown_chosen_on)
+    score = calibration.choose_abstention(known, strangers).score
+    chosen = calibration.abstention_by(score, known[score], strangers[score], parts.keep)
     has_likeness = chosen.score == "likeness"
     if not has_likeness:  # the pictures learnt from would then lie in the file for nothing
         digest = export_onnx(model.averaged, side, ("logits", "embedding"), path)
