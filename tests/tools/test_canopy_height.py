@@ -163,6 +163,18 @@ def test_elevations_are_no_heights(tmp_path: Path) -> None:
     assert "spikes_possible" in measured(tmp_path, chm=raster(tmp_path / "b.tif", spiky)).flags
 
 
+def test_heights_as_smooth_as_bare_ground_are_no_heights_of_a_canopy(tmp_path: Path) -> None:
+    rows, columns = np.mgrid[:200, :200].astype(np.float32)
+    noise = np.random.default_rng(0).normal(0, 0.05, (200, 200))
+    hills = 20 + columns * 0.1 + 8 * np.sin(rows / 30) * np.cos(columns / 40) + noise
+    for name, gsd in (("metre.tif", 1.0), ("decimetre.tif", 0.1)):
+        result = measured(tmp_path, chm=raster(tmp_path / name, hills.astype(np.float32)), gsd_m=gsd)
+        assert "implausible_heights" in result.flags
+        assert any("as smooth as bare ground" in note for note in result.notes)
+    low = raster(tmp_path / "meadow.tif", np.full((200, 200), 0.3, np.float32) + noise.astype(np.float32) / 5)
+    assert "implausible_heights" not in measured(tmp_path, chm=low).flags
+
+
 # --- surface less terrain --------------------------------------------------------------------------------------------
 
 

@@ -56,6 +56,12 @@ def calibration_error(probability: Array, right: NDArray[np.bool_], bins: int = 
     )
 
 
+def error_by_chance(probability: Array) -> float:
+    """Expected calibration error that perfect probabilities have on as many pictures: the mean of 200 draws."""
+    drawn = np.random.default_rng(0).random((200, len(probability))) < probability
+    return float(np.mean([calibration_error(probability, right) for right in drawn]))
+
+
 SCORES: dict[str, Callable[[Array, float], Array]] = {
     "max_softmax": lambda logits, temperature: softmax(logits / temperature).max(axis=1),
     "energy": lambda logits, temperature: temperature * log_sum_exp(logits / temperature),
@@ -129,6 +135,7 @@ def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: flo
         "macro_recall": float(np.mean([one["recall"] for one in per_class.values()])),
         "ece": calibration_error(probability.max(axis=1), right),
         "ece_uncalibrated": calibration_error(softmax(logits).max(axis=1), right),
+        "ece_by_chance": error_by_chance(probability.max(axis=1)),
         "by_class": per_class,
     }
 

@@ -29,6 +29,12 @@ TALLEST_M = 130.0
 _MOST_CLASSES = 12
 _LEAST_MAP_PX = 1000
 INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
+SMOOTH_NOTE = "as smooth as bare ground: is it an elevation?"
+_SMOOTHEST = 0.02
+_STEP_M = 1.0
+_STEP_PX = 8
+_LEAST_ROUGH_PX = 400
+_LEAST_TREE_M = 2.0
 _BELOW_GROUND_M = -0.5
 _MAP_SIDE = 1024
 _LARGE_SHARE = 0.01
@@ -145,9 +151,9 @@ def estimate_canopy_height(
     with ExitStack() as files:
         source = files.enter_context(_open_heights(chm or dsm, "chm" if chm else "dsm"))
         terrain = files.enter_context(_open_heights(dtm, "dtm")) if chm is None else None
-        measured = _measure(source, terrain, region, height_scale, statistics)
         info = file_info(chm or dsm or Path())
         scale = choose_scale(gsd_m, info.gsd_m if info else None, source.sampling.gsd_m)
+        measured = _measure(source, terrain, region, height_scale, scale.gsd_m, statistics)
         from_file = source.sampling if scale.gsd_m == source.sampling.gsd_m else GroundSampling()
     notes = [*measured.notes, *from_file.notes, *scale.notes]
     flags = [*measured.flags, *from_file.flags, *scale.flags]
@@ -247,11 +253,43 @@ def are_classes(values: set[float], measured: int) -> bool:
     return measured >= _LEAST_MAP_PX and 2 <= len(values) <= _MOST_CLASSES and whole and max(values) >= 1
 
 
+class Roughness:
+    """Roughness of heights that are added in parts, relative to the heights.
+
+    It is the mean difference between a pixel above 2 m and the mean of its four neighbours 1 m (or a pixel) away, over
+    the mean height. Measured models of canopies have 0.06 to 0.18 at pixels of 0.1 to 8 m; a hilly terrain, its lowest
+    point set to 0, under 0.01.
+    """
+
+    def __init__(self, gsd_m: float | None) -> None:
+        self._step = max(1, round(_STEP_M / gsd_m)) if gsd_m else _STEP_PX
+        self._count, self._difference, self._height = 0, 0.0, 0.0
+
+    def add(self, heights: NDArray[np.float32]) -> None:
+        """Add heights, metres, NaN without data, (rows, columns)."""
+        k = self._step
+        if min(heights.shape) <= 2 * k:
+            return
+        inner = heights[k:-k, k:-k]
+        around = heights[: -2 * k, k:-k] + heights[2 * k :, k:-k] + heights[k:-k, : -2 * k] + heights[k:-k, 2 * k :]
+        difference = np.abs(inner - around / 4)
+        used = (inner > _LEAST_TREE_M) & np.isfinite(difference)
+        self._count += int(np.count_nonzero(used))
+        self._difference += float(difference[used].sum(dtype=np.float64))
+        self._height += float(inner[used].sum(dtype=np.float64))
+
+    @property
+    def is_smooth(self) -> bool:
+        """True if the heights vary less than those of any canopy."""
+        return self._count >= _LEAST_ROUGH_PX and self._difference < _SMOOTHEST * self._height
+
+
 def _measure(
     source: "RasterSource",
     terrain: "RasterSource | None",
     region: Box | None,
     given_scale: float | None,
+    gsd_m: float | None,
     statistics: "RunningStatistics",
 ) -> _Measurement:
     from agrotools.vision.alignment import align
@@ -272,9 +310,11 @@ def _measure(
     picture = RasterThumbnail(box, _MAP_SIDE)
     negative = below_ground = 0
     distinct: set[float] = set()
+    roughness = Roughness(gsd_m)
     for part, heights in height_blocks(source, ground, box, unit.metres):
         if terrain is None:
             add_values(distinct, source, heights)
+            roughness.add(heights)
         there = np.isfinite(heights)
         values = heights.ravel() if there.all() else heights[there]
         if values.size and values.min() < 0:
@@ -305,6 +345,9 @@ def _measure(
     elif terrain is None and negative and statistics.maximum <= 1:
         flags.append("implausible_heights")
         notes.append(INDEX_NOTE)
+    elif roughness.is_smooth:
+        flags.append("implausible_heights")
+        notes.append(SMOOTH_NOTE)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

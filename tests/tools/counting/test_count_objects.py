@@ -320,6 +320,10 @@ def test_elevations_and_classes_are_not_counted_as_trees(tmp_path: Path) -> None
     found = fault(tmp_path, image=chm_file(tmp_path / "dsm.tif", heights + 510), target="tree")
     assert (found.kind, found.argument) == ("invalid_argument", "image")
     assert "terrain model" in (found.hint or "")
+    slope = np.tile(np.linspace(0, 30, 80, dtype=np.float32), (80, 1))
+    found = fault(tmp_path, image=chm_file(tmp_path / "slope.tif", slope), target="tree")
+    assert found.kind == "invalid_argument"
+    assert "as smooth as bare ground" in found.message
     classes = np.random.default_rng(0).integers(0, 6, (1, 80, 80)).astype(np.int16)
     found = fault(tmp_path, image=write_raster(tmp_path / "classes.tif", classes, **UTM), target="tree")
     assert found.kind == "invalid_argument"

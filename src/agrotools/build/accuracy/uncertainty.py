@@ -76,7 +76,8 @@ def section(tools: Sequence[str]) -> list[str]:
         f"{LEAST_FOR_COVERAGE} subjects with a lower bound of {LEAST_COVERAGE:.2f} or more. The interval score "
         "(Gneiting and Raftery 2007) is mean width and a fine for misses, relative to the best interval of constant "
         f"width; the goal is {WORST_SCORE} or less. The calibration error is the mean gap between probability and "
-        "share right; shares right are of pictures.",
+        "share right; perfect probabilities would have that by chance on as many pictures. Shares right are of "
+        "pictures.",
         "",
         "| " + " | ".join(COLUMNS) + " |",
         "|" + "---|" * len(COLUMNS),
@@ -147,7 +148,8 @@ def _names(net: str) -> list[_Cells]:
     for name, one in described["figures"].items():
         subjects = calibrated["subjects_by_crop"].get(name.partition(",")[0], calibrated["subjects"])
         low, high = one["top1_95"]
-        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated); "
+        chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
+        right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
         few = ""
         if subjects < LEAST_SUBJECTS:

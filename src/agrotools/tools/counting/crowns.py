@@ -19,6 +19,7 @@ from agrotools.core import ToolError
 from agrotools.tools.canopy_height import (
     INDEX_NOTE,
     TALLEST_M,
+    Roughness,
     add_values,
     are_classes,
     height_scale_of,
@@ -265,7 +266,7 @@ def crowns_of_raster(
     unit = height_scale_of(source, None)
     factor = max(1, math.floor(FINEST_M / gsd_m + 0.2))
     reach = math.ceil(REACH_M / gsd_m)
-    picture, top_m, measured = _measured_heights(source, region, unit.metres)
+    picture, top_m, measured = _measured_heights(source, region, unit.metres, gsd_m)
     parts: list[CountedObjects] = []
     fewest = most = 0
     for x0, y0, x1, y1 in block_boxes(region, tile_shape(source), _TILE_PX):
@@ -315,7 +316,9 @@ def crowns_of_raster(
     )
 
 
-def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple[RasterThumbnail, float, int]:
+def _measured_heights(
+    source: RasterSource, region: Box, metres: float, gsd_m: float
+) -> tuple[RasterThumbnail, float, int]:
     """Return a reduced picture of the heights, their 99.5 % quantile in metres, and the number of pixels with data.
 
     Values that are no heights are refused, before any search, which takes minutes on plateaus of classes.
@@ -325,18 +328,24 @@ def _measured_heights(source: RasterSource, region: Box, metres: float) -> tuple
     """
     picture = RasterThumbnail((0, 0, source.width, source.height), LONGEST_SIDE)
     values: set[float] = set()
+    roughness = Roughness(gsd_m)
     measured = 0
     for box in block_boxes(region, tile_shape(source), _TILE_PX):
         heights = in_metres(source.read([1], box)[0], metres)
         measured += int(np.count_nonzero(np.isfinite(heights)))
         picture.add(box, heights)
         add_values(values, source, heights)
+        roughness.add(heights)
     if not measured:
         why = f"{source.name} holds no data where trees were to be counted"
         hint = "check the file's nodata value and the region"
         raise ToolError("nothing_found", why, argument=source.argument, hint=hint)
     top_m = float(np.nanpercentile(picture.means, 99.5))
     _refuse_other_values(source, top_m, values, measured)
+    if roughness.is_smooth:
+        why = f"the values of {source.name} are as smooth as bare ground: no heights of trees"
+        hint = "subtract the terrain model from an elevation model first"
+        raise ToolError("invalid_argument", why, argument=source.argument, hint=hint)
     return picture, top_m, measured
 
 
