@@ -105,5 +105,5 @@ def test_a_refused_image_is_neither_covered_nor_wrong() -> None:
     assert found["wrong among the surest 100 %"] == 0
     assert found["calibration error of the probability"] == pytest.approx(0.1)
     assert found["refused as unknown"] == pytest.approx(0.1)
-    assert any("of the 9 of 10 that are not refused" in figure.note for figure in figures)
+    assert any("of the 9 of 10 that have a probability" in figure.note for figure in figures)
     assert all(estimate(figure).independent <= 2 for figure in figures), "pictures of one day count once"

@@ -68,6 +68,8 @@ def answers(
 _COVERAGES = (0.5, 0.8, 1.0)
 """Shares of the images, the surest first, of which the errors are reported."""
 
+_LEAST_PROBABILITIES = 5
+
 
 def figures_of_known(
     given: Sequence[Answer], suffix: str = "", goal: float | None = None, note: str = "", by_class: bool = True
@@ -86,9 +88,9 @@ def figures_of_known(
         columns.mean_error(f"refused as unknown{suffix}", "refused", goal=0.1, note="of known classes"),
         columns.mean_error(f"candidates, none named{suffix}", "open", note=open_note),
     ]
-    if columns["probability"]:
+    if len(columns["probability"]) >= _LEAST_PROBABILITIES:
         pair = ("probability", "answered")
-        answered = f"of the {len(columns['probability'])} of {len(given)} that are not refused"
+        answered = f"of the {len(columns['probability'])} of {len(given)} that have a probability"
         figures.append(columns.calibration(f"calibration error of the probability{suffix}", *pair, note=answered))
         figures.append(columns.aurc(f"area under the curve of errors by coverage{suffix}", *pair, note=answered))
         figures += [

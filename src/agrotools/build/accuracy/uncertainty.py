@@ -151,15 +151,14 @@ def _names(net: str) -> list[_Cells]:
         chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
         right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
-        few = ""
-        if subjects < LEAST_SUBJECTS:
-            few = f"under {LEAST_SUBJECTS} subjects of its own: not established, flag `not_calibrated`"
+        enough = subjects >= LEAST_SUBJECTS
+        few = "" if enough else f"under {LEAST_SUBJECTS} subjects of its own: scores are null, flag `not_calibrated`"
         worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
         by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
         other = "another, smaller net, which did not see these days" if name == "days left out" else ""
         remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
         on = "the days left out themselves" if other else f"{subjects} subjects"
-        rows.append((name, True, on, right, "-", remark or "-"))
+        rows.append((name, enough, on, right, "-", remark or "-"))
     return rows
 
 
