@@ -10,7 +10,9 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import dropwhile, groupby, takewhile
 from operator import itemgetter
 from pathlib import Path
-from typing import Any, NamedTuple
+from shutil import copyfileobj
+from tempfile import TemporaryFile
+from typing import IO, Any, NamedTuple
 
 import orjson
 from pydantic import JsonValue, ValidationError
@@ -204,17 +206,23 @@ def rescore(
     check_comparisons(manifest, comparisons)
     try:
         keep_other_version(run)
-        with temporary_sibling(run / SCORES_FILE) as temporary:
-            judges, rows = judged_rows(run), list[bytes]()
+        # The summary precedes the rows in the file, but is known after them.
+        with temporary_sibling(run / SCORES_FILE) as temporary, TemporaryFile(dir=run) as rows:
+            judges = judged_rows(run)
             tally = RunAggregator(protocol=manifest.protocol)
             telling_sample = _score(run, rows, comparisons, judges, on_scored, tally)
             embedder = comparisons.embedder
             summary = summary_of(run, manifest, tally, judges, allow_invalid=allow_invalid, embedder=embedder)
             data = orjson.dumps(summary.model_dump(mode="json"), option=orjson.OPT_INDENT_2).replace(b"\n", b"\n  ")
-            listed = b"\n    " + b",\n    ".join(rows) + b"\n  " if rows else b""
             split = stored_split(run)
-            end = b',\n  "attribution": ' + orjson.dumps(split) if split else b""
-            temporary.write_bytes(b'{\n  "summary": ' + data + b',\n  "scores": [' + listed + b"]" + end + b"\n}")
+            has_rows = rows.tell() > 0
+            rows.seek(0)
+            with temporary.open("wb") as file:
+                file.write(b'{\n  "summary": ' + data + b',\n  "scores": [')
+                copyfileobj(rows, file)
+                file.write(b"\n  ]" if has_rows else b"]")
+                file.write(b',\n  "attribution": ' + orjson.dumps(split) if split else b"")
+                file.write(b"\n}")
     except OSError as error:
         raise RunStoreError(
             f"cannot write the scores into {run}: {error.strerror or error}",
@@ -400,18 +408,19 @@ def withdrawing_twin(scores: Sequence[Score]) -> str:
 
 def _score(
     run: Path,
-    rows: list[bytes] | None,
+    rows: IO[bytes] | None,
     comparisons: TextComparisons,
     judges: JudgedRows,
     on_scored: OnScored | None,
     tally: RunAggregator,
 ) -> str | None:
-    """Add the run's records to ``tally`` and their score rows, as JSON, to ``rows`` if it is a list.
+    """Add the run's records to ``tally``, and their score rows as lines of a JSON list to ``rows``, if given.
 
     Returns:
         The id of the sample with the lowest score, or None; also None if neither rows nor a callback are given.
     """
     worst: tuple[float, str] | None = None
+    before = b"\n    "
     index = record_index(run).undamaged()
     tally.notes = index.notes
     for record in index:
@@ -425,7 +434,9 @@ def _score(
         # The mode is inserted into the JSON text, because building a dictionary first takes twice as long.
         opening = b'{"mode":"' + record.mode.encode() + b'",'
         if rows is not None:
-            rows += [opening + score.model_dump_json().encode()[1:] for score in scores]
+            for score in scores:
+                rows.write(before + opening + score.model_dump_json().encode()[1:])
+                before = b",\n    "
         for score in scores:
             if (scores_sample(score.metric) or score.metric == TRUTH_METRIC) and (
                 worst is None or (score.value, score.sample_id) < worst
