@@ -282,12 +282,17 @@ def compare(
         print_json([asdict(one) for one in scores])
         return
     typer.echo(f"{tool} on {count_text(scores[0].score.n, 'photograph')}: {scores[0].metric}")
+    if left_out := scores[0].unreadable:
+        more = f" and {len(left_out) - 3} more" if len(left_out) > 3 else ""
+        typer.echo(f"left out, as they cannot be read: {', '.join(left_out[:3])}{more}")
     for one in scores:
         line = f"{one.backend}: {_interval_text(one.score)}, {one.refused:.0%} without an answer, {one.ms:.0f} ms"
         if one.likeliest is not None:
             line += f", first candidate right {one.likeliest:.3f}"
         if one.difference is not None:
             line += f"; difference {_interval_text(one.difference)}, better on {one.better}, worse on {one.worse}"
+        if one.seen:
+            line += f"; it learnt from {one.seen} of these photographs, so this says nothing about others"
         typer.echo(line)
 
 

@@ -212,7 +212,7 @@ def test_tables_that_do_not_fit(tmp_path: Path, pictures: Path, monkeypatch: pyt
     good = [(f"{name}/{place}.png", name) for name in PLANTS for place in range(8)]
     table = tmp_path / "labels.csv"
     assert len(read_labelled(pictures, write_table(table, good))) == 24
-    assert "names 1 pictures that are not in" in refused(pictures, write_table(table, [*good, ("no.png", "a")]))
+    assert "names 1 picture missing from" in refused(pictures, write_table(table, [*good, ("no.png", "a")]))
     assert "twice (lines 2 and 26)" in refused(pictures, write_table(table, [*good, good[0]]))
     assert "lacks an image or a label" in refused(pictures, write_table(table, [("a.png", "")]))
     assert "leads out" in refused(pictures, write_table(table, [("../a.png", "a")]))

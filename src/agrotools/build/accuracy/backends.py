@@ -1,5 +1,6 @@
 """Comparison of back-ends of a tool on the same labelled photographs, paired by photograph."""
 
+import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,26 +8,34 @@ from statistics import median
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from agrotools.build.accuracy.recognition import Answer, answers
+from agrotools.build.accuracy.recognition import answers
 from agrotools.build.accuracy.study import Bench, Estimate, estimate, mean_of
 from agrotools.core import ToolError, UsageError
+from agrotools.scoring.statistics import estimate_difference
 from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
+from agrotools.tools.recognition.candidates import PACK
 from agrotools.tools.recognition.pack_training import LabelledImage
+from agrotools.tools.recognition.packs import load_pack
 from agrotools.tools.services import VLM
 
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"
 
 
+_NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
+_UNREADABLE = ("unreadable_file", "file_not_found")
+
+
 @dataclass(frozen=True)
 class BackendScore:
-    """Score of a back-end on all photographs.
+    """Score of a back-end on all photographs that can be read.
 
     ``score``: share of photographs named right, or mean absolute error of counts; ``difference``: that minus the first
     back-end's, paired by photograph, None for the first. ``better``, ``worse``: photographs on which it does better and
     worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
-    right, refused or not. ``ms``: median time of a call.
+    right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
+    ``unreadable``: files left out for all back-ends. ``ms``: median time of a call.
     """
 
     backend: str
@@ -37,7 +46,18 @@ class BackendScore:
     worse: int
     refused: float
     likeliest: float | None
+    seen: int
+    unreadable: tuple[str, ...]
     ms: float
+
+
+@dataclass(frozen=True)
+class _Result:
+    """Result of a call. ``value``: 1 if named right, else 0; or the absolute error of a count."""
+
+    value: float
+    refused: bool
+    likeliest: bool = False
 
 
 def compare_backends(
@@ -51,80 +71,115 @@ def compare_backends(
     """Run each back-end on each photograph and score it; intervals are over groups of photographs.
 
     A name is right if it is that of the label, or the entry of the knowledge base that the label names; a refusal is
-    wrong. The error of a count that is refused is the whole label.
+    wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left out.
 
     Raises:
-        UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, or
-            a back-end that the tool lacks.
+        UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
+            back-end that the tool lacks, arguments that the tool or a back-end does not accept, or no photograph that
+            can be read.
     """
     if len(set(backends)) < 2:
-        raise UsageError("there is nothing to compare", hint="--backends offline,pack:NAME")
+        raise UsageError("there is nothing to compare", hint="name two back-ends: --backends offline,pack:NAME")
     if tool not in (*NAMING, COUNTING):
         raise UsageError(f"{tool} gives no names and no count", hint=f"tools: {', '.join((*NAMING, COUNTING))}")
     for backend in backends:
         if backend == VLM:
             raise UsageError("a vision model is compared by runs", hint="agrotools eval --backend, agrotools compare")
         check_backend(get_tool(tool), backend)
-    scores: list[BackendScore] = []
-    first: list[float] = []
-    groups = tuple(one.group for one in pictures)
-    counts = tool == COUNTING
-    metric = "mean absolute error of counts" if counts else "named right, share"
+    ask = _ask_count if tool == COUNTING else _ask_name
+    given: dict[str, list[_Result | None]] = {}
+    ms: dict[str, float] = {}
     for backend in dict.fromkeys(backends):
         with TemporaryDirectory(prefix="agrotools-compare-") as scratch:
             bench = Bench(tool, Path(), Path(scratch))
-            measure = _count_errors if counts else _right_names
-            values, refused, likeliest = measure(bench, backend, pictures, arguments)
+            given[backend] = [_result(ask, bench, backend, one, arguments) for one in pictures]
+        ms[backend] = median(bench.call_ms) if bench.call_ms else 0.0
         progress(f"{backend}: {len(pictures)} photographs")
+    read = [place for place in range(len(pictures)) if all(results[place] for results in given.values())]
+    unreadable = tuple(one.path.name for place, one in enumerate(pictures) if place not in {*read})
+    if not read:
+        raise UsageError(f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files")
+    groups = tuple(pictures[place].group for place in read)
+    metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
+    sign = -1 if tool == COUNTING else 1
+    scores: list[BackendScore] = []
+    first: list[float] | None = None
+    for backend, all_results in given.items():
+        results = [result for place in read if (result := all_results[place])]
+        values = [result.value for result in results]
         gains = [value - before for value, before in zip(values, first or values, strict=True)]
         scores.append(
             BackendScore(
                 backend,
                 metric,
                 estimate(mean_of(metric, values, clusters=groups)),
-                estimate(mean_of(metric, gains, clusters=groups)) if first else None,
-                sum(gain * (-1 if counts else 1) > 0 for gain in gains),
-                sum(gain * (-1 if counts else 1) < 0 for gain in gains),
-                refused / len(pictures),
-                None if likeliest is None else likeliest / len(pictures),
-                median(bench.call_ms) if bench.call_ms else 0.0,
+                None if first is None else _difference(metric, values, first, groups),
+                sum(sign * gain > 0 for gain in gains),
+                sum(sign * gain < 0 for gain in gains),
+                sum(result.refused for result in results) / len(read),
+                None if tool == COUNTING else sum(result.likeliest for result in results) / len(read),
+                _seen(backend, [pictures[place].path for place in read]),
+                unreadable,
+                ms[backend],
             )
         )
         first = first or values
     return scores
 
 
-def _right_names(
-    bench: Bench, backend: str, pictures: Sequence[LabelledImage], arguments: Mapping[str, Any]
-) -> tuple[list[float], int, int | None]:
-    given: list[Answer | None] = []
-    for one in pictures:
-        item = {"image": str(one.path.resolve()), "label": one.label}
-        try:
-            given += answers(bench, [item], backend=backend, **arguments)
-        except ToolError:
-            given.append(None)
-    right = [float(one is not None and one.named and one.likeliest) for one in given]
-    likeliest = sum(one is not None and one.likeliest for one in given)
-    return right, sum(one is None or not one.named for one in given), likeliest
+def _result(
+    ask: Callable[[Bench, str, LabelledImage, Mapping[str, Any]], _Result],
+    bench: Bench,
+    backend: str,
+    picture: LabelledImage,
+    arguments: Mapping[str, Any],
+) -> _Result | None:
+    """Return the result of one call; None if the photograph cannot be read."""
+    try:
+        return ask(bench, backend, picture, arguments)
+    except ToolError as error:
+        if error.kind in _UNREADABLE:
+            return None
+        raise UsageError(f"{backend} on {picture.path.name}: {error.message}", hint=error.hint) from error
 
 
-def _count_errors(
-    bench: Bench, backend: str, pictures: Sequence[LabelledImage], arguments: Mapping[str, Any]
-) -> tuple[list[float], int, int | None]:
-    errors: list[float] = []
-    refused = 0
-    for one in pictures:
-        try:
-            true = float(one.label)
-        except ValueError:
-            why = f"the label of {one.path.name} is {one.label!r}, not a count"
-            raise UsageError(why, hint="labels of count_objects are numbers") from None
-        try:
-            errors.append(abs(bench.call(image=one.path.resolve(), backend=backend, **arguments).count - true))
-        except ToolError as error:
-            if error.kind == "invalid_argument":
-                raise UsageError(f"{backend}: {error.message}", hint=error.hint) from error
-            refused += 1
-            errors.append(true)
-    return errors, refused, None
+def _ask_name(bench: Bench, backend: str, picture: LabelledImage, arguments: Mapping[str, Any]) -> _Result:
+    item = {"image": str(picture.path.resolve()), "label": picture.label}
+    try:
+        [answer] = answers(bench, [item], backend=backend, **arguments)
+    except ToolError as error:
+        if error.kind not in _NO_ANSWER:
+            raise
+        return _Result(0.0, refused=True)
+    return _Result(float(answer.named and answer.likeliest), not answer.named, answer.likeliest)
+
+
+def _ask_count(bench: Bench, backend: str, picture: LabelledImage, arguments: Mapping[str, Any]) -> _Result:
+    try:
+        true = float(picture.label)
+    except ValueError:
+        why = f"the label of {picture.path.name} is {picture.label!r}, not a count"
+        raise UsageError(why, hint="labels of count_objects are numbers") from None
+    try:
+        count = bench.call(image=picture.path.resolve(), backend=backend, **arguments).count
+    except ToolError as error:
+        if error.kind not in _NO_ANSWER:
+            raise
+        return _Result(true, refused=True)
+    return _Result(abs(count - true), refused=False)
+
+
+def _difference(metric: str, values: Sequence[float], first: Sequence[float], groups: Sequence[str]) -> Estimate:
+    if "share" in metric:
+        paired = estimate_difference(values, first, groups)
+        low, high = (paired.interval.lower, paired.interval.upper) if paired.interval else (None, None)
+        return Estimate(paired.value, low, high, paired.n, paired.n_clusters)
+    gains = [value - before for value, before in zip(values, first, strict=True)]
+    return estimate(mean_of(metric, gains, clusters=tuple(groups)))
+
+
+def _seen(backend: str, paths: Sequence[Path]) -> int:
+    if not backend.startswith(PACK):
+        return 0
+    pack = load_pack(backend.removeprefix(PACK))
+    return sum(pack.has_seen(hashlib.sha256(path.read_bytes()).hexdigest()) for path in paths)

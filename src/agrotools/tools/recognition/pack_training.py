@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.core import ToolError, UsageError
-from agrotools.core.base import install_command
+from agrotools.core.base import count_text, install_command
 from agrotools.tools.recognition.candidates import shipped_files
 from agrotools.tools.recognition.net import (
     SHIPPED,
@@ -74,7 +74,7 @@ def read_labelled(images: Path, labels: Path | None = None, *, to_learn: bool = 
             there are no or too many pictures, fewer than two classes, or a class with too few pictures or groups.
     """
     if not images.is_dir():
-        raise UsageError(f"{images} is not a folder", hint="--images names the folder of your pictures")
+        raise UsageError(f"{images} is not a folder", hint="name the folder of your pictures")
     labelled = _from_table(images, labels) if labels else _from_folders(images)
     if not labelled:
         raise UsageError(f"there are no pictures in {labels or images}", hint=_FORMS)
@@ -179,8 +179,8 @@ def _from_table(images: Path, table: Path) -> list[LabelledImage]:
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise UsageError(f"cannot read the labels {table}: {error}", hint=_FORMS) from error
     if absent:
-        why = f"{table} names {len(absent)} pictures that are not in {images}: {_list_names(absent)}"
-        raise UsageError(why, hint="paths are relative to --images")
+        why = f"{table} names {count_text(len(absent), 'picture')} missing from {images}: {_list_names(absent)}"
+        raise UsageError(why, hint="paths are relative to the folder of the pictures")
     return labelled
 
 
