@@ -72,6 +72,13 @@ def test_a_study_that_fails_gives_exit_code_1(data: Path):
     assert "brightness, mean absolute error, points" in ended.stdout
 
 
+def test_a_truth_that_lacks_a_field_is_named(data: Path):
+    (data / "greys" / "truth.json").write_text('[{"id": "0", "image": "0.png"}]')
+    ended = bench("--data", data, "--tool", TOOL, "--folder", "greys")
+    assert ended.returncode == 3
+    assert "an item of greys/truth.json seems to lack the field 'mean_pct'" in ended.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

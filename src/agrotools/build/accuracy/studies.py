@@ -268,6 +268,12 @@ _ROUNDING = 1e-9
 """Tolerance when a figure is compared with its goal, for rounding errors."""
 
 
+def _with_place(error: Exception, text: str) -> str:
+    """Return ``text`` on one line, with the line of code that raised ``error``."""
+    last = traceback.extract_tb(error.__traceback__)[-1]
+    return " ".join(f"{text} [{Path(last.filename).name}:{last.lineno}]".split())[:500]
+
+
 def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, Any]:
     """Return the result of a study: ``figures``, times, memory and overlays, or a one-line ``error``.
 
@@ -280,10 +286,11 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         rows = [_figure_row(figure) for figure in figures]
         if not rows:
             return {"error": "it gave no figure"}
+    except KeyError as error:
+        return {"error": _with_place(error, f"an item of {folder.name}/truth.json seems to lack the field {error}")}
     except Exception as error:
         kind = "" if isinstance(error, AgrotoolsError) else f"{type(error).__name__}: "
-        last = traceback.extract_tb(error.__traceback__)[-1]
-        return {"error": " ".join(f"{kind}{error} [{Path(last.filename).name}:{last.lineno}]".split())[:500]}
+        return {"error": _with_place(error, f"{kind}{error}")}
     per_megapixel = [ms / mp for ms, mp in zip(bench.call_ms, bench.call_megapixels, strict=True) if mp > 0]
     return {
         "figures": rows,
