@@ -29,8 +29,9 @@ TALLEST_M = 130.0
 _MOST_CLASSES = 12
 _LEAST_MAP_PX = 1000
 INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
-SMOOTH_NOTE = "as smooth as bare ground: is it an elevation?"
+_SMOOTH_NOTE = "as smooth as bare ground: is it an elevation?"
 _SMOOTHEST = 0.005
+"""Roughness below which heights are those of bare ground: half of that of the smoothest model of a canopy."""
 _STEP_M = 1.0
 _STEP_PX = 8
 _LEAST_ROUGH_PX = 400
@@ -347,7 +348,7 @@ def _measure(
         notes.append(INDEX_NOTE)
     elif roughness.is_smooth:
         flags.append("implausible_heights")
-        notes.append(SMOOTH_NOTE)
+        notes.append(_SMOOTH_NOTE)
     if statistics.count < region_px / 2:
         flags.append("mostly_no_data")
     return _Measurement(region_px, box, picture, tuple(notes), tuple(flags))

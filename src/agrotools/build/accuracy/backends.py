@@ -21,8 +21,6 @@ from agrotools.tools.services import VLM
 
 NAMING = ("identify_weed", "diagnose_pest_disease")
 COUNTING = "count_objects"
-
-
 _NO_ANSWER = ("low_confidence", "nothing_found", "timeout", "limit", "tool_failed")
 _UNREADABLE = ("unreadable_file", "file_not_found")
 

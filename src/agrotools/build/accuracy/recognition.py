@@ -67,8 +67,8 @@ def answers(
 
 _COVERAGES = (0.5, 0.8, 1.0)
 """Shares of the images, the surest first, of which the errors are reported."""
-
 _LEAST_PROBABILITIES = 5
+"""Number of probabilities under which their calibration is not reported."""
 
 
 def figures_of_known(
