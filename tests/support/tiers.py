@@ -16,6 +16,7 @@ is left is ``unit``, and a unit test that starts a process or a server fails.
 
 import inspect
 import sys
+import threading
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -132,18 +133,21 @@ class UnitGuard:
 
     def __init__(self) -> None:
         self._events: list[str] | None = None
+        self._older: set[int | None] = set()
+        """Threads of earlier tests, which may still start a process (a pool that replaces a worker)."""
         sys.addaudithook(self._record)
 
     def _record(self, event: str, arguments: tuple[Any, ...]) -> None:
         if arguments[:1] == ("lscpu",):  # numpy 2.0 calls it when it is imported
             return
-        if self._events is not None and event in _STARTS:
+        if self._events is not None and event in _STARTS and threading.get_ident() not in self._older:
             # Arguments of a socket begin with the socket itself, those of a process with its program.
             what = arguments[-1] if event.startswith("socket") else arguments[:1]
             self._events.append(f"{_STARTS[event]} {what}")
 
     def watch(self, item: pytest.Item) -> Iterator[None]:
         """Watch one phase of a test, and fail it if it is a unit test that started something."""
+        self._older = {thread.ident for thread in threading.enumerate()} - {threading.get_ident()}
         self._events = [] if item.get_closest_marker("unit") else None
         try:
             result = yield
