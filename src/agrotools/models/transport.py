@@ -1,4 +1,7 @@
-"""HTTP exchanges with an endpoint, with time limits and typed failures."""
+"""HTTP exchanges with an endpoint, with time limits and typed failures.
+
+Requests to ``http://`` addresses without a proxy are sent by :mod:`agrotools.models.http1`, others by aiohttp.
+"""
 
 import asyncio
 import itertools
@@ -6,15 +9,15 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+from urllib.request import getproxies
 
 import aiohttp
 from aiohttp.payload import BytesPayload
 from yarl import URL
 
 from agrotools.models.base import WireSettings
+from agrotools.models.http1 import CONNECT_S, LONGEST_REPLY_BYTES, HttpFault, PlainHttp
 
-_LONGEST_REPLY_BYTES = 16 * 2**20
-_CONNECT_S = 15.0
 _LARGE_BYTES = 2**20
 
 
@@ -76,6 +79,8 @@ class Transport:
         self._headers = headers
         self._wire = wire
         self._proxied = urlsplit(url).hostname not in ("localhost", "127.0.0.1", "::1")
+        self._is_direct = not self._url.user and not (self._proxied and "http" in getproxies())
+        self._plain: PlainHttp | None = None
         self._session: aiohttp.ClientSession | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
 
@@ -87,8 +92,11 @@ class Transport:
             UntrustedServer: the certificate is not trusted.
             TimedOut: no reply in time.
         """
+        url = self._next_url()
+        if url.scheme == "http" and self._is_direct:
+            return await self._post_plain(url, body)
         try:
-            async with self.request(body) as response:
+            async with self._request(url, body) as response:
                 content = response.content
                 # A short reply arrives together with its headers and needs no further read.
                 read = content.read_nowait() if content.is_eof() else await self._read(content)
@@ -103,13 +111,36 @@ class Transport:
             nobody = isinstance(error, aiohttp.ClientConnectorError)
             raise NoResponse(f"{type(error).__name__}: {error}", unreachable=nobody) from error
 
+    async def _post_plain(self, url: URL, body: bytes) -> Response:
+        try:
+            return Response(*await self._plain_client().post(url, body))
+        except HttpFault as fault:
+            match fault.stage:
+                case "connect_timeout":
+                    raise NoResponse(f"no connection in time: {fault}", overload=True, unreachable=True) from fault
+                case "timeout":
+                    raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from fault
+                case "stalled":
+                    raise NoResponse("the reply began and then stalled") from fault
+                case "endless":
+                    raise self._endless() from fault
+                case "too_long":
+                    raise _too_long() from fault
+                case stage:
+                    raise NoResponse(str(fault), unreachable=stage == "connect") from fault
+
     def request(self, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         """Post one request, and return the response as it arrives; faults are those of aiohttp."""
+        return self._request(self._next_url(), body)
+
+    def _request(self, url: URL, body: bytes) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         data = body if len(body) <= _LARGE_BYTES else _LargeBody(body)
-        url = self._url
-        if self._bases:
-            url = URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{url.path.removeprefix('/v1/')}")
         return self._connected().post(url, data=data, allow_redirects=False)
+
+    def _next_url(self) -> URL:
+        if not self._bases:
+            return self._url
+        return URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{self._url.path.removeprefix('/v1/')}")
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
         # If both limits would end a silent reply, the silence is reported.
@@ -124,31 +155,51 @@ class Transport:
             except TimeoutError as error:
                 if silence.expired():
                     raise NoResponse("the reply began and then stalled") from error
-                raise NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s") from error
+                raise self._endless() from error
             if not piece:
                 return b"".join(pieces)
             pieces.append(piece)
             size += len(piece)
-            if size > _LONGEST_REPLY_BYTES:
-                raise NoResponse(f"the reply is longer than {_LONGEST_REPLY_BYTES >> 20} MiB", passing=False)
+            if size > LONGEST_REPLY_BYTES:
+                raise _too_long()
+
+    def _endless(self) -> NoResponse:
+        return NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s")
+
+    def _plain_client(self) -> PlainHttp:
+        """Return the client of the running event loop, created on first use."""
+        self._enter_loop()
+        self._plain = self._plain or PlainHttp(self._headers, self._wire)
+        return self._plain
+
+    def _enter_loop(self) -> None:
+        """Forget the clients of another event loop, which has ended."""
+        if self._loop is not (loop := asyncio.get_running_loop()):
+            self._session, self._plain, self._loop = None, None, loop
 
     def _connected(self) -> aiohttp.ClientSession:
         """Return the session of the running event loop, created on first use."""
-        loop = asyncio.get_running_loop()
-        if self._session is None or self._session.closed or self._loop is not loop:
+        self._enter_loop()
+        if self._session is None or self._session.closed:
             self._session = aiohttp.ClientSession(
                 # The number of open requests is limited before they get here.
                 connector=aiohttp.TCPConnector(limit=0, ttl_dns_cache=300),
-                timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=_CONNECT_S),
+                timeout=aiohttp.ClientTimeout(total=self._wire.timeout_s, sock_connect=CONNECT_S),
                 headers=self._headers,
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=self._proxied,
             )
-            self._loop = loop
         return self._session
 
     async def close(self) -> None:
         """Close connections; the next request opens new ones."""
         session, self._session = self._session, None
+        plain, self._plain = self._plain, None
+        if plain is not None:
+            plain.close()
         if session is not None and not session.closed:
             await session.close()
+
+
+def _too_long() -> NoResponse:
+    return NoResponse(f"the reply is longer than {LONGEST_REPLY_BYTES >> 20} MiB", passing=False)

@@ -1,0 +1,168 @@
+"""Exchanges over unencrypted HTTP/1.1: forms of replies, connections that are kept, and ends of connections."""
+
+import asyncio
+import gzip
+import zlib
+
+import pytest
+
+from agrotools.models import WireSettings
+from agrotools.models.transport import NoResponse, Response, TimedOut, Transport
+from models.test_wire_faults import GOOD, raw_server, reply, says
+
+WIRE = WireSettings(timeout_s=1.0, stall_s=0.3)
+
+
+async def post(base_url: str, body: bytes = b"{}", wire: WireSettings = WIRE) -> Response:
+    transport = Transport(f"{base_url}/chat/completions", {"Content-Type": "application/json"}, wire)
+    try:
+        return await transport.post(body)
+    finally:
+        await transport.close()
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+HALF = len(GOOD) // 2
+FORMS = {
+    "length": reply(),
+    "chunks": CHUNKED + b"%x\r\n%b\r\n%x\r\n%b\r\n0\r\n\r\n" % (HALF, GOOD[:HALF], len(GOOD) - HALF, GOOD[HALF:]),
+    "interim reply": b"HTTP/1.1 100 Continue\r\nX-Early: 1\r\n\r\n" + reply(),
+    "gzip": reply(gzip.compress(GOOD), Content_Encoding="gzip"),
+    "deflate": reply(zlib.compress(GOOD), Content_Encoding="deflate"),
+    "raw deflate": reply(zlib.compress(GOOD, wbits=-15), Content_Encoding="deflate"),
+    "trailing bytes": reply() + b"more",
+    "two replies": reply() + reply(b"{}", 500, X_Early="1"),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("piece", [1, 7, 10_000])
+async def test_a_reply_is_read_in_every_form_and_in_pieces_of_any_size(form: str, piece: int) -> None:
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        whole = FORMS[form]
+        for start in range(0, len(whole), piece):
+            writer.write(whole[start : start + piece])
+            if piece < 10:
+                await asyncio.sleep(0)
+
+    async with raw_server(answer) as server:
+        response = await post(server.base_url)
+    assert (response.status, response.body) == (200, GOOD)
+    assert "X-Early" not in response.headers
+
+
+async def test_a_body_without_a_length_ends_with_its_connection() -> None:
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        writer.write(b"HTTP/1.0 200 OK\r\nContent-Type: application/json\r\n\r\n" + GOOD)
+        writer.close()
+
+    async with raw_server(answer) as server:
+        assert (await post(server.base_url)).body == GOOD
+
+
+@pytest.mark.parametrize("closes", [False, True])
+async def test_connections_are_used_again_unless_the_server_closes_them(closes: bool) -> None:
+    connections: set[object] = set()
+
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        connections.add(writer.get_extra_info("peername"))
+        writer.write(reply(Connection="close") if closes else reply())
+
+    async with raw_server(answer) as server:
+        transport = Transport(f"{server.base_url}/chat/completions", {}, WIRE)
+        for _ in range(5):
+            await transport.post(b"x" * 100_000)
+        await asyncio.gather(*(transport.post(b"{}") for _ in range(3)))
+        await transport.close()
+    assert len(connections) == (8 if closes else 3)
+
+
+async def test_headers_of_a_reply_are_found_in_any_case() -> None:
+    async with raw_server(says(reply(status=429, RETRY_AFTER="7"))) as server:
+        response = await post(server.base_url)
+    assert (response.status, response.headers["Retry-After"]) == (429, "7")
+
+
+BROKEN = {
+    "not HTTP": b"SSH-2.0-OpenSSH_9.2\r\n\r\n",
+    "two lengths": b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nContent-Length: 6\r\n\r\nhello!",
+    "wrong gzip": reply(b"{}", Content_Encoding="gzip"),
+    "wrong chunk": CHUNKED + b"zz\r\n",
+}
+
+
+@pytest.mark.parametrize("fault", BROKEN)
+async def test_broken_replies_are_no_responses(fault: str) -> None:
+    async with raw_server(says(BROKEN[fault])) as server:
+        with pytest.raises(NoResponse) as caught:
+            await post(server.base_url)
+    assert caught.value.passing
+    assert not caught.value.unreachable
+
+
+async def test_a_server_that_hangs_up_in_the_middle_and_one_that_is_not_there() -> None:
+    async def answer(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, _number: int) -> None:
+        writer.write(reply()[:-5])
+        writer.close()
+
+    async with raw_server(answer) as server:
+        with pytest.raises(NoResponse, match="closed the connection"):
+            await post(server.base_url)
+    with pytest.raises(NoResponse, match=r"cannot connect to 127\.0\.0\.1") as caught:
+        await post(server.base_url)
+    assert caught.value.unreachable
+
+
+async def test_silence_before_a_reply_is_a_time_out_and_afterwards_a_stall() -> None:
+    async def silent(reader: asyncio.StreamReader, _writer: asyncio.StreamWriter, _number: int) -> None:
+        await reader.read()
+
+    async with raw_server(silent) as server:
+        with pytest.raises(TimedOut, match="within 1 s"):
+            await post(server.base_url)
+    async with raw_server(says(reply()[:-5])) as server:
+        with pytest.raises(NoResponse, match="stalled"):
+            await post(server.base_url)
+
+
+async def test_a_reply_or_headers_without_end_are_given_up() -> None:
+    async def endless(_reader: asyncio.StreamReader, writer: asyncio.StreamWriter, number: int) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\n" if number == 1 else CHUNKED)
+        while True:
+            writer.write(b"X-Filler: 1\r\n" * 5000 if number == 1 else b"10000\r\n" + b" " * 0x10000 + b"\r\n")
+            await writer.drain()
+
+    patient = WIRE.model_copy(update={"timeout_s": 30.0, "stall_s": 30.0})
+    async with raw_server(endless) as server:
+        transport = Transport(f"{server.base_url}/chat/completions", {}, patient)
+        with pytest.raises(NoResponse):
+            await transport.post(b"{}")
+        with pytest.raises(NoResponse, match="longer than 16 MiB"):
+            await transport.post(b"{}")
+        await transport.close()
+
+
+async def test_line_breaks_in_headers_are_refused() -> None:
+    transport = Transport("http://127.0.0.1:1/v1", {"Authorization": "Bearer a\r\nX-Other: b"}, WIRE)
+    with pytest.raises(ValueError, match="line break"):
+        await transport.post(b"{}")
+
+
+async def test_a_user_name_in_the_address_or_a_proxy_needs_the_full_client(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[bytes] = []
+
+    async def proxy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        head = await reader.readuntil(b"\r\n\r\n")
+        seen.append(head)
+        await reader.readexactly(2)
+        writer.write(reply())
+        writer.close()
+
+    listener = await asyncio.start_server(proxy, "127.0.0.1", 0)
+    port = listener.sockets[0].getsockname()[1]
+    monkeypatch.setenv("http_proxy", f"http://127.0.0.1:{port}")
+    assert (await post("http://model.example/v1")).body == GOOD
+    assert (await post(f"http://user:secret@127.0.0.1:{port}/v1")).body == GOOD
+    listener.close()
+    assert seen[0].startswith(b"POST http://model.example/v1/chat/completions HTTP/1.1")
+    assert b"Authorization: Basic" in seen[1]
