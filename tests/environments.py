@@ -13,7 +13,7 @@ learned    torch, transformers, diffusers...: nets run, trained, exported and se
 servers    llama.cpp's server and a litellm proxy
 viewers    Inspect AI, Every Eval Ever, MLflow and W&B read exports of runs (1.8 GB; Python 3.12)
 clients    Claude Code and the MCP inspector start our server from their configurations (needs npm; 0.6 GB)
-ray        tool calls on a Ray cluster of two nodes, with workers, nodes and the command killed (0.3 GB)
+ray        tool calls on Ray clusters of this machine, with workers, nodes, actors and the command killed (0.3 GB)
 agents     the examples with Pydantic AI, OpenAI Agents SDK, LangGraph and smolagents are evaluated (1.5 GB)
 =========  ===========================================================================================================
 
@@ -89,7 +89,9 @@ ENVIRONMENTS = {
         ],
         pytest=["tests/agents/test_agent_sdks.py"],
     ),
-    "ray": Environment(install=[".[ray]"], pytest=["tests/tools/test_ray.py"]),
+    "ray": Environment(
+        install=[".[ray]"], pytest=[f"tests/tools/test_ray{part}.py" for part in ("", "_executor", "_gpus")]
+    ),
     "clients": Environment(pytest=["tests/serve/test_clients.py"]),
     "servers": Environment(pytest=["tests/performance/test_foreign_servers.py", "tests/runner/test_llama_server.py"]),
 }

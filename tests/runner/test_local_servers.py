@@ -1,4 +1,4 @@
-"""``agrotools eval --serve``: a program with the command line of ``llama-server`` is started, watched and ended."""
+"""``agrotools eval --serve``: a program with the command line of a model server is started, watched and ended."""
 
 import json
 import os
@@ -18,26 +18,28 @@ from support.text_benchmark import write_text_benchmark
 
 pytestmark = pytest.mark.process
 
-FAKE = Path(__file__).parents[1] / "support" / "fake_llama_server.py"
+FAKE = Path(__file__).parents[1] / "support" / "fake_model_server.py"
 SAMPLES = 8
 
 
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A folder with a benchmark, a model file whose name has a space, and ``llama-server`` first in PATH."""
+    """A folder with a benchmark, a model file whose name has a space, and the programs first in PATH."""
     write_text_benchmark(tmp_path / "questions", SAMPLES)
     (tmp_path / "my model.gguf").write_bytes(b"GGUF-weights")
-    program = tmp_path / "bin" / "llama-server"
-    program.parent.mkdir()
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" "$@"\n')
-    program.chmod(0o755)
-    monkeypatch.setenv("PATH", f"{program.parent}{os.pathsep}{os.environ['PATH']}")
+    (tmp_path / "bin").mkdir()
+    for name in ("llama", "vllm", "transformers"):
+        program = tmp_path / "bin" / ("llama-server" if name == "llama" else name)
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -S "{FAKE}" --program {name} "$@"\n')
+        program.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
-def words(arguments: str = "", *options: object) -> list[object]:
-    command = ["eval", "questions", "-m", "my model.gguf", "--serve", "llama", "--mode", "no-tool", "--out", "run"]
+def words(arguments: str = "", *options: object, program: str = "llama") -> list[object]:
+    model = "my model.gguf" if program == "llama" else "Qwen/Q"
+    command = ["eval", "questions", "-m", model, "--serve", program, "--mode", "no-tool", "--out", "run"]
     return [*command, *(["--serve-args", arguments] if arguments else []), *options]
 
 
@@ -77,6 +79,25 @@ def test_replicas_share_the_requests_in_one_run_folder(folder: Path):
     assert len(finished(folder / "run")) == SAMPLES, "the number of servers is not part of the run's identity"
     first, second = (folder / "run" / name for name in ("server.log", "server-2.log"))
     assert first.read_text().count("answered") > SAMPLES / 2 > second.read_text().count("answered") > 0
+
+
+@pytest.mark.parametrize("program", ["vllm", "transformers"])
+def test_the_other_programs_answer_show_their_errors_and_end(folder: Path, program: str):
+    failed = run_command(*words("--die 'CUDA out of memory'", program=program))
+    assert failed.returncode == 3
+    assert f"{program} does not start (exit code" in failed.stderr
+    assert "it ran out of memory: a smaller model" in re.sub(r"\s+", " ", failed.stderr)
+    died = run_command(*words("--die-after 3", "--concurrency", 1, program=program))
+    assert died.returncode == 3
+    assert f"{program} ended during the run (exit code 3)" in died.stderr
+    (folder / "spare").touch()
+    done = run_command(*words("--die-after 3", "--replicas", 2, program=program))
+    assert done.returncode == 0, done.stderr
+    assert len(finished(folder / "run")) == SAMPLES
+    assert json.loads((folder / "run" / "manifest.json").read_text())["server"][0] == program
+    assert all("answered" in log.read_text() for log in (folder / "run").glob("server*.log"))
+    assert len(pids(folder / "run")) == 4
+    assert not any(map(is_alive, pids(folder / "run")))
 
 
 def test_another_port_is_tried_if_it_was_taken(folder: Path):
@@ -169,12 +190,15 @@ def test_no_server_outlives_the_command(folder: Path, number: signal.Signals, ar
         ("my model.gguf", ("llama", "--port 80"), "agrotools sets --port itself"),
         ("my model.gguf", ("llama", "'open"), "No closing quotation"),
         ("Qwen/Qwen3-VL-8B", ("vllm",), "pip install vllm"),
+        ("Qwen/Qwen3-VL-8B", ("transformers",), "pip install 'transformers[serving]"),
     ],
 )
 def test_what_cannot_be_served_is_refused_before_the_run(
     folder: Path, monkeypatch: pytest.MonkeyPatch, model: str, given: tuple[str, ...], message: str
 ):
     (folder / "notes.gguf").write_text("just notes")
+    if "pip install" in message:
+        (folder / "bin" / given[0]).unlink()
     monkeypatch.setattr("agrotools.models.local_server.sys.executable", str(folder / "bin" / "python"))
     monkeypatch.setenv("PATH", str(folder / "bin"))
     with pytest.raises(UsageError, match=re.escape(message)):
@@ -196,10 +220,7 @@ def test_options_that_do_not_fit_are_refused(folder: Path, extra: tuple[str, ...
 
 
 def test_the_command_lines_of_the_programs(folder: Path, monkeypatch: pytest.MonkeyPatch):
-    """As their documentation gives them; the programs themselves are too large for the tests."""
-    for name in ("vllm", "transformers"):
-        (folder / "bin" / name).write_text("#!/bin/sh\n")
-        (folder / "bin" / name).chmod(0o755)
+    """As their documentation gives them; vLLM itself is too large for the tests."""
     monkeypatch.setenv("PATH", str(folder / "bin"))
 
     def command(name: str, model: str, arguments: str = "") -> list[str]:

@@ -49,6 +49,14 @@ class Number(ToolResult):
     value: float
 
 
+class OnGpu(Number):
+    devices: str
+    """GPUs that the tool may use."""
+    pid: int
+    caller: int
+    """process that started the worker"""
+
+
 class Big(Number):
     figure: Artifact
 
@@ -256,5 +264,20 @@ def weigh(size_mb: Annotated[int, Field(ge=1, description="megabytes to take and
     return Number(value=len(bytearray(size_mb * 2**20)) / 2**20)
 
 
-ALL = (environment, look, echo, shout, fail, hang, spoil, break_line, weigh)
+@tool(category="general", backends=("offline", "learned:"))
+def use_gpu(
+    value: Annotated[float, Field(description="any number")],
+    wait_s: Seconds = 0.0,
+    kill: Annotated[bool, Field(description="kill the caller")] = False,
+) -> OnGpu:
+    """Give a number back, and say where."""
+    time.sleep(wait_s)
+    if kill:
+        os.kill(os.getppid(), signal.SIGKILL)
+        time.sleep(60)
+    devices = os.environ.get("CUDA_VISIBLE_DEVICES", "")
+    return OnGpu(value=value, devices=devices, pid=os.getpid(), caller=os.getppid())
+
+
+ALL = (environment, look, echo, shout, fail, hang, spoil, break_line, weigh, use_gpu)
 BY_NAME: dict[str, Tool] = {made.name: made for made in ALL}

@@ -33,9 +33,9 @@ def workspace(tmp_path) -> Workspace:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def executor() -> AsyncIterator[ToolExecutor]:
+async def executor(executors: type[ToolExecutor]) -> AsyncIterator[ToolExecutor]:
     """Shared by all tests that leave it as it was: workers that die are replaced."""
-    async with ToolExecutor(workers=2, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
+    async with executors(workers=2, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
         yield executor
 
 
@@ -47,8 +47,8 @@ class TestCheckedBeforeAnyWorker:
     """None of these starts a process."""
 
     @pytest_asyncio.fixture(loop_scope="module")
-    async def executor(self) -> AsyncIterator[ToolExecutor]:
-        async with ToolExecutor(find_tool=FIND) as executor:
+    async def executor(self, executors: type[ToolExecutor]) -> AsyncIterator[ToolExecutor]:
+        async with executors(find_tool=FIND) as executor:
             yield executor
             assert executor.worker_pids == ()
 
@@ -151,15 +151,17 @@ async def test_a_worker_knows_nothing_of_this_process(executor, workspace, monke
     assert first["backend"] == "offline"
 
 
-async def test_the_chosen_back_end_reaches_the_tool(workspace):
-    async with ToolExecutor(find_tool=FIND, backends={"environment": "learned"}) as executor:
+async def test_the_chosen_back_end_reaches_the_tool(executors, workspace):
+    async with executors(find_tool=FIND, backends={"environment": "learned"}) as executor:
         assert (await call(executor, workspace, "environment")).observation.result["backend"] == "learned"
 
 
 @pytest.mark.parametrize("threads", [1, 2])
-async def test_libraries_use_the_threads_they_are_given_and_not_those_of_this_process(workspace, monkeypatch, threads):
+async def test_libraries_use_the_threads_they_are_given_and_not_those_of_this_process(
+    executors, workspace, monkeypatch, threads
+):
     monkeypatch.setenv("OMP_NUM_THREADS", "7")
-    async with ToolExecutor(workers=1, find_tool=FIND, threads=threads) as executor:
+    async with executors(workers=1, find_tool=FIND, threads=threads) as executor:
         seen = (await call(executor, workspace, "environment")).observation.result
     told = seen["opencv_threads"], seen["blas_threads"], seen["graph_threads"]
     assert told == (threads, str(threads), str(threads))
@@ -229,8 +231,8 @@ async def test_nan_is_null(executor, workspace):
 
 
 @pytest.mark.parametrize("how", ["sleep", "spin", "c"])
-async def test_a_hanging_call_is_killed_in_time(workspace, tmp_path, how):
-    async with ToolExecutor(workers=1, timeout_s=0.5, find_tool=FIND) as executor:
+async def test_a_hanging_call_is_killed_in_time(executors, workspace, tmp_path, how):
+    async with executors(workers=1, timeout_s=0.5, find_tool=FIND) as executor:
         assert value(await call(executor, workspace, "echo", value=1)) == 1
         outcome = await call(executor, workspace, "hang", how=how, pid_file=str(tmp_path / "pid"))
         assert error_kind(outcome) == "timeout"
@@ -239,15 +241,15 @@ async def test_a_hanging_call_is_killed_in_time(workspace, tmp_path, how):
         assert value(await call(executor, workspace, "echo", value=2)) == 2
 
 
-async def test_what_a_hanging_call_started_is_killed_with_it(workspace, tmp_path):
-    async with ToolExecutor(workers=1, timeout_s=2, find_tool=FIND) as executor:
+async def test_what_a_hanging_call_started_is_killed_with_it(executors, workspace, tmp_path):
+    async with executors(workers=1, timeout_s=2, find_tool=FIND) as executor:
         outcome = await call(executor, workspace, "hang", how="child", pid_file=str(tmp_path / "pid"))
         assert error_kind(outcome) == "timeout"
         assert await gone(int((tmp_path / "pid").read_text()))
 
 
-async def test_a_cancelled_call_frees_its_worker_at_once(workspace, tmp_path):
-    async with ToolExecutor(workers=1, timeout_s=60, find_tool=FIND) as executor:
+async def test_a_cancelled_call_frees_its_worker_at_once(executors, workspace, tmp_path):
+    async with executors(workers=1, timeout_s=60, find_tool=FIND) as executor:
         task = asyncio.create_task(call(executor, workspace, "hang", how="sleep", pid_file=str(tmp_path / "pid")))
         assert await eventually(lambda: (tmp_path / "pid").exists() and (tmp_path / "pid").read_text() != "")
         task.cancel()

@@ -20,31 +20,20 @@ from agrotools.tools.ray_executor import MOST_TRIES, RayToolExecutor
 from agrotools.tools.ray_node import installation
 from agrotools.tools.workspace import Workspace
 from support.picture_files import field, planted_rows
+from support.ray_cluster import KEY, started_cluster
 
 pytest.importorskip("ray", reason="needs Ray: python tests/environments.py ray")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
 
 ROOT = Path(__file__).parents[2]
-KEY = "sk-secret"
 SUM = ToolCall(tool="calculate", arguments={"expression": "2 + 3"})
 
 
 @pytest.fixture(scope="module")
 def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        patch.setenv("OPENAI_API_KEY", KEY)
-        patch.setenv("PYTHONPATH", str(Path(hostile_tools.__file__).parent))
-        patch.setenv("AGROTOOLS_CACHE", str(tmp_path_factory.mktemp("cache")))
-        from ray.cluster_utils import Cluster
-
-        nodes = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
-        try:
-            nodes.add_node(num_cpus=1)
-            patch.setenv("RAY_ADDRESS", nodes.address)
-            yield nodes
-        finally:
-            nodes.shutdown()
+    with started_cluster(tmp_path_factory.mktemp("cache"), num_cpus=1) as nodes:
+        nodes.add_node(num_cpus=1)
+        yield nodes
 
 
 @pytest.fixture

@@ -28,8 +28,8 @@ def workspace(tmp_path: Path) -> Workspace:
 
 
 @pytest_asyncio.fixture
-async def executor() -> AsyncIterator[ToolExecutor]:
-    async with ToolExecutor(workers=1, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
+async def executor(executors: type[ToolExecutor]) -> AsyncIterator[ToolExecutor]:
+    async with executors(workers=1, timeout_s=20, memory_mb=1024, find_tool=FIND) as executor:
         yield executor
 
 
@@ -113,15 +113,15 @@ async def test_crashes_leave_no_zombie_and_no_open_file(workspace):
     assert children() == before
 
 
-async def test_found_results_never_reach_a_worker(workspace, tmp_path):
+async def test_found_results_never_reach_a_worker(executors, workspace, tmp_path):
     cache = ResultCache(tmp_path / "cache")
-    async with ToolExecutor(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
+    async with executors(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
         first = await call(executor, workspace, "look", image="image_1.jpg")
         assert executor.calls_of_workers == 1
         outcomes = await asyncio.gather(*(call(executor, workspace, "look", image="image_1.jpg") for _ in range(20)))
         assert executor.calls_of_workers == 1
     assert all(outcome.cached and outcome.observation == first.observation for outcome in outcomes)
-    async with ToolExecutor(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
+    async with executors(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
         assert (await call(executor, workspace, "look", image="image_1.jpg")).cached
         assert executor.calls_of_workers == 0
         assert executor.worker_pids == ()

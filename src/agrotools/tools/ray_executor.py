@@ -1,8 +1,9 @@
 """Tool calls on a Ray cluster (``agrotools eval --executor ray``, extra ``ray``).
 
-Only tool calls leave the process of the run, each as one Ray task. Requests to models, cost, pace, budget, records and
-the cache of results stay where they are without Ray. A task carries no environment variables and no keys, and the tool
-runs in a worker process that has none.
+Only tool calls leave the process of the run, each as one Ray task; on a cluster with GPUs, a call with a ``learned``
+back-end goes to an actor (:mod:`agrotools.tools.ray_actors`). Requests to models, cost, pace, budget, records and the
+cache of results stay where they are without Ray. A task carries no environment variables and no keys, and the tool runs
+in a worker process that has none.
 
 A task may be lost with its worker or its node. Ray does not repeat it (``max_retries=0``); the executor does, a limited
 number of times, and then raises an InfrastructureError, which makes the sample invalid, never incorrect.
@@ -16,7 +17,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import cache
 from importlib import import_module
@@ -27,6 +28,7 @@ from agrotools.core import InfrastructureError, ToolError, UsageError
 from agrotools.core.base import count_text, install_command
 from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor
+from agrotools.tools.ray_actors import GpuActors
 from agrotools.tools.ray_node import Answer, check_installation, installation, run_call
 from agrotools.tools.result import Reply
 from agrotools.tools.services import LEARNED
@@ -84,7 +86,8 @@ class RayToolExecutor(ToolExecutor):
         self._connected = False
         self._in_flight = 0
         self._freed = asyncio.Event()
-        self._cpus, self._largest_memory, self._looked = 0, 0, -_LOOK_S
+        self._cpus, self._gpus, self._largest_memory, self._looked = 0, 0, 0, -_LOOK_S
+        self._actors = GpuActors(self._ray, self._count_gpus)
         self._hashes = self.cache or ResultCache()
         self._stored: dict[str, tuple[asyncio.Task[Any], int]] = {}
         """References to contents in the object store and their sizes, by hash, least recently used first."""
@@ -95,6 +98,7 @@ class RayToolExecutor(ToolExecutor):
             self._connected = True
         try:
             await self._check_nodes()
+            await self._look()
         except BaseException:
             self._disconnect()
             raise
@@ -107,8 +111,9 @@ class RayToolExecutor(ToolExecutor):
     def place(self) -> str:
         """Sentence on the cluster that calls run on, with its size as it is now."""
         nodes = self._nodes()
-        size = f"{count_text(len(nodes), 'node')} and {count_text(int(sum(map(_cpus, nodes))), 'CPU')}"
-        return f"tool calls run on a Ray cluster of {size}"
+        counts = {"node": len(nodes), "CPU": int(sum(map(_cpus, nodes))), "GPU": _gpus_of(nodes)}
+        *first, last = [count_text(count, name) for name, count in counts.items() if count or name != "GPU"]
+        return f"tool calls run on a Ray cluster of {', '.join(first)} and {last}"
 
     async def prepare(self, tools: Sequence[str]) -> None:
         """Do nothing: workers start with the first call on each node."""
@@ -140,6 +145,7 @@ class RayToolExecutor(ToolExecutor):
             ) from error
 
     def _disconnect(self) -> None:
+        self._actors.close()
         self._stored.clear()
         if self._connected:
             self._connected = False
@@ -193,8 +199,8 @@ class RayToolExecutor(ToolExecutor):
                 self.calls_sent_again += 1
                 await asyncio.sleep(_PAUSE_S * number)
             try:
-                async with self._place(request, paths) as options:
-                    return await self._send(request, files, expected, options)
+                async with self._remote(request, paths) as remote:
+                    return await self._send(remote, request, files, expected)
             except self._ray.exceptions.RayTaskError as error:
                 last = _last_line(error)
             except self._ray.exceptions.RayError as error:
@@ -206,21 +212,31 @@ class RayToolExecutor(ToolExecutor):
             hint="the same command runs the sample again",
         )
 
+    @asynccontextmanager
+    async def _remote(self, request: Mapping[str, Any], paths: Mapping[str, Path]) -> AsyncIterator[Callable[..., Any]]:
+        """Wait for a GPU or a CPU, and provide the function that sends a call there."""
+        if request["backend"].startswith(LEARNED):
+            async with self._actors.actor() as actor:
+                if actor is not None:
+                    yield actor.run_call.remote
+                    return
+        async with self._place(request, paths) as options:
+            yield self._task.options(max_retries=0, **options).remote
+
     async def _send(
         self,
+        remote: Callable[..., Any],
         request: dict[str, Any],
         files: Mapping[str, tuple[str, str]],
         expected: Mapping[str, str],
-        options: Mapping[str, Any],
     ) -> Reply:
         """Send a call once, and again with the contents of files that its node does not have."""
-        task = self._task.options(max_retries=0, **options)
         limits = (self.timeout_s, self.memory_mb, self.threads)
         # a worker may be tried twice, and a new one has to start and load the tool
         limit_s = _QUEUE_S + 2 * (START_TIMEOUT_S + self.timeout_s)
         contents = dict[str, Any]()
         while True:
-            reference = task.remote(request, files, contents, expected, limits)
+            reference = remote(request, files, contents, expected, limits)
             try:
                 answer: Answer = await asyncio.wait_for(_result(reference), limit_s)
             except (TimeoutError, asyncio.CancelledError):
@@ -275,12 +291,19 @@ class RayToolExecutor(ToolExecutor):
             self._freed.set()
 
     async def _capacity(self) -> int:
+        await self._look()
+        return self._cpus
+
+    async def _count_gpus(self) -> int:
+        await self._look()
+        return self._gpus
+
+    async def _look(self) -> None:
         if time.monotonic() - self._looked > _LOOK_S:
             self._looked = time.monotonic()
             nodes = await asyncio.to_thread(self._nodes)
-            self._cpus = int(sum(map(_cpus, nodes)))
+            self._cpus, self._gpus = int(sum(map(_cpus, nodes))), _gpus_of(nodes)
             self._largest_memory = int(max((node["Resources"].get("memory", 0) for node in nodes), default=0))
-        return self._cpus
 
     def _nodes(self) -> list[dict[str, Any]]:
         """Return the living nodes that can run calls."""
@@ -300,6 +323,10 @@ def _check_address(address: str) -> None:
 
 def _cpus(node: Mapping[str, Any]) -> float:
     return float(node["Resources"].get("CPU", 0))
+
+
+def _gpus_of(nodes: Sequence[Mapping[str, Any]]) -> int:
+    return sum(int(node["Resources"].get("GPU", 0)) for node in nodes)
 
 
 @cache

@@ -1,6 +1,6 @@
-"""Node side of tool calls on a Ray cluster: what a node has installed, and the task that runs one call there.
+"""Node side of tool calls on a Ray cluster: what a node has installed, and the task or actor that runs one call there.
 
-A task runs the tool in a worker process of its own (:mod:`agrotools.tools.worker_process`), as without Ray: the same
+Both run the tool in a worker process of their own (:mod:`agrotools.tools.worker_process`), as without Ray: the same
 limits of time and memory, no keys in the environment, and the same errors if the tool crashes.
 """
 
@@ -108,6 +108,17 @@ def run_call(
     if lost := next((path for path in paths.values() if not os.path.exists(path)), None):  # noqa: PTH110
         raise FileLost(f"{lost} was removed during the call")
     return "reply", reply
+
+
+class CallRunner:
+    """Actor that runs one call at a time with a GPU, which its worker process keeps with the model of the last call."""
+
+    def answer(self) -> None:
+        """Do nothing: the answer shows that the actor has a GPU and can take a call."""
+
+    def run_call(self, *call: Any) -> Answer:
+        """Run a call as :func:`run_call` does."""
+        return run_call(*call)
 
 
 @cache

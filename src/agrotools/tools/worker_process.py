@@ -58,8 +58,8 @@ def worker_environment(threads: int = 1) -> dict[str, str]:
         "GDAL_PAM_ENABLED": "NO",
         "GDAL_DISABLE_READDIR_ON_OPEN": "EMPTY_DIR",
     }
-    # some installations of Python do not start without the first two
-    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", RUNNER_VARIABLE):
+    # some installations of Python do not start without the first two; GPUs that are others' stay out of use
+    for name in ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", RUNNER_VARIABLE, "CUDA_VISIBLE_DEVICES"):
         if name in os.environ:
             environment[name] = os.environ[name]
     return environment

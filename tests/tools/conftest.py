@@ -1,0 +1,10 @@
+"""The executor that tests of tool calls use; those of ``test_ray_executor.py`` use that of a Ray cluster."""
+
+import pytest
+
+from agrotools.tools.execution import ToolExecutor
+
+
+@pytest.fixture(scope="module")
+def executors() -> type[ToolExecutor]:
+    return ToolExecutor
