@@ -9,6 +9,7 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
+from itertools import groupby
 from typing import Any, NamedTuple, cast
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
@@ -378,8 +379,9 @@ def compatible(unit: str, other: str) -> bool:
 
 def unit_pattern() -> str:
     """Return a regular expression for any written unit after a number; a noun may precede ``/ha``."""
-    names = sorted(_BY_NAME, key=len, reverse=True)
-    alternatives = "|".join(_name_pattern(name) for name in names)
+    names = sorted(_BY_NAME, key=lambda name: (-len(name), _name_end(name)))
+    groups = groupby(names, key=_name_end)  # one end for many names: compiling each of 500 takes 20 ms
+    alternatives = "|".join(f"(?:{'|'.join(map(re.escape, group))}){end}" for end, group in groups)
     # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.
     return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
 
@@ -390,8 +392,8 @@ _INCH_END = (
 )
 
 
-def _name_pattern(name: str) -> str:
+def _name_end(name: str) -> str:
+    """Return the pattern of what must follow the name of a unit."""
     if name == "in":
-        return name + _INCH_END
-    end = r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""
-    return re.escape(name) + end
+        return _INCH_END
+    return r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""
