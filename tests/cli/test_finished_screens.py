@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 
 from support.command import run_command
+from support.eval_process import evaluate, running
+from support.text_benchmark import write_text_benchmark
 
 pytestmark = pytest.mark.process
 COMMAND = ("eval", "bench", "-m", "baseline:prior", "--mode", "no-tool", "--out", "run")
@@ -22,8 +24,7 @@ def run_eval(cwd: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
 
 def was_shown_again(done: subprocess.CompletedProcess[str]) -> bool:
     """True if nothing was scored: the progress of scoring is absent."""
-    assert "already done" in done.stderr
-    return "scores:" not in done.stderr
+    return "already done" in done.stderr and "scores:" not in done.stderr
 
 
 @pytest.fixture
@@ -121,3 +122,32 @@ def test_a_run_with_invalid_samples_is_tried_again(place: Path, monkeypatch: pyt
     command = ("eval", "bench", "-m", "scripted:replies.json", "--mode", "no-tool", "--out", "run")
     codes = [run_command(*command, cwd=place).returncode for _ in range(2)]
     assert codes[0] == codes[1] != 0
+
+
+def test_a_finished_run_of_a_model_is_shown_without_its_endpoint_but_not_without_its_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("SOME_KEY", "secret")
+    bench = write_text_benchmark(tmp_path / "bench", 3)
+    with running(latency_s=0.0) as endpoint:
+        command = (bench, tmp_path / "run", endpoint, "--api-key-env", "SOME_KEY")
+        first = evaluate(*command)
+        endpoint.broken = True
+        again = evaluate(*command)
+    assert first.returncode == 0, first.stderr
+    assert was_shown_again(again)
+    assert again.stdout == first.stdout
+    assert not any(b"secret" in path.read_bytes() for path in (tmp_path / "cache" / "finished").iterdir())
+    monkeypatch.delenv("SOME_KEY")
+    refused = evaluate(*command)
+    assert refused.returncode == 2
+    assert "SOME_KEY" in refused.stderr
+
+
+def test_a_run_with_a_budget_is_evaluated_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
+    bench = write_text_benchmark(tmp_path / "bench", 3)
+    with running(latency_s=0.0) as endpoint:
+        command = (bench, tmp_path / "run", endpoint, "--price", "1/1", "--budget", "1")
+        assert [was_shown_again(evaluate(*command)) for _ in range(2)] == [False, False]

@@ -1,9 +1,10 @@
 """Screens of finished evaluations: the same command shows the same screen again, as long as nothing has changed.
 
-A screen is kept in the user's cache after a run of baselines or scripted replies in which every sample has a valid
-record. It stands for the program (files of agrotools, installed distributions, modules from elsewhere), the command
-and its terminal, and the files that it was computed from: benchmark, run folders with hashes of their records, runs of
-baselines beside them, the user's knowledge and trained heads. Anything else, and any doubt, evaluates as usual.
+A screen is kept in the user's cache after a run of a model, of baselines or of scripted replies in which every sample
+has a valid record. It stands for the program (files of agrotools, installed distributions, modules from elsewhere), the
+command, its terminal and the names of the keys that are set, and the files that it was computed from: benchmark, run
+folders with hashes of their records, runs of baselines beside them, the user's knowledge, trained heads and probes of
+models. Agents, replays, judges, budgets, anything else and any doubt: the command evaluates as usual.
 """
 
 import hashlib
@@ -27,9 +28,10 @@ if TYPE_CHECKING:
 _FOLDER = "finished"
 _MOST_SCREENS, _MOST_FILES = 200, 50_000
 _KINDS = ("baseline:", "scripted:")
-"""Models that answer without keys, endpoints or programs of the user, which every command checks anew."""
 _VARIABLES = ("COLUMNS", "LINES", "TERM", "LANG", "HOME", "PYTHONPATH", "TZ")
 _PREFIXES = ("AGROTOOLS_", "XDG_", "LC_", "HF_", "OPENAI_BASE", "FORCE_COLOR", "NO_COLOR", "TTY_")
+_SECRETS = ("KEY", "TOKEN")
+"""Ends of the names of variables with keys: whether they are set counts, not their values."""
 _BASELINES = ("guess", "planner", "oracle")
 """Baselines whose runs beside a run are shown as its floor and ceiling (:mod:`agrotools.runner.ladder`)."""
 _HASHED = frozenset(("manifest.json", "records.jsonl", "scores.json"))
@@ -93,8 +95,12 @@ def keep_screen(
 
 
 def _depends_on_files_alone(config: "EvalConfig") -> bool:
-    """True if neither a model, a judge of pictures nor a longer run could change what the command shows."""
-    return config.model.startswith(_KINDS) and not config.vlm_model and config.repeat_until is None
+    """True if neither an agent, a judge of pictures, a budget nor a longer run could change what the command shows."""
+    from agrotools.runner.policies import names_endpoint
+
+    if not config.model.startswith(_KINDS) and (config.budget or not names_endpoint(config.model)):
+        return False
+    return not config.vlm_model and config.repeat_until is None
 
 
 class _Copied:
@@ -133,7 +139,9 @@ def _place(config_file: Path | None) -> Path:
 
     variables = {name: value for name, value in os.environ.items() if name.startswith((*_VARIABLES, *_PREFIXES))}
     config = _state_of("file", str(config_file)) if config_file else None
-    command = [ARGUMENTS, str(Path.cwd()), config, variables, _terminal(), sys.version, _program()]
+    line = " ".join(ARGUMENTS)  # may name the variable of a key
+    keys = [name for name, value in os.environ.items() if value and (name in line or name.endswith(_SECRETS))]
+    command = [ARGUMENTS, str(Path.cwd()), config, variables, sorted(keys), _terminal(), sys.version, _program()]
     content = orjson.dumps(command, option=orjson.OPT_SORT_KEYS)
     return cache_dir(_FOLDER) / f"{hashlib.sha256(content).hexdigest()}.json"
 
@@ -168,7 +176,7 @@ def _user_folders() -> list[Path]:
     from agrotools.core.files import cache_dir
     from agrotools.knowledge.entries import user_folders
 
-    return [*user_folders(), cache_dir("heads"), cache_dir("packs"), data_folder() / RECORDS]
+    return [*user_folders(), *map(cache_dir, ("heads", "packs", "probes")), data_folder() / RECORDS]
 
 
 def _state_of(kind: str, path: str) -> Any:

@@ -167,8 +167,8 @@ def _evaluate(
             bar.note("--agent-model MODEL counts its requests, and refuses those that exceed the budget")
         if config.budget and counting and counting.price and counting.price.source == "local":
             bar.note(f"requests to {counting.name} are taken as free: no budget is kept without --price IN/OUT")
-        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark)]
-        for note in [*notes, *store.notes, *_probe_notes(source, settings, folder)]:
+        notes = [*filter(None, [settings.note]), *benchmark_notes(benchmark), *_probe_notes(source, settings, folder)]
+        for note in [*notes, *store.notes]:
             bar.note(note)
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))

@@ -25,7 +25,7 @@ from agrotools.scoring.answer_text import (
     json_text,
     without_markup,
 )
-from agrotools.text.normalise import NUMBER_WORDS, canonical_unit, normalise
+from agrotools.text.normalise import NUMBER_WORDS, canonical_unit, late_pattern, normalise
 
 Names = tuple[tuple[str, str], ...]
 
@@ -188,7 +188,7 @@ def _names(slots: Sequence[Slot]) -> Names:
     return tuple((slot.name, slot.label) for slot in slots)
 
 
-_BRACKET = re.compile(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
+_BRACKET = late_pattern(r"\s?[(\[](?:in )?([^()\[\]\n|]{1,24})[)\]]$")
 
 
 def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
@@ -200,11 +200,11 @@ def _key_and_unit(written: str, names: set[str]) -> tuple[str, str | None]:
     return _key(written[: bracket.start()]), canonical_unit(bracket[1])
 
 
-_FORMULA = re.compile(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
-_STATEMENT_END = re.compile(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
-_COUNTED = re.compile(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
-_SENTENCE_BEFORE = re.compile(r"\w[ \"']{1,2}$")
-_LISTED = re.compile(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
+_FORMULA = late_pattern(r"\\(?:sum|int|prod|sqrt)|_\{|\^\{")
+_STATEMENT_END = late_pattern(r"[!?。\n]|\.(?!\d)|[,;](?!\s?\d)")
+_COUNTED = late_pattern(rf"(?:\d|(?<![a-z])(?:{'|'.join(NUMBER_WORDS)}))(?: [a-z]+){{1,3}} ?[:=]$")
+_SENTENCE_BEFORE = late_pattern(r"\w[ \"']{1,2}$")
+_LISTED = late_pattern(r"\s*((?:(?:[-*•+]|\d{1,2}[.)]) [^\n]*(?:\n\s*)?)+|[^\n]+)")
 _EDGES = " \t|\"',;{}"
 
 
@@ -245,7 +245,7 @@ def _lines(names: Names, text: str, is_open: bool) -> tuple[_Line, ...]:
     return tuple(lines)
 
 
-_LINE_START = re.compile(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
+_LINE_START = late_pattern(r"(?:^|\n)[^\w\n]{0,12}(?:\d{1,2}[.)]\s?)?$")
 
 
 def _in_prose(text: str, key: re.Match[str]) -> bool:

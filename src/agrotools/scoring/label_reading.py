@@ -12,17 +12,17 @@ from agrotools.scoring.slot_subject import YEAR, count_words_of, of_other_thing,
 from agrotools.scoring.word_forms import comparatives, sense_of, senses, word_pattern
 from agrotools.text.clauses import Negations, further_claims, is_name, list_neighbours
 from agrotools.text.labels import LabelMatch, claims, find_labels
-from agrotools.text.normalise import CJK, WORD, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words
 
 _ASKING = frozenset("show image photo picture scene file".split())
 """Words of labels that do not describe the requested thing."""
-_FINE = re.compile(
+_FINE = late_pattern(
     r"(?<!not )(?<!n't )\b(?:healthy|unaffected|intact|undamaged|normal|clean|fine|ok|adequate|sufficient|sound|"
     r"unchanged|unharmed|in (?:good )?order|within (?:the )?(?:\w+ )?(?:limits?|range))\b|(?:might|may|"
     r"could) be(?=[.;,\n]|$)|(?<!不)正常|完好|良好|健康|未变|充足|充分|允许范围|(?<!不)合格|达标|够用|不缺"
 )
 """States that exclude a thing from a set of affected, changed or failing things, unless the label asks for them."""
-_OR = re.compile(r",? (?:or|and/or) (?:the |an? )?|或者?")
+_OR = late_pattern(r",? (?:or|and/or) (?:the |an? )?|或者?")
 _CLAIM = 2.0
 """Minimum weight of an occurrence that is more than a mention."""
 _MOST = 60
@@ -37,7 +37,7 @@ class LabelReading(NamedTuple):
     further: tuple[str, ...] = ()
 
 
-_SPECIES = re.compile(
+_SPECIES = late_pattern(
     r"([A-Z])([a-z]{2,}(?:a|us|um|is|on|es|as|ys|yx|ops|ix)) ([a-z]{2,}(?:a|us|um|is|i|ae|e|ens|ans|ides|or|es))$"
 )
 
@@ -69,7 +69,7 @@ def _is_own(short: str, label: str, labels: Mapping[str, Sequence[str]]) -> bool
 
 
 _ORDINALS = ("first|1st|第一|一", "second|2nd|第二|二", "third|3rd|第三|三", "fourth|4th|第四|四", "fifth|5th|第五|五")
-_REFERENCE = re.compile(
+_REFERENCE = late_pattern(
     r"\bthe (?:(?P<latter>latter|last(?: one)?(?: of (?:these|them|the \w+))?)|(?P<former>former)|(?P<other>other)|"
     + r"(?:"
     + "|".join(f"(?P<n{number}>{words})" for number, words in enumerate(_ORDINALS))
@@ -103,7 +103,7 @@ def _referred(text: str, matches: Sequence[LabelMatch], labels: Sequence[str]) -
     return references
 
 
-_PART = re.compile(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
+_PART = late_pattern(r"[.;:!?。,\n()]|\b(?:but|while|whereas)\b")
 _LINKS = frozenset("of the and in on with by to from for or a an no not without non".split())
 
 
@@ -137,7 +137,7 @@ def _in_other_forms(text: str, matches: Sequence[LabelMatch], labels: Mapping[st
     ]
 
 
-_NUMBER_BEHIND = re.compile(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
+_NUMBER_BEHIND = late_pattern(r"[^\d\n;|。]{0,40}?(?<![\d.])(\d[\d,]*(?:\.\d+)?) ?(%|[^\W\d]*)")
 
 
 def _leading(text: str, claimed: Sequence[LabelMatch], slot: Slot) -> tuple[str, ...]:
@@ -175,14 +175,14 @@ _ALSO = (
     r"perhaps|possibly|probably|likely|also|(?:also )?(?:known as|called|named)|(?:an? |its )?synonym is)"
     rf"(?!{WORD})|又名|又称|即|或|和|[=~/\\>→-]) ?"
 )
-_BETWEEN = re.compile(
+_BETWEEN = late_pattern(
     rf"[\"'*]*(?:,? ?[(\[{{<\"']\s?(?:{_ALSO})*|,? ?(?:{_ALSO})+[(\[{{<\"']?|"
     rf"(?: ?\}}[.;,]?\s*(?:{_ALSO})*\\boxed ?\{{|(?<=\*\*) (?:{_ALSO})*\*\*))"
 )
 _NAME = rf"(?:{WORD}|[{CJK}]|[ '-](?={WORD}|[{CJK}])){{1,60}}+"
-_NAME_BEHIND, _NAME_BEFORE = re.compile(rf"(?:an? |the )?({_NAME})"), re.compile(rf"({_NAME})$")
-_TWO_PARTS = re.compile(rf"\W*({_NAME})\W*(?:[.:!。…\n] ?)+\W*({_NAME})\W*")
-_ANSWER = re.compile(
+_NAME_BEHIND, _NAME_BEFORE = late_pattern(rf"(?:an? |the )?({_NAME})"), late_pattern(rf"({_NAME})$")
+_TWO_PARTS = late_pattern(rf"\W*({_NAME})\W*(?:[.:!。…\n] ?)+\W*({_NAME})\W*")
+_ANSWER = late_pattern(
     rf"(?:\\boxed ?\{{(?:\\[a-z]+ ?\{{)?|\banswer(?: is|:| =) ?(?:an? |the )?|"
     rf"(?:^|[.!\n。] ?)(?:it|this)(?: is|'s) (?:an? |the )?"
     r"(?![^.!}\n。,;]{0,60}(?:ous|ive|al|ic|[^e]ed|ing|ble|ful|less|ant|ent|y)(?:[.!}\n。,;]|$)))"

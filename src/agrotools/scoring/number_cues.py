@@ -1,51 +1,50 @@
 """Words and signs around a number that show its meaning, as patterns over normalised text and functions over them."""
 
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import pairwise
 
 from agrotools.scoring.answer_text import TABLE_RULE, cells_of
 from agrotools.scoring.slot_subject import Subject, speaks_of
-from agrotools.text.normalise import CJK, WORD, canonical_unit, compatible, convert
+from agrotools.text.normalise import CJK, WORD, canonical_unit, compatible, convert, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
 
-FIGURE = re.compile(r"[-+]?\d[\d.,' ]*%?")
-UNIT_IN_HEADER = re.compile(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
+FIGURE = late_pattern(r"[-+]?\d[\d.,' ]*%?")
+UNIT_IN_HEADER = late_pattern(r" ?[(\[]([^()\[\]\n]{1,16})[)\]]$")
 BEFORE_WORDS = frozenset(
     "is of from by in on and or about the shows show makes hence = : ≈ 为 有 约 共 计 到 即".split()
 )
-LAST_WORD = re.compile(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
-NEXT_WORD = re.compile(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
+LAST_WORD = late_pattern(rf"({WORD}+|[^\s\w]|[{CJK}])\s*$")
+NEXT_WORD = late_pattern(rf"\s*({WORD}+|[^\s\w]|[{CJK}])")
 BEHIND_WORDS = frozenset("in at is was per or more ( , ;".split())
-COUNT = re.compile(r"number of|count|how many|数量|[株棵头只个]数|多少")
-EQUALS_BEFORE = re.compile(r"[=≈→] ?[(\[$]*$")
-COLON_BEFORE = re.compile(r": ?[(\[$~]*$")
+COUNT = late_pattern(r"number of|count|how many|数量|[株棵头只个]数|多少")
+EQUALS_BEFORE = late_pattern(r"[=≈→] ?[(\[$]*$")
+COLON_BEFORE = late_pattern(r": ?[(\[$~]*$")
 ABOUT = r"(?:about |approximately |around |roughly |some |a total of |only |just |now |therefore |thus |~|约|大约)*"
-IS_BEFORE = re.compile(
+IS_BEFORE = late_pattern(
     rf"(?:(?<!{WORD})(?:is|are|was|were|be|has|have|had|at|reach(?:es|ed)) (?:an? )?{ABOUT}|(?:为|是|有|达|约为|"
     rf"等于){ABOUT})$"
 )
-GIVES_BEFORE = re.compile(
+GIVES_BEFORE = late_pattern(
     rf"(?:(?<!{WORD})(?:giv(?:es|e|ing)|mak(?:es|e|ing)|yield(?:s|ing)?|comes? to|amounts? to|equals?|leav(?:es|ing)|"
     rf"left|remains?|result(?:s|ing)? in|works out at|corresponds to|that is|or|so|hence|therefore|thus|found|"
     rf"count(?:ed)?|get|arrive at|total(?:s|ling)?|i\.e\.) {ABOUT}|(?:得|得到|共|合计|合|即|折合|剩|余|相当于|总共|"
     rf"共计|总计){ABOUT})$"
 )
-CONCLUDES = re.compile(
+CONCLUDES = late_pattern(
     r"\b(?:in total|totals?|total(?:ling|ing)|altogether|in all|sum|combined|so|therefore|thus|hence|consequently|"
     r"answer|final|finally|today|nowadays|at present|currently|in (?:short|summary|conclusion)|to sum up|"
     r"result|conclusion|overall|(?:more )?precisely|exactly|to be (?:exact|precise))\b|准确地说|精确|总|共|合计|"
     r"因此|所以|故|答案|结论|现在|目前|综上|最终|由此"
 )
-CLAUSE = re.compile(r"[,;。]")
-TOTAL_BEHIND = re.compile(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
-PRELIMINARY = re.compile(
+CLAUSE = late_pattern(r"[,;。]")
+TOTAL_BEHIND = late_pattern(rf"(?: {WORD}+)?,? (?:in all|in total|altogether|overall|combined)(?!{WORD})")
+PRELIMINARY = late_pattern(
     r"\b(?:at first|initial(?:ly)?|first (?:count\w*|pass|impression|glance|guess|estimate|look)|draft|preliminary|raw|"
     r"arrived at|expected|guess(?:ed)?|assum(?:ed|ing)|before|previous(?:ly)?|originally|last (?:year|season|week|"
     r"month)|yesterday|used to|old|former(?:ly)?)\b|初步|最初|起初|原始|粗|原来|去年|上年|之前|原先|一开始|乍"
 )
-REFERENCE = re.compile(
+REFERENCE = late_pattern(
     r"\b(?:threshold|limit|literature|typical(?:ly)?|usual(?:ly)?|normal(?:ly)?|target|recommend\w*|guideline|standard|"
     r"table|textbook|breeder|manual|class(?:es)?|category|compar\w+|reference|optimum|optimal|critical|requir\w+|"
     r"capacity|maximum|minimum|allowed|tolera\w+|regional|national|district|neighbou?r\w*|farmer|owner|plan(?:ned)?|"
@@ -53,58 +52,58 @@ REFERENCE = re.compile(
     r"pixel|per pixel|error|uncertainty|confidence|probab\w+)\b|阈值|标准|一般|通常|正常|推荐|参考|往年|指标|上限|下限|"
     r"最大|最小|建议|适宜|临界|据|文献|分辨率|比例尺|误差|置信"
 )
-HYPOTHETICAL = re.compile(
+HYPOTHETICAL = late_pattern(
     r"\b(?:if|would|should|might|suppose|assuming|unless|when|whenever|once|could|from \d|between)\b|如果|假如|若|"
     r"假设|应该|当|每当|只有"
 )
-ASIDE = re.compile(
+ASIDE = late_pattern(
     r"\W*(?:(?:for|in|by) (?:comparison|reference)|as a reference|if|for example|note|作为对比|相比之下|如果|"
     r"注)(?![a-z])"
 )
-OF_WHOLE = re.compile(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
-OF_THEM = re.compile(r" ?of (?:them|these|those|which|the)(?![a-z])")
-BY = re.compile(
+OF_WHOLE = late_pattern(r"\s?(?:out )?of(?: the| all| a total of| those| these| its| their)* ?")
+OF_THEM = late_pattern(r" ?of (?:them|these|those|which|the)(?![a-z])")
+BY = late_pattern(
     r"(?:increas|decreas|rose|rise|risen|grew|grown|fell|fall|drop|declin|reduc|chang)\w* by (?:\w+ )?$|"
     r"(?<![a-z])[a-z]{2,}er by (?:\w+ )?$"
 )
-COMPARED_WITH = re.compile(
+COMPARED_WITH = late_pattern(
     r"(?:\b(?:against|versus|vs\.?|compared (?:to|with)|than|as opposed to|instead of|not)|比)"
     r"(?: (?:the|an?|only|just|about|some))* ?$"
 )
-DIFFERENCE = re.compile(
+DIFFERENCE = late_pattern(
     rf"(?<!{WORD})(?:differ\w*|minus|less|fewer|loss|lost|decreas\w*|fell|drop\w*|declin\w*|more than|gap|"
     rf"gain\w*)(?!{WORD})|\d\s?-\s?\d|差|减|增|缺|欠|缩"
 )
-EACH_HAS = re.compile(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
-RATE = re.compile(
+EACH_HAS = late_pattern(r"\b(?:each|every)(?: [a-z]+){1,3} (?:has|holds|contains|have) (?:about )?$")
+RATE = late_pattern(
     rf" ?/ ?[a-z]|(?: (?!and|or|in|on|with){WORD}+)?,? "
     rf"(?:per|an? (?:day|week|month|year|hour)|each|every|apiece|daily)(?!{WORD})"
 )
-PER_AREA = re.compile(
+PER_AREA = late_pattern(
     r"(?: of [a-z]+(?: [a-z]+)?)?(?: per | ?/ ?| (?:on |in |to |for )?(?:each|every|a) )(?P<area>hectare|ha|acre|mu|"
     r"square met(?:er|re)|sq m|m\^2|m2)(?![a-z\d^])"
 )
-SHARE_BEHIND = re.compile(r" of | ?\((?:as )?(?:a |an )?(?:[a-z]+ )?fraction")
-SHARE_BEFORE = re.compile(
+SHARE_BEHIND = late_pattern(r" of | ?\((?:as )?(?:a |an )?(?:[a-z]+ )?fraction")
+SHARE_BEFORE = late_pattern(
     r"(?:/|÷)[^=≈a-z]{1,20}[=≈] ?$|(?:占比|比例|比率)(?:约|为|是|约为)?$|fraction (?:is|of|=)(?: about)? ?$"
 )
-PHRASE = re.compile(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
-YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
-YEAR_BEHIND = re.compile(
+PHRASE = late_pattern(rf"[ -]?((?:(?!(?:and|or|but|with)[ -]){WORD}+[ -]?){{1,4}}|[{CJK}]{{1,6}})")
+YEAR = late_pattern(r"(?<![\d.])(?:19|20)\d\d(?!\d|\.\d)")
+YEAR_BEHIND = late_pattern(
     r"(?:(?! and | but | while |,|;|\. |。)[^\d]){0,40}?(?: in (?:the year )?| for |[(])((?:19|20)\d\d)(?!\d|\.\d)"
 )
-OWNED = re.compile(r"\d[^,;。\d]{0,24}(?: in (?:the year )?| for |[(])$")
-ARE = re.compile(r" (?:are|were|is|was) (?:the )?([a-z]+)")
-OPERATOR = re.compile(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
+OWNED = late_pattern(r"\d[^,;。\d]{0,24}(?: in (?:the year )?| for |[(])$")
+ARE = late_pattern(r" (?:are|were|is|was) (?:the )?([a-z]+)")
+OPERATOR = late_pattern(r"[ )\]]*[-+*/×÷·x:][ (\[]*(?:(?:tan|sin|cos|ln|log|exp|sqrt) ?\(?)?")
 WORKED = (" )],°", ("=", "≈", "that is", "i.e.", "which is", "or", "gives", "makes", "is"))
-NO = re.compile(
+NO = late_pattern(
     rf"(?:n't any|(?<!{WORD})(?:no|zero|not (?:a single|any)|none of(?: the| these| those)?|without(?: any)?|never any|"
     rf"free of|absence of|lack of)) (?P<of>(?:{WORD}+[ -]?){{1,5}})|(?<!{WORD})(?P<not>(?:(?:do(?:es)?|did|"
     rf"could) ?(?:not|n't)|can(?:not|'t)) (?:see|find|spot|detect|contain|show|have|count|make out)(?: any|"
     rf" a single)?) (?P<of_2>(?:{WORD}+[ -]?){{1,5}})|(?:没有|未发现|未见|没看到|没发现|未检测到|不存在|"
     rf"无(?!人机))(?P<of_3>[{CJK}]{{1,12}})"
 )
-PHRASE_END = re.compile(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")
+PHRASE_END = late_pattern(r"\b(?:to|that|in|on|at|and|but|for|with|way|idea|if|whether|doubt)\b")
 
 
 def tables_as_lines(text: str) -> str:
@@ -165,17 +164,17 @@ def is_rate(part: str, quantity: Quantity) -> bool:
 
 
 _PICTURE = r"(?:images?|pictures?|photos?|photographs?|shots?|frames?|scenes?)"
-_SHOWN = re.compile(
+_SHOWN = late_pattern(
     r"\b(?:these|those|the|both|all) (?P<number>[a-z]+|\d+) (?:(?:aerial|drone|satellite|given|attached) )?"
     rf"{_PICTURE}\b|"
     r"\b(?:these|those) (?P<bare>[a-z]+|\d+) (?:are|were|come)(?: taken)? (?:from|of|at) (?:one|the same) "
     r"(?:place|site|scene|spot|location)\b"
 )
-_ONE_PLACE = re.compile(
+_ONE_PLACE = late_pattern(
     rf"\b(?:{_PICTURE}|these|those|two|both) (?:are|were|come|show)(?: taken)?(?: (?:from|of|at))? "
     r"(?P<place>one) (?:place|site|scene|spot|location)\b"
 )
-_OF_PICTURES = re.compile(rf"\b(?:{_PICTURE}|places?|sites?)\b")
+_OF_PICTURES = late_pattern(rf"\b(?:{_PICTURE}|places?|sites?)\b")
 
 
 def shown_starts(part: str, label: str) -> frozenset[int]:
@@ -206,7 +205,7 @@ def _per_area(text: str, quantity: Quantity) -> Quantity:
     return replace(quantity, unit=unit, end=per.end()) if unit else quantity
 
 
-PART_OF_ONE = re.compile(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
+PART_OF_ONE = late_pattern(r"0 (?:to|and|-) 1|accuracy|probability|fraction")
 
 
 def as_part_of_one(quantity: Quantity) -> Quantity:

@@ -16,7 +16,7 @@ from agrotools.scoring.keyed_values import keyed_scopes, mentions, without_other
 from agrotools.scoring.number_candidates import Candidate, NumberSlot, find_candidates, only_quantity
 from agrotools.scoring.number_cues import in_unit
 from agrotools.scoring.slot_subject import Subject, speaks_of, subject
-from agrotools.text.normalise import WORD, canonical_unit
+from agrotools.text.normalise import WORD, canonical_unit, late_pattern
 from agrotools.text.numbers import Quantity, find_quantities
 
 _CLOSE = 2.5
@@ -83,7 +83,7 @@ def _without_parts(candidates: Sequence[Candidate]) -> Sequence[Candidate]:
     return wholes or candidates
 
 
-_OF_THEM = re.compile(r" ?of (?:them|these|those|which)(?![a-z])")
+_OF_THEM = late_pattern(r" ?of (?:them|these|those|which)(?![a-z])")
 
 
 def _explains(other: Candidate, first: Candidate) -> bool:
@@ -107,12 +107,12 @@ def _reasons(candidate: Candidate) -> tuple[str, ...]:
 
 
 # "Or 15", "but possibly 20": a further candidate, regardless of the words between.
-_ALTERNATIVE = re.compile(
+_ALTERNATIVE = late_pattern(
     rf"(?<!{WORD})(?:or(?! (?:so|thereabouts|more|less|fewer|above|below|over|under|up|[a-z]+er)(?!{WORD}))|"
     r"either|possibly|perhaps|maybe|alternatively|might|could|may|"
     rf"if not|versus|vs|according to[^,.;\d]*and)(?!{WORD})|或|也许|也可能|可能(?:是|有|为)"
 )
-_LISTED = re.compile(r"[\s,;/|、，；&]*")
+_LISTED = late_pattern(r"[\s,;/|、，；&]*")
 
 
 def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Candidate]) -> list[Candidate]:
@@ -143,7 +143,7 @@ def _alternatives(first: Candidate, close: Sequence[Candidate], far: Sequence[Ca
     return rivals
 
 
-_DIRECTLY_OR = re.compile(r",? ?(?:or|或者?) ?")
+_DIRECTLY_OR = late_pattern(r",? ?(?:or|或者?) ?")
 
 
 def _directly_or(one: Candidate, other: Candidate) -> bool:
@@ -230,7 +230,7 @@ def _total(candidates: Sequence[tuple[float, float]]) -> tuple[float, float] | N
     )
 
 
-_NUMBER_LINE = re.compile(r"[-*•~≈]? ?-?\d[\d.,]*(?: ?[^\W\d_][\w/²^-]*| ?%){0,2}\W?")
+_NUMBER_LINE = late_pattern(r"[-*•~≈]? ?-?\d[\d.,]*(?: ?[^\W\d_][\w/²^-]*| ?%){0,2}\W?")
 
 
 def _has_number(text: str) -> bool:
@@ -253,7 +253,7 @@ def _keyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, scope: Sco
 
 
 _ONLY = "the only number"
-_NEXT_KEY = re.compile(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
+_NEXT_KEY = late_pattern(r"[.;,。] ?(?:[^\W\d_]+ ?){1,4}[:=] ?")
 
 
 def _before_next_key(text: str) -> str:
@@ -290,7 +290,7 @@ def _unkeyed(slot: NumberSlot, slots: Sequence[Slot], unit: str | None, answer: 
     return _as_found(scope, choice)
 
 
-_BOXED = re.compile(r"\*\*([^*\n]{1,90})\*\*|\\boxed\s?\{([^{}]{1,60}(?:\{[^{}]{0,40}\}[^{}]{0,20})?)\}")
+_BOXED = late_pattern(r"\*\*([^*\n]{1,90})\*\*|\\boxed\s?\{([^{}]{1,60}(?:\{[^{}]{0,40}\}[^{}]{0,20})?)\}")
 
 
 @lru_cache(maxsize=64)
@@ -300,7 +300,7 @@ def emphasised(text: str) -> frozenset[float]:
     return frozenset(quantity.low for part in marked for quantity in find_quantities(part))
 
 
-_COULD_NOT = re.compile(
+_COULD_NOT = late_pattern(
     r"\b(?:could not|couldn't|cannot|can't|unable to|not able to) "
     r"(?:determine|find|measure|estimate|count|give|say|tell|know|state|work out)\b"
 )
@@ -336,16 +336,16 @@ def _as_found(scope: Scope, choice: Choice) -> _ScopeReading:
     return _ScopeReading(scope, candidates, written, rule, _turn(choice.chosen[0].phrase.words))
 
 
-_FALLS = re.compile(
+_FALLS = late_pattern(
     rf"(?<!{WORD})(?:decreas\w*|loss(?:es)?|los[et]\w*|declin\w*|drop\w*|fell|falls?|fallen|reduc\w*|shr[aiu]nk\w*|"
     rf"diminish\w*|lower\w*|less|fewer|smaller|down|cool\w*|colder|shorter|thinner|lighter|drier|below|shallower|"
     rf"narrower|decline[sd]?)(?!{WORD})|减少|下降|减小|减产|损失|降低|降了|缩小|少|低于|变冷|比[^,。;]{{1,15}}低"
 )
-_RISES = re.compile(
+_RISES = late_pattern(
     rf"(?<!{WORD})(?:increas\w*|gain\w*|grew|grown|grows?|rose|risen|rises?|expand\w*|warmer|hotter|taller|heavier|"
     rf"wetter|higher|deeper|wider)(?!{WORD})|增加|增长|增产|扩大|上升|升高|比[^,。;]{{1,15}}高"
 )
-_NET = re.compile("net change|change (?:in|of)|变化")
+_NET = late_pattern("net change|change (?:in|of)|变化")
 
 
 def _turn(words: str) -> int:
@@ -386,8 +386,8 @@ def _without_conversions(
     return candidates
 
 
-_WORKED_OUT = re.compile(r" ?[(\[]? ?=[^=]*$")
-_OPERATORS = re.compile(r"[-+*/×÷·x=≈()\[\]| ]*")
+_WORKED_OUT = late_pattern(r" ?[(\[]? ?=[^=]*$")
+_OPERATORS = late_pattern(r"[-+*/×÷·x=≈()\[\]| ]*")
 
 
 def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
@@ -409,10 +409,10 @@ def _result(text: str, fitting: Sequence[Quantity]) -> Quantity | None:
     return behind if terms and _OPERATORS.fullmatch(joints) and joints.strip(" ()[]=|") else None
 
 
-_NONE = re.compile(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
-_NONE_ALONE = re.compile(r"\W*(?:none|nothing|nil|没有|无)\W*")
-_GONE = re.compile(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
-_NONE_GONE = re.compile(
+_NONE = late_pattern(r"[^\w\n]*(?:none|nothing|nil|zero|no|没有|无|零)\b[^\d\n]{0,40}")
+_NONE_ALONE = late_pattern(r"\W*(?:none|nothing|nil|没有|无)\W*")
+_GONE = late_pattern(r"(?<![a-z])(?:disappear|vanish|lost|loss|gone)|消失|损失")
+_NONE_GONE = late_pattern(
     rf"(?<!{WORD})(?:no|none of)(?: (?!(?:longer|more) )[a-z]+){{1,5}}? "
     rf"(?:disappeared|vanished|lost|gone|missing)(?!{WORD})|"
     r"没有[^,。;\d]{0,10}(?:消失|损失)"

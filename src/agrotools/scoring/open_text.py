@@ -24,7 +24,7 @@ from agrotools.scoring.yes_no_reading import plain_answers
 from agrotools.text.claims import Finding, Reply, Stance, reply_of, stance_of
 from agrotools.text.clauses import ListNeighbours, concluding_numbers, further_claims, list_neighbours, listed_numbers
 from agrotools.text.labels import find_labels
-from agrotools.text.normalise import CJK, normalise
+from agrotools.text.normalise import CJK, late_pattern, normalise
 from agrotools.text.rouge import rouge_l_words
 from agrotools.text.statement_words import Span
 
@@ -40,8 +40,8 @@ _FREE_ITEMS = 5
 _ITEMS_TO_NOTHING = 3
 """Number of further short items that reduce the score to 0."""
 
-_CJK_CHARACTER = re.compile(f"[{CJK}]")
-_RUN = re.compile(rf"[^\s{CJK}]+")
+_CJK_CHARACTER = late_pattern(f"[{CJK}]")
+_RUN = late_pattern(rf"[^\s{CJK}]+")
 
 
 @lru_cache(maxsize=64)
@@ -337,9 +337,9 @@ def _open_slots(sample: Sample) -> list[OpenTextSlot]:
 
 # --- lists of keywords and reference texts: scores of agrotools for GTA's gold forms ---------------------------------
 
-_THOUSANDS = re.compile(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
+_THOUSANDS = late_pattern(r"(?<![\d.,])\d{1,3}(?:,\d{3})+(?![\d,])")
 
-_ZEROS = re.compile(r"(?<=\d)\.0+(?![\d.])")
+_ZEROS = late_pattern(r"(?<=\d)\.0+(?![\d.])")
 _MOST_NEIGHBOURS = 4
 _MOST_CLAIMS = 3
 """Maximum number of other names in sentences of the form "it is X"."""

@@ -15,7 +15,7 @@ from pydantic import JsonValue, ValidationError
 from agrotools.core import PlotSeries, PlotSpec, Step, Trajectory
 from agrotools.text.agreement import equivalent_kinds
 from agrotools.text.agreement_values import Number, categories_agree, category
-from agrotools.text.normalise import CJK, WORD, canonical_unit, normalise
+from agrotools.text.normalise import CJK, WORD, canonical_unit, late_pattern, normalise
 
 PLOT_TOOL = "plot"
 
@@ -58,9 +58,9 @@ def _spec_of(step: Step) -> PlotSpec | None:
         return None
 
 
-_BRACKETS = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
-_UNIT_AT_END = re.compile(r"(?:/|,| in)\s*([^/,]+)$")
-_WORDS = re.compile(rf"{WORD}+|[{CJK}]+")
+_BRACKETS = late_pattern(r"[(\[]([^()\[\]]*)[)\]]")
+_UNIT_AT_END = late_pattern(r"(?:/|,| in)\s*([^/,]+)$")
+_WORDS = late_pattern(rf"{WORD}+|[{CJK}]+")
 _NAMED_BY_THEMSELVES = ("box", "heatmap")
 """Kinds of figures whose series are named on an axis, so that they need no legend."""
 

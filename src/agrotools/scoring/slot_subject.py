@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.core import Slot
-from agrotools.text.normalise import CJK, WORD, normalise, reading_words, translated
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words, translated
 from agrotools.text.numbers import Quantity
 
 _NEAR = 80
@@ -33,18 +33,18 @@ class Phrase(NamedTuple):
         return f"{self.before} {self.behind}"
 
 
-_EDGE = re.compile(r"[,;:()\[\]\n|]|,|、|。")
-_BEHIND_EDGE = re.compile(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
-_NEW_PART = re.compile(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
-_TOWARDS_NEXT = re.compile(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
-_RESULT = re.compile(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
-_CHANGE = re.compile(
+_EDGE = late_pattern(r"[,;:()\[\]\n|]|,|、|。")
+_BEHIND_EDGE = late_pattern(rf"[,;()\[\]\n|]|,|、|。|(?<!{WORD})(?:and|but|while|whereas|or|so)(?!{WORD})|而|但|和")
+_NEW_PART = late_pattern(rf"^.*{WORD} (?:and|but|while|whereas) (?=.*$)")
+_TOWARDS_NEXT = late_pattern(rf"(?<= )(?:(?:a|an|the) )?(?:{WORD}+ ){{1,2}}(?:of|is|are|was|were|has|have|at) $")
+_RESULT = late_pattern(r"[ )\]]*[=≈/×*÷+][ ≈(]*")
+_CHANGE = late_pattern(
     rf"(?<!{WORD})(?:fell|falls?|fallen|rose|rises?|risen|grew|grown|grows?|shrank|shrunk|drop\w*|declin\w*|"
     rf"decreas\w*|"
     rf"increas\w*|reduc\w*|chang\w*|went|expand\w*|gain\w*|los[st]\w*|differ\w*)(?!{WORD})|减少|增加|下降|上升|变化|增长|降"
 )
-_FROM = re.compile(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
-_TO = re.compile(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$")
+_FROM = late_pattern(rf"(?:(?<!{WORD})(?:down |up )?from(?: an? [a-z]+ of)? ?|从|由)$")
+_TO = late_pattern(rf"(?:(?<!{WORD})(?:down |up )?to ?|至|到|降至|增至|为)$")
 
 
 def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
@@ -89,8 +89,8 @@ def phrases(text: str, quantities: Sequence[Quantity]) -> list[Phrase]:
     return clauses
 
 
-_EXPLAINED = re.compile(rf"[=+*×÷/]|{WORD}{{3,}}|\b(?:in|of|n)\b|[{CJK}]")
-_BRACKETS = re.compile(r"[(\[]([^()\[\]]{0,400})[)\]]")
+_EXPLAINED = late_pattern(rf"[=+*×÷/]|{WORD}{{3,}}|\b(?:in|of|n)\b|[{CJK}]")
+_BRACKETS = late_pattern(r"[(\[]([^()\[\]]{0,400})[)\]]")
 
 
 def _brackets(text: str) -> dict[int, str]:
@@ -132,8 +132,8 @@ def _any_of(words: str) -> str:
     return "|".join([rf"(?<!{WORD})(?:{latin})(?!{WORD})", *(word for word in listed if not word[0].isascii())])
 
 
-_SPLIT = re.compile(r"\|(?![^(]*\))")
-_KIND = {kind: re.compile(_any_of(words)) for kind, words in _KINDS.items()}
+_SPLIT = late_pattern(r"\|(?![^(]*\))")
+_KIND = {kind: late_pattern(_any_of(words)) for kind, words in _KINDS.items()}
 _GENERAL = frozenset({"total", "mean"})
 """Kinds of value that a label without a kind may refer to."""
 
@@ -164,8 +164,8 @@ def subject(slot: Slot) -> Subject:
     return _subject(slot.name, slot.label)
 
 
-_GENITIVE = re.compile(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
-_LETTERED = re.compile(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
+_GENITIVE = late_pattern(rf"({WORD}+) of (?:(?:the|an?|all|both) )?({WORD}{{3,}})")
+_LETTERED = late_pattern(r"(?<![a-z])([a-z]{3,}) ([b-h]|a(?= *$))(?![a-z'])")
 
 
 @lru_cache(maxsize=4_000)
@@ -274,22 +274,22 @@ def last_place_named(text: str) -> int | None:
     return max(mentions)[1] if mentions else None
 
 
-_NUMBERED = re.compile(
+_NUMBERED = late_pattern(
     r"(?<![a-z])(?:image|photo|picture|plot|field|parcel|tree|row|tile|sample|variety|pond|plant|tank|block|site|hive|"
     r"pen|lane|trap|zone|bed|greenhouse|farm|station|line)s? ?[#_]?(\d{1,3}|[a-h])(?![a-z\d])|图 ?(\d)|(\d{1,3})号|"
     rf"(?<![a-z\d.])([a-h])(?=[{CJK}])|^\W*([a-h])(?= ?[:=|])"
 )
-_ORDINAL = [re.compile(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
+_ORDINAL = [late_pattern(rf"(?<!{WORD})(?:{latin})(?!{WORD})|第[{chinese}]") for latin, chinese in (
     ("first(?! glance)|1st", "一1"), ("second|2nd", "二2"), ("third|3rd", "三3"), ("fourth|4th", "四4"))]  # fmt: skip
-YEAR = re.compile(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
-_EARLY = re.compile(
+YEAR = late_pattern(r"(?<![\d.])(?:19|20)\d\d(?![\d.])")
+_EARLY = late_pattern(
     rf"(?<!{WORD})(?:earlier|initial|former|previous|original|first)(?!{WORD})|前(?:一?期|时相)|第一期|早期|[变灾]化?前"
 )
-_LATE = re.compile(
+_LATE = late_pattern(
     rf"(?<!{WORD})(?:later|latter|latest|second|now|currently|today|present|recent)(?!{WORD})|后(?:一?期|时相)|第二期|"
     rf"晚期|[变灾]化?后|现"
 )
-_TIMED = re.compile(
+_TIMED = late_pattern(
     r"(?i)(?:earlier|initial|former|previous|original|first|later|latter|latest|second|recent) "
     r"(?:image|photo|picture|scene|date|period|year|map|survey|epoch|visit|flight|acquisition)|[期相后]"
 )

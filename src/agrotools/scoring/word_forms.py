@@ -7,13 +7,13 @@ from typing import NamedTuple
 
 from agrotools.core import Slot
 from agrotools.text.clauses import Negations
-from agrotools.text.normalise import CJK, WORD, data_lines, normalise, stemmer, translated
+from agrotools.text.normalise import CJK, WORD, data_lines, late_pattern, normalise, stemmer, translated
 
 _ROOT_FORMS = {
     form: words[0] for line in data_lines("word_forms.txt") for words in [line.split()] for form in words[1:]
 }
 _FORMS = {root: [form for form, of in _ROOT_FORMS.items() if of == root] for root in _ROOT_FORMS.values()}
-_ENDING = re.compile(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
+_ENDING = late_pattern(r"(?<=[a-z]{3})(?:ations?|ings?|ied|ies|edly|ed|es|e?s|ers?|ly|ment|e|y|ion|ions|al|age)$")
 
 
 def _root(word: str) -> str:
@@ -39,7 +39,7 @@ def word_pattern(word: str, min_chinese: int = 1) -> re.Pattern[str]:
     return re.compile("|".join([rf"(?<![a-z\d])(?:{'|'.join(forms)}|{re.escape(root)}{ending})(?![a-z\d])", *chinese]))
 
 
-_LATIN = re.compile(rf"{WORD}{{3,}}|\bph\b")
+_LATIN = late_pattern(rf"{WORD}{{3,}}|\bph\b")
 
 
 @cache

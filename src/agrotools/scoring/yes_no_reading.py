@@ -16,7 +16,7 @@ from agrotools.scoring.answer_text import after_correction
 from agrotools.scoring.slot_subject import named_entities
 from agrotools.scoring.word_forms import Family, comparatives, families, presence, word_pattern
 from agrotools.text.clauses import EXCEPTED, OTHER_TIME, SUPPOSED, Negations, Sentences
-from agrotools.text.normalise import CJK, WORD, normalise, reading_words
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise, reading_words
 
 
 class Statement(NamedTuple):
@@ -33,11 +33,11 @@ class Statement(NamedTuple):
     chinese: bool
 
 
-_COPULA = re.compile(
+_COPULA = late_pattern(
     rf"(?<!{WORD})(?:is|are|was|were|has been|have been|has|have|had|does|do|will be|should be|must be|can be|remains?|"
     rf"looks?|appears?|seems?)(?!{WORD})|已经?|正在|处于|属于|位于|为|是|有"
 )
-_THERE_IS = re.compile(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
+_THERE_IS = late_pattern(r"^\W*(?:whether )?there (?:is|are|was|were|has been|have been)(?= )")
 
 
 def _words(text: str) -> list[str]:
@@ -118,8 +118,8 @@ def _words_outside(label: str, covered: Sequence[tuple[int, int]], offset: int) 
     return [word for at, word in places if not any(start < at + len(word) and at < end for start, end in covered)]
 
 
-_LOCATIVE = re.compile(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
-THAN = re.compile(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
+_LOCATIVE = late_pattern(rf"(?:between|within|inside)(?!{WORD})(?! (?:the )?(?:\d|limit|range|bound|recommended))")
+THAN = late_pattern(rf"(?<!{WORD})(?:than|compared (?:to|with)|versus)(?!{WORD})")
 
 
 def _comparison(
@@ -164,22 +164,22 @@ _END = (
 )
 _START = r"(?:(?<=[,.;:!?\n(\"'*| /])|^)"
 # "whether" and the copula before the answer itself (答案是否, 答案是:没有) are not answers.
-_NO_ANSWER = re.compile(
+_NO_ANSWER = late_pattern(
     rf"是否(?!定)(?=[{CJK}])|有没有|有无|是(?=[ :\"']{{0,3}}(?:否|没有|不是|是|yes|no|true|false))|"
     r"(?:yes or no|yes/no|true or false|true/false)(?=\s?(?:\?|question|answer))|"
     r"\b(?:true|false)(?: |-)(?:colou?r|positives?|negatives?)|否则|是非题?"
 )
-_YES = re.compile(
+_YES = late_pattern(
     rf"(?<!{WORD})(?:yes|yep|yeah|true|affirmative|(?<=statement is )(?:correct|right))(?!{WORD})|"
     rf"{_START}(?:是的|对的|正确|(?:是|有|对)(?=[\s\"'*]*(?:[,.;:!?()]|$|,|。|yes|no)))"
 )
-_NO = re.compile(
+_NO = late_pattern(
     rf"(?<!{WORD})(?:false|nope|(?<=statement is )(?:incorrect|wrong|untrue|not true)|negative(?= *[.,;\n]| *$)|"
     rf"(?:no|(?<!or )not){_END}|(?<=yes )no|not at all)(?!{WORD})|"
     rf"{_START}(?:也?不是|不对|没有|不)(?=[\s\"'*]*(?:[,.;:!?)]|$|,|。|yes))|否(?![认则])|不正确"
 )
 # "Indeed it does", "so it is not": elliptic answers to the question.
-_ELLIPTIC = re.compile(
+_ELLIPTIC = late_pattern(
     rf"(?:(?<!{WORD})(?:indeed,?|(?<=[,.;:?!] )so,?) |^\W*|(?<=\? ))(?:it|they|this|that|there) (?:is|are|was|were|"
     rf"does|do|did|has|have|had|can|should|must|will)(?P<no> not|n't)?(?: indeed)?(?=\s*(?:[.,;:!]|$))"
 )
@@ -195,8 +195,8 @@ _IF = 0.1
 _MOST = 300
 """Maximum number of places of one kind that are examined, counted from the end."""
 
-_HEDGED = re.compile(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
-_OPEN = re.compile(
+_HEDGED = late_pattern(rf"(?<!{WORD})(?:might|may|could|possibly|perhaps|maybe)(?!{WORD})|可能|也许|或许")
+_OPEN = late_pattern(
     rf"(?<!{WORD})(?:unclear|uncertain|unsure|unknown|undecided|inconclusive|open question|(?:cannot|can't|could not|"
     rf"couldn't|unable to|impossible to|hard to|difficult to|not possible to|not sure) "
     r"(?:\w+ ){0,2}?(?:tell|say|determine|judge|decide\w*|know|whether|if|answer|establish|confirm|assess)|(?:cannot|"
@@ -206,12 +206,12 @@ _OPEN = re.compile(
     rf"说不[准清]|尚不清楚|(?:看|判断|分辨|辨认)不(?:出|了|清)来?(?=[,。;是]|$)|"
     r"可能[^。;\n]{1,30}也(?:有)?可能"
 )
-_BARE = re.compile(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
-_LETTER = re.compile(r"\W*(?:(y)|n)\W*")
-YES_OR_NO_LINE = re.compile(r"[\W_]{0,6}(?:yes|no|true|false|y|n|是|否)[\W_]{0,6}")
+_BARE = late_pattern(rf"\W*(?:(?P<no>(?:no|none|not)(?!{WORD})|没|未|不|无|并非)|有|已)")
+_LETTER = late_pattern(r"\W*(?:(y)|n)\W*")
+YES_OR_NO_LINE = late_pattern(r"[\W_]{0,6}(?:yes|no|true|false|y|n|是|否)[\W_]{0,6}")
 """Line that holds a yes or no and nothing else."""
-_FORM = re.compile(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
-_FORM_UNDECIDED = re.compile(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|un\w+|wait|actually)\b|是|否|但|不|/")
+_FORM = late_pattern(r"\W*(?:(?P<yes>yes|true|是)|(?P<no>no|false|否))(?![a-z])(?P<rest>[^\n]{0,300})$")
+_FORM_UNDECIDED = late_pattern(r"\b(?:yes|no|not|true|false|or|but|maybe|perhaps|un\w+|wait|actually)\b|是|否|但|不|/")
 
 
 def read_form_answer(value: str) -> YesNo | None:
@@ -276,8 +276,8 @@ def _position(place: Sentences, index: int) -> float:
     return _CONCLUDING * place.concludes(index) + _AT_END * (index in (place.first, place.last))
 
 
-_LAST_CLAUSE = re.compile(r"[.;:!?。,\n]")
-_TEMPTED = re.compile(
+_LAST_CLAUSE = late_pattern(r"[.;:!?。,\n]")
+_TEMPTED = late_pattern(
     rf"(?<!{WORD})(?:(?:going|tempted|inclined|about|ready|wanted|easy) to (?:say|answer|think)|"
     rf"(?:would|might|could|almost|nearly) (?:have )?(?:say|said|answer\w*|thought|think)|at first|initially|if)"
     rf"(?!{WORD})|本想|差点|原以为|起初|乍看"
@@ -298,7 +298,7 @@ def _plain_votes(statement: Statement, text: str, place: Sentences) -> Iterator[
         yield _Vote(at, verdict, weight, word)
 
 
-_BEHIND = re.compile(
+_BEHIND = late_pattern(
     rf",? (?:is|are|was|were|has|have|had|does|do|did|can|could|will|would|should|may|must|need) (?:not|"
     rf"never)(?!{WORD})|n't(?!{WORD})|-free(?!{WORD})| (?:not|never|cannot|[a-z]+n't|no(?! (?:doubt|longer than|"
     rf"more than))|none|nothing|nowhere|neither)(?!{WORD})|不(?!仅|但|断|过)|未|没有"

@@ -21,7 +21,7 @@ from pydantic import JsonValue
 from agrotools.core.record import Arguments, is_ref, iter_refs, literal_value
 from agrotools.text.expression_functions import ExpressionError
 from agrotools.text.expressions import evaluate, numbers_written
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 MEASURED_TOLERANCE = 1e-3
 """Relative tolerance of measured numbers."""
@@ -33,9 +33,9 @@ BOX_IOU = 0.5
 Number = int | float
 Box = tuple[float, float, float, float]
 
-_TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
-_IMAGE_EXTENSION = re.compile(r"\.(?:jpe?g|png|tiff?|bmp|webp)$")
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
+_TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
+_IMAGE_EXTENSION = late_pattern(r"\.(?:jpe?g|png|tiff?|bmp|webp)$")
+_NUMBER = late_pattern(r"[-+]?\d+(?:\.\d+)?(?:e[-+]?\d+)?")
 
 
 def as_number(value: object) -> Number | None:
@@ -177,7 +177,7 @@ MOST_READINGS = 256
 MOST_COMMON = 100
 """Whole numbers up to this value may as well be constants and do not count as observations."""
 _SHIFTS = (1, 100, 0.01, 10, 0.1, 1000, 0.001, 10_000, 0.0001, 1_000_000, 0.000001)
-_NAME = re.compile(r"[^\W\d]\w*")
+_NAME = late_pattern(r"[^\W\d]\w*")
 MOST_NUMBERS = 100
 """In a call with more numbers than this, either all or none of them are replaced by measured ones."""
 

@@ -37,14 +37,14 @@ from agrotools.core import (
     ToleranceSlot,
 )
 from agrotools.core.slot import asked_slots
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
 # A name at the beginning of a line (list marks and emphasis may precede it), or a quoted one as in JSON.
-_KEY = re.compile(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
+_KEY = late_pattern(r"""(?m)^[ \t>#*_`~|+•(\d.)-]{0,12}(\w+)[*_` \t]{0,6}[:：=]|["'](\w+)["']\s?[:：]""")
 REFUSAL = "cannot be determined"
 REFUSAL_LINE = f"{REFUSAL}: <reason>"
 """The line that the answer form offers if the files do not allow an answer."""
@@ -159,8 +159,8 @@ WORD_FEATURES = 384
 MOST_NUMBERS = 6
 """Only the first numbers of a question, up to this many, are separate features."""
 
-_TOKEN = re.compile(rf"{WORD}+|[{CJK}]")
-_NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
+_TOKEN = late_pattern(rf"{WORD}+|[{CJK}]")
+_NUMBER = late_pattern(r"\d+(?:[.,]\d+)*")
 
 
 @dataclass(frozen=True)
@@ -330,8 +330,8 @@ def guessed_text(sample: Sample | SampleView, slots: Sequence[Slot]) -> str:
     return format_answer(slots, guessed_values(sample, slots))
 
 
-_FILE_NAME = re.compile(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
-_LENGTH = re.compile(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b")
+_FILE_NAME = late_pattern(r"[\w-]+\.(?:jpe?g|png|tiff?|bmp|webp|npy|csv|mp4)\b")
+_LENGTH = late_pattern(r"\d ?(?:mm|cm|m|km|ha|met(?:er|re)s?|centimet(?:er|re)s?|kilomet(?:er|re)s?|hectares?)[2²]?\b")
 _LENGTH_UNITS, _LAND_UNITS = frozenset({"mm", "cm", "m"}), frozenset({"m^2", "ha", "km^2"})
 
 

@@ -8,9 +8,9 @@ from bisect import bisect_right
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from agrotools.text.normalise import CJK, WORD, reading_words
+from agrotools.text.normalise import CJK, WORD, late_pattern, reading_words
 
-CONCLUDES = re.compile(
+CONCLUDES = late_pattern(
     rf"(?<!{WORD})(?:so(?! (?:do|does|did|is|are|was|were|has|have|can)(?! not))|therefore|thus|hence|consequently|"
     rf"accordingly|overall|in (?:conclusion|short|summary|other words|all)|to conclude|conclusion|conclude|answer|"
     rf"verdict|diagnosis|result|this means|(?:that|which) means|means that|final(?:ly)?|all in all|after all|"
@@ -18,25 +18,25 @@ CONCLUDES = re.compile(
     rf"that leaves)(?!{WORD})|因此|所以|综上|总之|故(?!障)|由此可见|说明|结论|答案|判断(?=[为是:])|也就是说|由此|最终|"
     rf"实际(?:上|出现|存在)"
 )
-SUPPOSED = re.compile(
+SUPPOSED = late_pattern(
     rf"(?<!{WORD})(?:if|(?<!i )(?<!we )(?<!that )(?<!which )would(?! be (?:wrong|incorrect|mistaken|right|fair|"
     rf"correct))|unless|whether|suppose|(?:was|were|am) (?:afraid|worried)|feared|(?:might|could|may) (?:suspect|"
     rf"expect|think|assume|believe)|were to|in case|hypothes\w*|assum(?:e|ing)|before (?:one|you|it|they|we)|"
     rf"should (?:it|there|the)|to (?:see|check|find out|decide|determine|judge))(?!{WORD})|如果|若|假如|倘若|假设|一旦|"
     rf"要是"
 )
-OTHER_TIME = re.compile(
+OTHER_TIME = late_pattern(
     rf"(?<!{WORD})(?:last (?:week|month|year|autumn|spring|summer|winter|season|time)|previous(?:ly)?|earlier|"
     rf"formerly|"
     rf"used to|yesterday|ago|at first|initially|originally|had been|will|going to|expected to|next "
     rf"(?:week|month|year|season)|tomorrow)(?!{WORD})|去年|上周|上月|此前|之前|以前|原(?:来|[为是先本])|曾经?|起初|最初|即将|将要?|"
     rf"预计|明年|下周"
 )
-EXCEPTED = re.compile(
+EXCEPTED = late_pattern(
     rf"(?<!{WORD})(?:(?:apart|aside) from|except(?: for)?|besides|regardless of|despite|in spite of)(?!{WORD})|"
     r"除了?|尽管"
 )
-_SENTENCE_END = re.compile(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z]))")
+_SENTENCE_END = late_pattern(r"[!?。\n;]|\.(?!\d|(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z]))")
 _LONGEST = 600
 _HEADING = 60
 
@@ -89,14 +89,17 @@ _GOES_ON = (
     "of that think thinks thought believe believes believed say says said sure certain suggest suggests if whether "
     "likely unlikely possible suspect convinced conclude agree mean means indicate indicates expect feel doubt"
 ).split()
-_NEW_CLAUSE = "".join(rf"(?<!{_B}{word} )" for word in _GOES_ON)
-_CLAUSE_END = re.compile(
-    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|{_B}(?:(?<!anything )but|(?<=be anything )but|however|"
-    rf"although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
-    rf"{_B}and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
-    rf"{_NEW_CLAUSE}{_B}(?=(?:it|this|these|they|there) {_BE}{_E}|it's{_E}|that's{_E})"
+_NEW_CLAUSE = "".join(  # words of equal length, as a look-behind must be
+    rf"(?<!{_B}(?:{'|'.join(word for word in _GOES_ON if len(word) == length)}) )"
+    for length in sorted({len(word) for word in _GOES_ON})
 )
-_ASIDE = re.compile(
+_CLAUSE_END = late_pattern(
+    rf"[;!?。；()\n:,，]|\.(?!\d)|\s-+\s|而是|但|因此|所以|{_B}(?:(?:(?<!anything )but|(?<=be anything )but|however|"
+    rf"although|though|whereas|while|because|therefore|thus|hence|so(?! (?:much|many|far))){_E}|"
+    rf"and (?=(?:{_PRONOUN}|{_BE}|instead|rather|the|conclude|identify|find|see|choose|settle|think){_E})|"
+    rf"{_NEW_CLAUSE}(?=(?:(?:it|this|these|they|there) {_BE}|it's|that's){_E}))"
+)
+_ASIDE = late_pattern(
     r", (?:which|whose|with) [^,;.!?:\n]{1,80},|"
     rf"(?:{_B}(?:not|never|n't|cannot)|n't),[^,;.!?\n]{{1,40}},|\((?:{WORD}+(?:[ -]{WORD}+){{0,3}}|[{CJK}]{{1,8}})\)|"
     r"(?:^|(?<=[.;!?\n。]))\W{0,8}(?:not? (?:found|seen|present|detected|visible|observed|affected|signs?|trace)|"
@@ -109,7 +112,7 @@ _AT_FIRST = (
     r"(?:look|seem|appear|resembl|thought|suspect|assum|believ|guess|consider|took|mistook)\w*"
 )
 # Words that deny everything after them in their clause.
-_BEFORE = re.compile(
+_BEFORE = late_pattern(
     rf"{_B}(?:not(?! (?:only|just|merely|simply|to mention){_E})|never|unlike|rather than|instead of|neither|nor|"
     rf"cannot|unlikely|improbable|impossible|{WORD}+n't|dont|doesnt|isnt|wasnt|rul(?:e[sd]?|ing) out|exclud(?:e[sd]?|"
     rf"ing)|excepts?|except for|other than|as opposed to|(?<!no )(?<!out )(?<!out a )(?<!beyond )doubt(?:s|ful|ed)?|"
@@ -123,27 +126,28 @@ _BEFORE = re.compile(
     rf"无须|没(?:看到|看见|见到|发现|找到)|不见|未发现|排除|区别于|不同于|有别于|乍看|起初|最初"
 )
 # Determiners: they deny what follows, but only the adjacent number ("no weeds among the 14 trees" does not deny 14).
-_WITHOUT = re.compile(
+_WITHOUT = late_pattern(
     rf"{_B}(?:no(?! (?:doubt|question|more than|less than|fewer than){_E})|without(?! (?:a )?(?:doubt|question))|"
     rf"none of|nothing like|zero(?! \d)){_E}|没有(?!疑问)|没(?![有看发])|无(?!人机|疑|法)|未(?!来)"
 )
 # Predicates that deny what precedes them in their clause.
-_AFTER = re.compile(
-    rf"{_B}(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|rather|now|"
-    r"therefore|most|thus|also) ){0,5}(?:ruled out|struck off|crossed out|set aside|discounted|disregarded|unlikely|"
-    r"excluded|eliminated|rejected|dismissed|discarded|absent|impossible|improbable|implausible|incorrect|wrong|false|"
-    r"not (?:likely|possible|present|visible|seen|found|detected|observed|correct|right|the (?:right|correct|answer|"
-    r"species|case)|it|supported|plausible|a match|"
-    rf"match\w*|fit\w*|consistent|what)|isn't it){_E}|{_B}(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|"
-    rf"fit|occur|seem|appear|look|exist|apply|belong){_E}|{_B}(?:is|are|was|were) (?:zero|nil){_E}|"
-    rf"{_B}would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|much){_E}|"
-    rf"{_B}at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E})|(?:可以|可|应|已|已经)?被?排除|"
+_AFTER = late_pattern(
+    rf"{_B}(?:(?:(?:(?:is|are|was|were|can|could|seems?|looks?|appears?|has|have|been|be|being|very|quite|highly|"
+    r"rather|now|therefore|most|thus|also) ){0,5}(?:ruled out|struck off|crossed out|set aside|discounted|"
+    r"disregarded|unlikely|excluded|eliminated|rejected|dismissed|discarded|absent|impossible|improbable|implausible|"
+    r"incorrect|wrong|false|not (?:likely|possible|present|visible|seen|found|detected|observed|correct|right|"
+    r"the (?:right|correct|answer|species|case)|it|supported|plausible|a match|match\w*|fit\w*|consistent|what)|"
+    r"isn't it)|(?:does|do|did|can|could|would|should) ?(?:not|n't) (?:match|fit|occur|seem|appear|look|exist|apply|"
+    r"belong)|(?:is|are|was|were) (?:zero|nil)|would be (?:much |far |clearly )?too (?:high|low|large|small|many|few|"
+    rf"much)){_E}|at first(?: glance)?(?=[ ,]{{1,2}}(?:but|however|yet|though){_E}))|(?:可以|可|应|已|已经)?被?排除|"
     rf"[均都也]?[未没](?:有)?(?:被)?(?:发现|检出|出现|看到|见到|见|找到)|无关|不可能|不太可能|可能性(?:不大|很小|较小|"
     rf"低)|不存在|不符"
 )
-_JOIN = re.compile(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
-_BACK_JOIN = re.compile(rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?")
-_THAT = re.compile(
+_JOIN = late_pattern(rf"\s*(?:,|、|或|{_B}(?:or|nor){_E}|,\s*(?:or|nor){_E})\s*(?:(?:an?|the)\s+)?")
+_BACK_JOIN = late_pattern(
+    rf"\)?\s*,?\s*(?:{_B}(?:or|nor|and){_E}|和|与|及|或|、)\s*(?:(?:an?|the)\s+|[{CJK}]{{1,8}}\()?"
+)
+_THAT = late_pattern(
     rf"(?:{_B}(?:not|unlikely|impossible|improbable|doubt|cannot)|"
     rf"n't)(?!{WORD})[^.;!?\n,]{{0,30}}? that{_E}[^.;!?\n]{{0,300}}"
 )
@@ -151,12 +155,12 @@ _THAT = re.compile(
 
 Example: "it is not possible that this plant, with its white flowers, is lantana".
 """
-_LABEL_HEADING = re.compile(
+_LABEL_HEADING = late_pattern(
     rf"\W*(?:(?!{_BE}{_E}){WORD}+ ){{0,3}}(?:not? [a-z ]{{3,30}}|un[a-z]+ed(?: [a-z ]{{3,30}})?|absent)$|(?:未|"
     rf"没有)[{CJK}]{{1,6}}$"
 )
 """Headings that deny the list after them: "not affected: root, stem", but not "no: it is lantana"."""
-_TOKEN = re.compile(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
+_TOKEN = late_pattern(rf"{WORD}+(?:'{WORD}+)?|[{CJK}]")
 _NEAR = 40
 """Maximum distance in characters between a determiner and the number that it denies."""
 
@@ -276,16 +280,16 @@ _LONGEST_NAME = 4
 _LONGEST_RUN = 6
 """More words than this in a row, none of them typical of a sentence, are a list without separators."""
 
-_JOINT = re.compile(
-    rf"\s*(?:(?P<either>(?<!{WORD})(?:and/)?or(?!{WORD})|/|\||或者?|,\s*or(?!{WORD})|(?<!{WORD})(?:versus|vs\.?)(?!{WORD}))|"
-    rf"(?P<all>,\s*and(?!{WORD})|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|(?<!{WORD})and(?!{WORD})|[,、;&+•·→]|->|\s-\s|和|及)|"
+_JOINT = late_pattern(
+    rf"\s*(?:(?P<either>(?:{_B}(?:(?:and/)?or|versus|vs\.?)|,\s*or){_E}|/|\||或者?)|"
+    rf"(?P<all>(?:,\s*|{_B})and{_E}|\s*\n\s*(?:[*•-]|\d{{1,3}}[.)])\s|[,、;&+•·→]|->|\s-\s|和|及)|"
     r"(?P<loose>\.(?!\d)|\s*\n[\s*•>#-]*(?:\d{1,3}[.)]\s)?))\s*"
 )
-_ITEM = re.compile(
+_ITEM = late_pattern(
     rf"[\"'*]*((?:{WORD}|[{CJK}]|['’\- ](?={WORD}|[{CJK}])|\.(?=\d))+)[\"'*]*(?:\s?\([^()\n]{{0,80}}\))?"
 )
-_BRACKET = re.compile(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
-_WORDS = re.compile(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
+_BRACKET = late_pattern(r"\s*[\"'*]*\s*[(\[]([^()\[\]\n]{0,300})[)\]]")
+_WORDS = late_pattern(rf"{WORD}+(?:['’-]{WORD}+)*|[{CJK}]+")
 
 _SENTENCE, _DESCRIBING = reading_words("sentence"), reading_words("describing")
 _NO_NAME = ("aceae", "idae", "ly")
@@ -405,7 +409,7 @@ def _run(text: str, start: int, end: int) -> list[str]:
     return run if len(run) * (1 if ends else 2) > _LONGEST_RUN else []
 
 
-_CLAIMS = re.compile(
+_CLAIMS = late_pattern(
     rf"(?:^|(?<=[.!?;\n。]))[^\w\n]{{0,12}}(?:it|this|that|these|i|(?:the|this) {WORD}+(?: {WORD}+)?)"
     rf"(?: (?:is|are|was|looks like|look like|could be|may be|might be|must be|see|think it is|say|guess)|'s) "
     rf"(?:(?:possibly|perhaps|maybe|probably|likely|also) )*(?:an? |the )?([^.!?;\n。,]{{1,60}})(?=[.!?;\n。,]|$)"
@@ -423,11 +427,11 @@ def further_claims(text: str, same: Callable[[str], bool]) -> tuple[str, ...]:
 
 
 _EITHER = rf"(?:,\s*)?(?<!{WORD})(?:or|versus|vs|maybe|perhaps|possibly)(?!{WORD})"
-_NUMBER_JOINT = re.compile(
+_NUMBER_JOINT = late_pattern(
     rf"\s*(?:(?P<either>/|\||{_EITHER}|或)|[,;、&]|(?<!{WORD})and(?!{WORD})|和|\n[\s*•-]*|\s)\s*(?=[$€£¥₹-]?\d)"
 )
-_NUMBER = re.compile(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
-_NUMBERS_BEFORE = re.compile(
+_NUMBER = late_pattern(r"[$€£¥₹]?-?\d++(?:[.,]\d++)*+")
+_NUMBERS_BEFORE = late_pattern(
     rf"((?:[$€£¥₹]?-?\d++(?:[.,]\d++)*+%?+(?>\s*(?:/|\||{_EITHER}|[,;、&]|(?:,\s*)?and\b|\n[\s*•-]*|或|和)\s*(?:(?:or|and)\s)?|\s))+)$"
 )
 _MOST_NUMBERS = 12

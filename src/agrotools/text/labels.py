@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from agrotools.text.clauses import SUPPOSED, Negations, Sentences, is_alternative, shares_predicate
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 
 class LabelMatch(NamedTuple):
@@ -24,7 +24,7 @@ class LabelMatch(NamedTuple):
 
 _SUFFIX = "(?:png|jpe?g|tiff?|webp|bmp|gif|npy|csv|json|txt|pdf)(?![a-z])"
 """File extensions: "image_2.png" is not an occurrence of the label "image_2"."""
-_UNSPACED = re.compile(f"[{CJK}]")
+_UNSPACED = late_pattern(f"[{CJK}]")
 _NO_WORD = "\u2e80"
 """Character that replaces those of :data:`CJK`; it is neither a letter nor a space."""
 
@@ -138,7 +138,7 @@ _GONE = (
     "no longer"
 )
 # Text after a label that denies it.
-_NOT_SO = re.compile(
+_NOT_SO = late_pattern(
     rf"(?: (?!(?:and|but|or|so|that|which|then|nor) ){WORD}+)?,? (?:{_AUX}(?: (?:not?|never)|n't)|cannot|can't|"
     rf"lacks?)(?!{WORD})| (?:drops?|falls?|fell) out(?!{WORD})|,? {_AUX}(?: (?:also|therefore|thus|be|been|safely|"
     rf"all))* (?:{_GONE})(?!{WORD})| ?(?:\||:|-|=|->|→)+ ?(?:0|zero|none|absent|not (?:found|seen|present|detected)|"
@@ -154,9 +154,9 @@ _NOT_SO = re.compile(
 )
 
 
-_ITEM = re.compile(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
-_ITEM_BEHIND = re.compile(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
-_FITS = re.compile(
+_ITEM = late_pattern(r"\s*(?:[-*•+]|#{1,6}|\d{1,2}[.)])? ?[\"'*_ ]*$")
+_ITEM_BEHIND = late_pattern(r"[\"'*_ ]*(?:\([^()\n]{0,60}\)[\"'*_ ]*)?(?:[:.]|-(?= )) ?[\"'*_ ]*(?=[^\n])")
+_FITS = late_pattern(
     rf"(?<!{WORD})(?:(?P<no>(?:does|do|did|is|are) ?(?:not|n't) (?:fit|match|seen|visible|here)|none|excluded|"
     rf"ruled out|absent|not here|(?<=: )no(?=[.!]?$)|not (?:seen|visible|found|present))|(?:all )?fits|match(?:es)?|"
     rf"yes|confirmed)(?!{WORD})|(?P<zh>不符|排除|未见|[❌✗✘✖])|符合|吻合|[✅✓✔]"
@@ -173,8 +173,10 @@ def _verdict(text: str, start: int, end: int) -> int:
     return 0
 
 
-_ASIDE = re.compile(r"(?: ?\([^()\n]{0,80}\))?(?:, (?:which|who|whose|although|though|while|however)[^,;.\n]{0,80},)?")
-_CROSS = re.compile(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
+_ASIDE = late_pattern(
+    r"(?: ?\([^()\n]{0,80}\))?(?:, (?:which|who|whose|although|though|while|however)[^,;.\n]{0,80},)?"
+)
+_CROSS = late_pattern(r"(?:❌|✗|✘|✖)[\s*\"'|]*$|\[ \] ?$")
 
 
 def _crossed_out(text: str, start: int) -> bool:
@@ -197,7 +199,7 @@ _ADVERB = (
     "typical|"
     "common|mature|young|adult|infected|with|by|单|典型的?|一[种株个张]|最可能|应该?"
 )
-_CLAIM = re.compile(
+_CLAIM = late_pattern(
     rf"(?:(?<!{WORD})(?:is|are|was|were|it's|this's|that's|(?:that|this|which) makes|(?<!not )only|just|alone|shows?|"
     rf"depicts?|species|identified|classified|diagnosed|conclude|therefore|thus|hence|so|answer|must be|identify|"
     rf"classify|diagnosis|indicat(?:es?|ing)|suggests?|confirms?|recommend|choose|pick|make it|name is|certain|sure|"
@@ -206,12 +208,12 @@ _CLAIM = re.compile(
     rf"处[于在])(?:[{CJK}]{{1,4}}(?<![不的]))?)[\s\"'*(:]*(?:(?:{_ADVERB})[\s\"'*(:]+|"
     rf"(?:{_ADVERB})(?=[{CJK}])){{0,6}}(?:{WORD}{{4,}} )?[\"'*(]*$"
 )
-_HEDGE = re.compile(
+_HEDGE = late_pattern(
     rf"(?<!{WORD})(?:possible|could|may|might|possibly|perhaps|maybe|either|or|candidates?|options?|whether|if|"
     rf"considered?|consider)(?!{WORD})|可能是|也许|或许|或者|还是"
 )
 # Words before labels that are only mentioned for comparison or distinction, or that refer to something else.
-_COMPARED = re.compile(
+_COMPARED = late_pattern(
     r"\b(?:than|followed by|ahead of|similar to|similar species|resembl(?:es?|ing)|compared (?:to|with)|"
     r"(?<!look )(?<!looks )like|mimics?|comparison with|related to|relative of|border (?:to|with)|(?<=,) as|"
     r"too \w+ for|in contrast (?:to|with)|contrary to|away from|(?:apart|aside) from|with (?:some|a few|scattered|"
@@ -221,41 +223,41 @@ _COMPARED = re.compile(
     r"those)(?: ones?)? )?(?:in |on |at |for |of |with )?(?:the |an? |plain |that of |those of )?$|(?:比|相比|而\s?|"
     r"(?<![更最很])像|除了?|[离距]|其次[是为]?|[多少高低大小优强早晚]于|超过) ?$"
 )
-_IF_BEHIND = re.compile(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
-_REASON = re.compile(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
-_PAST = re.compile(
+_IF_BEHIND = late_pattern(r"[^,;]{0,40}\bif\b|[^,;]{0,30}(?<!\bi )(?<!\bwe )\bwould\b")
+_REASON = late_pattern(r"(?:虽然?|尽管)[^,;。\n]*$|\b(?:because|since|whereas|although|though|against)\b[^.;!?\n]*$")
+_PAST = late_pattern(
     r"(?: \w+)?(?: (?:is|are|was|were|has|have|had|been|already|now|nearly|just))+ (?:over|past|finished|ended|"
     r"completed?|behind)\b|[^.;!?,\n]{0,40}\b(?:ago|yesterday|last (?:week|month|year|time))\b| (?:will|starts?|"
     r"begins?) |刚过|已?过了?[,。]|已?经?结束"
 )
-_ALONE_BEFORE = re.compile(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
-_ALONE_BEHIND = re.compile(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
-_BEST = re.compile(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
-_CHAIN = re.compile(
+_ALONE_BEFORE = late_pattern(r"(?:^|[.!?。\n])[^\w\n]*(?:an? |the )?$")
+_ALONE_BEHIND = late_pattern(r"[^\w\n]*(?:$|\n)|[\"'*)]*[.!。]")
+_BEST = late_pattern(r"\)?(?: [a-z]+){1,6} (?:best|most (?:suitable|likely|clearly))\b")
+_CHAIN = late_pattern(
     rf"(?:[\s,/、&(\"'*]|(?<!{WORD})(?:and|or|maybe|perhaps|possibly|likely|probably|even|an?|the|either|"
     rf"both)(?!{WORD})|或者?|和|与|以?及|可能)+"
 )
-_GLOSS = re.compile(r"[\"'*]* ?(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|- ?[^-\n]{1,80} -)")
+_GLOSS = late_pattern(r"[\"'*]* ?(?:\([^()\n]{1,80}\)|\[[^\[\]\n]{1,80}\]|- ?[^-\n]{1,80} -)")
 """An explanation directly after a label: "small (below 70 mm)"."""
-_EITHER = re.compile(rf"(?<!{WORD})or(?!{WORD})|或")
+_EITHER = late_pattern(rf"(?<!{WORD})or(?!{WORD})|或")
 _VALUE = r"\d[\d.,]* ?[^\d\W]*"
-_DEFINITION = re.compile(
+_DEFINITION = late_pattern(
     rf"[\"'*]* ?[(\[](?:(?:below|under|less than|up to|above|over|more than|at least|from|between|[<>≤≥]=?|小于|大于) ?"
     rf"{_VALUE}|{_VALUE} ?(?:-|to|and) ?(?:{_VALUE}|up|over|above|more)|{_VALUE}以[上下])[)\]]"
 )
 """A gloss that gives the bounds of a class: "(below 70 mm)", "(70 to 87 mm)"."""
-_THING = re.compile(r"[\d.]|\b[a-z]\b", re.IGNORECASE)
+_THING = late_pattern(r"[\d.]|\b[a-z]\b", re.IGNORECASE)
 """Labels of single things, such as "a.png" and "plot 3", unlike those of classes."""
-_ITEM_END = re.compile(rf"[\"'*)]* ?(?:[,/、。;\n]|\.(?!\d)|$| (?:and|or)(?!{WORD})|[和或与])")
-_FROM = re.compile(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
-_TO = re.compile(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
-_CHANGES = re.compile(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
-_AND = re.compile(r"\band\b|而")
-_CLAUSE = re.compile(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
+_ITEM_END = late_pattern(rf"[\"'*)]* ?(?:[,/、。;\n]|\.(?!\d)|$| (?:and|or)(?!{WORD})|[和或与])")
+_FROM = late_pattern(rf"(?<!{WORD})(?:from|between) (?:the |an? )?$|[从由介]于?$")
+_TO = late_pattern(rf"[^.;!?\n。]{{0,60}}?(?:(?<!{WORD})(?:to|and) (?:the |an? )?|[到至与和变转为成]+)")
+_CHANGES = late_pattern(r"\b(?:chang|convert|turn|bec[ao]m|shift|transform|went|mov|pass|switch)|变|转|改")
+_AND = late_pattern(r"\band\b|而")
+_CLAUSE = late_pattern(r"[!?。\n;,]|\.(?!\d)|\bbut\b|而是|但")
 # A value given for the label: "t1.jpg | 4", "frame_06.png: 11.2 cm", "62 % sand".
-_DATUM = re.compile(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
-_KEY_BEHIND = re.compile(r" \(?(?:in|on|of|at|for|by|during) ")
-_SHARE = re.compile(r"\d ?% (?:of )?$|\d (?:of )?$")
+_DATUM = late_pattern(r"[\"'*)]* ?(?:[|:=→(]|->|-(?= ))? ?[~≈]? ?[+-]?\d| 0?\.\d+(?=[,;.]? |$)")
+_KEY_BEHIND = late_pattern(r" \(?(?:in|on|of|at|for|by|during) ")
+_SHARE = late_pattern(r"\d ?% (?:of )?$|\d (?:of )?$")
 
 # Weights of an occurrence: 0.2 if the label is named in passing, 1 if named, more for signs that it is the answer.
 _IN_PASSING = 0.2

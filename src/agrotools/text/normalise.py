@@ -9,23 +9,42 @@ import unicodedata
 from collections.abc import Iterator
 from functools import cache
 from importlib.resources import files
-from typing import Any, NamedTuple
+from itertools import groupby
+from typing import Any, NamedTuple, cast
 
 CJK = "\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff"
 """Characters of scripts written without spaces, each of which is one token."""
 
 WORD = rf"[^\W{CJK}]"
-"""A word character of a script that separates words by spaces."""
+"""A word character of a script that separates words by spaces. Each occurrence adds a millisecond to compiling."""
+
+
+class _LatePattern:
+    """A regular expression that is compiled when it is first used; its attributes are those of ``re.Pattern``."""
+
+    def __init__(self, regex: str, flags: re.RegexFlag) -> None:
+        self._source = regex, flags
+
+    def __getattr__(self, name: str) -> Any:
+        value = getattr(re.compile(*self._source), name)
+        setattr(self, name, value)
+        return value
+
+
+def late_pattern(regex: str, flags: re.RegexFlag = re.NOFLAG) -> re.Pattern[str]:
+    """Return the pattern of ``regex``, which is compiled when it is first used: a command needs few of hundreds."""
+    return cast("re.Pattern[str]", _LatePattern(regex, flags))
+
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻", "0123456789+-")
-_SUPERSCRIPT_RUN = re.compile("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
+_SUPERSCRIPT_RUN = late_pattern("[⁺⁻]?[⁰¹²³⁴⁵⁶⁷⁸⁹]+")
 _SQUARED = str.maketrans({"㎡": "m^2", "㎢": "km^2", "㎠": "cm^2", "㎟": "mm^2", "㎥": "m^3"})
 _PUNCTUATION = str.maketrans(
     dict.fromkeys("‐‑‒–—―−﹣－", "-") | dict.fromkeys("’‘ʼ`´", "'") | dict.fromkeys("“”„«»", '"')
 )
-_MIXED = re.compile(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # keeps 2¾ from becoming 23⁄4
-_SPACES = re.compile(r"[^\S\n]+")
-_LINE_BREAKS = re.compile(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
+_MIXED = late_pattern(r"(?<=\d)(?=[¼-¾⅐-⅞])")  # keeps 2¾ from becoming 23⁄4
+_SPACES = late_pattern(r"[^\S\n]+")
+_LINE_BREAKS = late_pattern(r"\r\n?|[\u2028\u2029\x0b\x0c\x85]")
 
 
 def normalise(text: str) -> str:
@@ -114,7 +133,7 @@ _LARGE = "hundred thousand million billion".split()
 _ANY = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
 _FIRST = "|".join((*_TEENS, *_TENS, *_DIGITS_EN, rf"an? (?=(?:{'|'.join(_LARGE)}|dozen)(?!{WORD}))"))
 # At most twelve words, because no number has more and a long list of number words is not a number.
-_ENGLISH = re.compile(
+_ENGLISH = late_pattern(
     rf"(?<!{WORD})(?<!{WORD}-)(?P<whole>(?:{_FIRST})(?:(?<=a )dozen|"
     rf"(?:(?<=a )(?:{'|'.join(_LARGE)}))?(?:[ -](?:(?<=hundred )and |(?<=thousand )and |(?<=million )and )?(?:{_ANY})"
     rf"(?!{WORD})){{0,11}}))"
@@ -122,20 +141,20 @@ _ENGLISH = re.compile(
     r"(?! (?:of (?:the|these|those|them)|another|or more)(?![a-z])|[ -](?:third|quarter|fourth|fifth|sixth|eighth|"
     r"tenth)s?(?![a-z]))"
 )
-_SINGLE = re.compile(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
+_SINGLE = late_pattern(rf"(?<!{WORD})(?:{_ANY})(?!{WORD})")
 
 NUMBER_WORDS = frozenset((*_TEENS, *_TENS, *_DIGITS_EN, *_LARGE))
 
 _DIGITS = {**{digit: value for value, digit in enumerate("零一二三四五六七八九")}, "〇": 0, "两": 2}
 _SMALL = {"十": 10, "百": 100, "千": 1000}
 _BIG = {"万": 10_000, "亿": 100_000_000}
-_CHINESE = re.compile(
+_CHINESE = late_pattern(
     r"(?!零下)(?<![第唯统进每另同某这那图表初周])(?<!(?<!分)之)(?P<whole>(?:[零〇一二三四五六七八九两]|"
     r"十(?!分))[零〇一二三四五六七八九十百千万亿两]*)"
     r"(?:点(?P<decimals>[零〇一二三四五六七八九]+))?(?P<half>半)?"
 )
 # A lone 一 is a number only before a measure word or unit.
-_COUNTED = re.compile(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
+_COUNTED = late_pattern(r"\s?[棵株个只头块片处条座栋亩公厘毫平米吨克千倍成颗粒枚朵穗根枝群窝种张分]")
 _LONGEST = 24
 
 
@@ -154,12 +173,12 @@ def spelled_numbers(text: str) -> Iterator[SpelledNumber]:
 _PARTS = {"half": 2, "third": 3, "quarter": 4, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10}
 _PART = {"a": 1, "an": 1, "one": 1, **{word: int(digit) for word, digit in list(_DIGITS_EN.items())[2:]}}
 # "Two fifths", "a third of the field"; but in "one third pond", "third" is an ordinal.
-_FRACTION = re.compile(
+_FRACTION = late_pattern(
     rf"(?<!{WORD})(?P<top>an?|one|{'|'.join(list(_DIGITS_EN)[2:])})[ -](?P<bottom>{'|'.join(_PARTS)})"
     rf"(?:s(?!{WORD})|(?= of(?!{WORD})))|(?<!{WORD})(?<!first )(?<!second )(?<!other )half (?=of(?!{WORD}))"
 )
 _FEW = {"half a dozen": 6.0, "a pair of": 2.0, "a couple of": 2.0, "a single": 1.0, "a lone": 1.0}
-_GROUP = re.compile(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")
+_GROUP = late_pattern(rf"(?<!{WORD})(?<!not )({'|'.join(_FEW)})(?!{WORD})")
 
 
 def _read(words: str) -> float:
@@ -168,7 +187,7 @@ def _read(words: str) -> float:
     return float(text2num(words, "en"))  # pyright: ignore[reportUnknownArgumentType]
 
 
-_PRONOUN_BEFORE = re.compile(
+_PRONOUN_BEFORE = late_pattern(
     rf"(?<!{WORD})(?:the|this|that|which|each|every|another|other|last|next|new|old|same|{WORD}+est) $"
 )
 
@@ -332,7 +351,7 @@ UNITS: dict[str, Unit] = {
 }
 
 _BY_NAME = {normalise(name).strip(): unit for unit, entry in UNITS.items() for name in entry.names}
-_LATIN_END = re.compile(rf"[^\W{CJK}]$")
+_LATIN_END = late_pattern(rf"[^\W{CJK}]$")
 
 
 def canonical_unit(name: str | None) -> str | None:
@@ -360,8 +379,9 @@ def compatible(unit: str, other: str) -> bool:
 
 def unit_pattern() -> str:
     """Return a regular expression for any written unit after a number; a noun may precede ``/ha``."""
-    names = sorted(_BY_NAME, key=len, reverse=True)
-    alternatives = "|".join(_name_pattern(name) for name in names)
+    names = sorted(_BY_NAME, key=lambda name: (-len(name), _name_end(name)))
+    groups = groupby(names, key=_name_end)  # one end for many names: compiling each of 500 takes 20 ms
+    alternatives = "|".join(f"(?:{'|'.join(map(re.escape, group))}){end}" for end, group in groups)
     # "250 trees/ha" and "12 plants per m^2": the counted noun belongs to the number, the rest is the unit.
     return rf"(?:[a-z]{{2,20}} ?(?=/|per |(?:ha|m)\^-))??(?P<unit>{alternatives})"
 
@@ -372,8 +392,8 @@ _INCH_END = (
 )
 
 
-def _name_pattern(name: str) -> str:
+def _name_end(name: str) -> str:
+    """Return the pattern of what must follow the name of a unit."""
     if name == "in":
-        return name + _INCH_END
-    end = r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""
-    return re.escape(name) + end
+        return _INCH_END
+    return r"(?![a-z0-9_^]|/[a-z])" if _LATIN_END.search(name) else ""

@@ -15,6 +15,7 @@ from agrotools.text.normalise import (
     canonical_unit,
     chinese_number,
     convert,
+    late_pattern,
     reading_words,
     spelled_numbers,
     unit_pattern,
@@ -48,7 +49,7 @@ class Quantity:
 _FUNCTION_WORDS = reading_words("behind_number") | NUMBER_WORDS
 _CJK_FUNCTION = frozenset("的和或与至到在是为约而比于从对以及则所，、；。")
 
-_NUMERAL = re.compile(
+_NUMERAL = late_pattern(
     rf"(?P<sign>(?<!{WORD})(?<![)\]}}}}])[-+])?(?<!{WORD})(?<!\d\.)(?<!\^)(?P<digits>"
     # Groups of three digits separated by a space, an apostrophe or a comma; a point counts only if it occurs twice.
     r"[1-9]\d{0,2}+(?:(?:,\d{3}(?!\d))++|(?:'\d{3}(?!\d))++|(?<!\d [1-9])(?: \d{3}(?![\d]))++)(?:\.\d++|"
@@ -57,26 +58,28 @@ _NUMERAL = re.compile(
     r"|(?<!\d,)(?:\d++,(?:\d{1,2}|\d{4,})|0,\d{3})(?!\d)(?!,\d)|\d++(?:\.\d++)?|"
     r"(?<!\d)\.\d++)(?:e(?P<e>[+-]?\d{1,4})(?!\d))?(?!(?:st|nd|rd|th)(?![a-z]))"
 )
-_DIGITS_ALONE = re.compile(r"\d++")
-_GROUPED = re.compile(r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}")
-_TEN_TO = re.compile(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
-_MULTIPLIER = re.compile(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
+_DIGITS_ALONE = late_pattern(r"\d++")
+_GROUPED = late_pattern(
+    r"\d{1,3}(?:([,' ])\d{3})(?:\1\d{3})*(?:[.,]\d+)?|\d{1,3}(?:\.\d{3})+,\d+|\d{1,3}(?:\.\d{3}){2,}"
+)
+_TEN_TO = late_pattern(r"\s?[x×*·]\s?10\s?(?:\^|\*\*)\s?[({]?(?P<power>[+-]?\d{1,4})[)}]?")
+_MULTIPLIER = late_pattern(rf"\s?(?P<word>百(?!分)|千(?![克米瓦])|万|亿|(?:thousand|million|billion)(?!{WORD}))")
 _MULTIPLIERS = {"百": 1e2, "千": 1e3, "万": 1e4, "亿": 1e8, "thousand": 1e3, "million": 1e6, "billion": 1e9}
-_MINUS_WORD = re.compile(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
-_NOUN = re.compile(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
-_MIXED = re.compile(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
-_PERCENT_BEFORE = re.compile(r"百分之\s?$")
-_NUMBERED = re.compile(
+_MINUS_WORD = late_pattern(rf"(?:(?<!{WORD})(?:minus|negative)\s?|(?<!正)负\s?|零下\s?)$")
+_NOUN = late_pattern(rf"(?: (?:more|fewer|additional|extra)(?= [a-z]))?[ -]?(?P<noun>(?!\d){WORD}+|[{CJK}])")
+_MIXED = late_pattern(r" ?(?P<top>\d{1,2})⁄(?P<bottom>\d{1,2})")
+_PERCENT_BEFORE = late_pattern(r"百分之\s?$")
+_NUMBERED = late_pattern(
     rf"(?:(?<!{WORD})(?:image|img|figure|fig\.?|photo|picture|tile|plot|field|block|step|table|scene|sample|file|band|"
     r"row|column|zone|region|no\.)\s?#?|#|第|图|表)$"
 )
-_OF_SIDE = re.compile(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
+_OF_SIDE = late_pattern(r"\b(?:left|right|upper|lower|first|second|other|old|new)(?:-hand)? [a-z]+ $")
 _MONTH = (
     "(?:jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|sep(?:t(?:ember)?)?|"
     r"oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
 _DAY = r"\d{1,2}(?:st|nd|rd|th)?"
-_DATE = re.compile(
+_DATE = late_pattern(
     r"(?<![\w.,:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{4}/\d{1,2}/\d{1,2}|\d{1,2}/\d{1,2}/\d{4}|\d{2}:[0-5]\d(?::[0-5]\d)?|"
     rf"{_DAY} {_MONTH},? \d{{4}}|{_MONTH} {_DAY},? \d{{4}}|{_MONTH} \d{{4}})(?![\d:])|"
     r"(?:\bin |(?<=\bsince )|(?<=\bfor )|(?<=\bfrom )|(?<=\buntil )|(?<=\bbetween )|(?<=\()|(?<=\bin \d{4} and )|"
@@ -84,19 +87,19 @@ _DATE = re.compile(
     r"against|compared|is|are|was|were|so)\b))|(?:(?<=\A\| )|(?<=\n\| )|(?<![^\n]))(?:19|20)\d\d(?= ?[|:])|"
     r"(?<!\d)(?:\d{4}\s?年(?:\s?\d{1,2}\s?月)?(?:\s?\d{1,2}\s?[日号])?|\d{1,2}\s?月\s?\d{1,2}\s?[日号])"
 )
-_RANGE = re.compile(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
-_EQUALS = re.compile(r"\s?[)\]]?\s?[=≈]")
-_BY = re.compile(r" by (?:about |approximately )?$")
-_BETWEEN = re.compile(r"(?:between|介于|在)\s?$")
-_AND = re.compile(r"\s?(?:and|和|与)\s?")
-_JOINT = re.compile(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
-_TENTHS = re.compile(r"\s?成(?![功立熟为分本果员长虫])")
+_RANGE = late_pattern(r"\s?(?:-|~|〜|至|到)\s?|\s(?:to|through)\s")
+_EQUALS = late_pattern(r"\s?[)\]]?\s?[=≈]")
+_BY = late_pattern(r" by (?:about |approximately )?$")
+_BETWEEN = late_pattern(r"(?:between|介于|在)\s?$")
+_AND = late_pattern(r"\s?(?:and|和|与)\s?")
+_JOINT = late_pattern(r"\s?(?:,|/|、|,?\s?(?:or|and|或|和)(?![a-z]))\s?(?:(?:maybe|perhaps|about|approximately)\s)?")
+_TENTHS = late_pattern(r"\s?成(?![功立熟为分本果员长虫])")
 # The area may precede the quantity: 每公顷165公斤, 亩产427公斤.
-_PER_BEFORE = re.compile(r"(?:每(?P<per>公顷|亩|平方米|周)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
+_PER_BEFORE = late_pattern(r"(?:每(?P<per>公顷|亩|平方米|周)|(?P<mu>亩)产)[^\d,。;]{0,4}$")
 _PER = {"公顷": "ha", "平方米": "m^2", "亩": "mu", "周": "week"}
-_PARTS_OF = re.compile(r"分之\s?$")
+_PARTS_OF = late_pattern(r"分之\s?$")
 # "More than 14" is a bound, not a value; "spread over 14 ha" is a value.
-_BOUND_BEFORE = re.compile(
+_BOUND_BEFORE = late_pattern(
     rf"(?:(?<!{WORD})(?:(?:more|less|fewer|greater|larger|smaller|higher|lower|bigger) than(?: or equal to)?|"
     r"at (?:the )?(?:least|most|minimum|maximum)|(?<!adds )(?<!add )(?<!adding )(?<!added )(?<!sums )(?<!sum )up to|"
     r"below|above|exceed(?:s|ed|ing)?|in excess of|upwards of|under|"
@@ -105,12 +108,12 @@ _BOUND_BEFORE = re.compile(
     r"超过|超出|多于|少于|不到|至少|至多|不少于|不多于|不超过|不足|大于|小于|高于|低于|起码|最多|最少)"
     r"(?:\s?(?:about|approximately|around|roughly|the|an?|some|约|大约|有|[~≈]))*\s?$"
 )
-_BOUND_AFTER = re.compile(
+_BOUND_AFTER = late_pattern(
     rf"\+(?!\s?[\d(])|\s?(?:(?:or|and) (?:more|less|fewer|greater|higher|above|over|up|beyond)(?!{WORD})|"
     rf"plus(?! \d)(?!{WORD}))|,? which (?:i (?:consider|find)|seems|would be) too |\s?(?:以上|以下|以内|之多(?!少)|"
     rf"[多余](?=[棵株个只头亩公米平]))|\s?个?(?:以上|以下)"
 )
-_THREES = re.compile(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
+_THREES = late_pattern(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?")
 _LONGEST_NUMERAL = 60
 _MOST_NUMBERS = 300
 """A text with more numbers than this states no result."""
@@ -289,7 +292,7 @@ def _unit_or_noun_after(text: str, end: int) -> tuple[str | None, str | None, in
     return None, None, end
 
 
-_THEN = re.compile(r" ?")
+_THEN = late_pattern(r" ?")
 
 
 def _added(text: str, quantities: list[Quantity]) -> list[Quantity]:

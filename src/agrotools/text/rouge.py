@@ -9,7 +9,6 @@ algorithm for the longest common subsequence problem"; in the form of Hyyrö 200
 revisited"): one integer holds a row of the usual table, one bit per element.
 """
 
-import re
 import string
 import warnings
 from collections.abc import Hashable, Sequence
@@ -21,7 +20,7 @@ from typing import Any
 from agrotools.core import UsageError
 from agrotools.core.base import install_command
 from agrotools.core.files import cache_dir
-from agrotools.text.normalise import CJK, WORD, normalise
+from agrotools.text.normalise import CJK, WORD, late_pattern, normalise
 
 LONGEST = 20_000
 """Maximum number of characters of each text that are compared, from its beginning.
@@ -29,7 +28,7 @@ LONGEST = 20_000
 The score still uses the full length of a longer text, so that truncation can only lower it.
 """
 
-_TOKEN = re.compile(rf"\d+(?:[.,]\d+)*|{WORD}+|[{CJK}]")
+_TOKEN = late_pattern(rf"\d+(?:[.,]\d+)*|{WORD}+|[{CJK}]")
 _RANGES = (
     *((0xFF01, 0xFF0D), (0xFF0F, 0xFF0F), (0xFF1A, 0xFF20), (0xFF3B, 0xFF40), (0xFF5B, 0xFF64)),
     *((0x3001, 0x3003), (0x300B, 0x3011), (0x3014, 0x301F), (0x3030, 0x3030), (0x303E, 0x303F)),

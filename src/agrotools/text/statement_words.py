@@ -11,7 +11,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from agrotools.text.normalise import CJK, normalise, stemmer
+from agrotools.text.normalise import CJK, late_pattern, normalise, stemmer
 
 MOST_BYTES = 64 * 1024
 """Only this many bytes at the beginning of a text are read."""
@@ -36,18 +36,20 @@ _NUMBER_WORDS = {
         "seventeen eighteen nineteen twenty".split()
     )
 } | {"dozen": "12", "thirty": "30", "forty": "40", "fifty": "50", "sixty": "60", "hundred": "100"}
-_NUMBER_WORD = re.compile(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
+_NUMBER_WORD = late_pattern(rf"\b({'|'.join(sorted(_NUMBER_WORDS, key=len, reverse=True))})\b")
 _CHINESE_DIGITS = dict(zip("一二两三四五六七八九十", "1 2 2 3 4 5 6 7 8 9 10".split(), strict=True))
-_CHINESE_NUMBER = re.compile(
+_CHINESE_NUMBER = late_pattern(
     r"([一二两三四五六七八九十])([一二三四五六七八九十]?)(?=[头只个年周次粒株条片处点到至毫厘厅行日月天])"
 )
-_DAYS = re.compile(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
-_TWO_SPANS = re.compile(r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b")
-_TOKEN = re.compile(
+_DAYS = late_pattern(r"(?<![\d.,-])(\d{1,2})(?:\s?(?:-|to|至|到|~)\s?(\d{1,2}))?\s?(?:days|天|日)(?![a-z历])")
+_TWO_SPANS = late_pattern(
+    r"\b(\d+) ?(weeks?|days?|years?|months?) (?:to|or|-) (\d+) ?(?:weeks?|days?|years?|months?)\b"
+)
+_TOKEN = late_pattern(
     rf"(?P<number>\d+(?:[.,]\d+)*(?:\s?(?:-|to|and|or|至|到|~)\s?\d+(?:\.\d+)?)?)|(?P<word>[^\W\d_{CJK}]+)"
     rf"|(?P<cjk>[{CJK}])|(?P<mark>[%.!?;:,、。\n()\"\[\]|/]|-(?=\s))|(?P<bullet>[*+•])"
 )
-_RANGE = re.compile(r"\s?(?:-|to|and|or|至|到|~)\s?")
+_RANGE = late_pattern(r"\s?(?:-|to|and|or|至|到|~)\s?")
 _GRAMMAR: dict[str, Any] = tomllib.loads((files("agrotools.data") / "open_text" / "grammar.toml").read_text("utf-8"))
 _IRREGULAR = {form: word for word, forms in _GRAMMAR["irregular"].items() for form in forms.split()}
 _WHOLE = frozenset("useful useless hardly barely rarely scarcely lately".split())
@@ -57,8 +59,8 @@ _DROPPED = frozenset(
 )
 NONE, LIST, COMMA, COLON, CONTRAST, SENTENCE = range(6)
 _MARKS = dict.fromkeys(',()"[]-/', COMMA) | dict.fromkeys(".!?;。\n|", SENTENCE) | {"、": LIST, ":": COLON, "%": NONE}
-_KEYWORDS_EN = re.compile(r"[^.,;:!?()\n]+")
-_KEYWORDS_ZH = re.compile(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
+_KEYWORDS_EN = late_pattern(r"[^.,;:!?()\n]+")
+_KEYWORDS_ZH = late_pattern(rf"(?:[{CJK}]{{1,9}} +){{9,}}[{CJK}]{{1,9}}")
 _JOINING = frozenset("the a an of and or to in on is are with for that by from it as at be so into not which".split())
 _FEWEST_KEYWORDS = 18
 """A run of this many words without punctuation and with few function words is a keyword list, not a statement."""

@@ -149,9 +149,10 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     step = max(1, _BLOCK_PX // max(1, width))
     for top in range(0, height, step):
         rows = slice(top, top + step)
-        values[rows] = _index_of_block(
-            index, {role: np.asarray(band[rows], np.float32) for role, band in needed.items()}
-        )
+        block = {role: band[rows] for role, band in needed.items()}
+        if index != "lab_a" or any(band.dtype != np.uint8 for band in block.values()):
+            block = {role: np.asarray(band, np.float32) for role, band in block.items()}
+        values[rows] = _index_of_block(index, block)
     return values
 
 
@@ -282,13 +283,18 @@ def otsu_of_counts(counts: NDArray[np.integer[Any]], edges: NDArray[np.floating[
     return float(edges[1:][int(np.argmax(between))]) if between.any() else float(edges[0])
 
 
-def _index_of_block(index: Index, bands: Mapping[Role, NDArray[np.floating[Any]]]) -> NDArray[np.float32]:
-    if index == "lab_a":
-        import cv2
+_SHARES = np.arange(256, dtype=np.float32) / np.float32(255)
 
+
+def _index_of_block(index: Index, bands: Mapping[Role, NDArray[Any]]) -> NDArray[np.float32]:
+    """Return the index of float32 bands; those of ``lab_a`` may be uint8."""
+    if index == "lab_a":
         stacked = np.asarray(cv2.merge([bands["R"], bands["G"], bands["B"]]))
-        stacked /= np.float32(255)
-        np.clip(stacked, 0, 1, out=stacked)
+        if stacked.dtype == np.uint8:
+            stacked = np.asarray(cv2.LUT(stacked, _SHARES))
+        else:
+            stacked /= np.float32(255)
+            np.clip(stacked, 0, 1, out=stacked)
         return np.asarray(-cv2.extractChannel(cv2.cvtColor(stacked, cv2.COLOR_RGB2LAB), 1), np.float32)
     if index in ("exg", "exgr", "cive"):
         red, green, blue = bands["R"], bands["G"], bands["B"]
@@ -312,10 +318,11 @@ def _class_means(sample: NDArray[np.float32], threshold: float) -> tuple[float, 
     if not upper.any() or upper.all():
         mean = float(sample.mean())
         return mean, mean, 0.0
-    below, above = sample[~upper].astype(np.float64), sample[upper].astype(np.float64)
-    spread = float(np.sqrt((below.var() + above.var()) / 2))
-    distance = float(above.mean() - below.mean())
-    return float(below.mean()), float(above.mean()), distance / max(spread, 1e-3 * distance, 1e-9)
+    above = upper.view(np.uint8)
+    parts = [cv2.meanStdDev(sample, mask=part) for part in (above ^ 1, above)]  # in double precision
+    (low, low_sd), (high, high_sd) = ((float(mean[0, 0]), float(deviation[0, 0])) for mean, deviation in parts)
+    distance, spread = high - low, math.sqrt((low_sd**2 + high_sd**2) / 2)
+    return low, high, distance / max(spread, 1e-3 * distance, 1e-9)
 
 
 def _sparse_threshold(sample: NDArray[np.float32], level: float) -> float | None:
