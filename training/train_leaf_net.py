@@ -22,7 +22,7 @@ from nets.recipe import Parts, Words, begin, finish, parser_of, trained
 SIDE = (160, 160)
 NOT_LEARNT = ", by a net that has not learnt the crop and keeps 0.90 of those it knows"
 KEEP = 0.98
-"""Share of known pictures that the net keeps by its own abstention; with its strangeness it keeps 0.97."""
+"""Share of known pictures that the net keeps by its own abstention; with its strangeness it keeps 0.96."""
 CROPS = ("bean", "blackgram", "chilli", "citrus", "coffee")
 LICENCE = (
     "CC BY 4.0: bean_disease_uganda (AI-Lab-Makerere/ibean; 9bdb60d0), blackgram_plant_leaf_disease_classification "
