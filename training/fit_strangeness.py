@@ -57,6 +57,7 @@ FIRST_SEED = 740_000
 WEIGHTS = {"traits": 2.0, "embedding": 1.0}
 """Weight of a description's terms; of several tried, by the errors on pools that were left out."""
 EVEN = {"traits": 1.0, "embedding": 1.0, "likeness": 1.0}
+"""Even weights: of leaves, likeness of twice and three times the weight errs as often on pools that were left out."""
 VALIDATION = " validation"
 """End of the name of a pool's validation part, which is read as a whole."""
 _WIDTH_FLOOR = 0.02
