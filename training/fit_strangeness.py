@@ -17,8 +17,8 @@ import io
 import json
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +33,7 @@ from agrotools.build.scenes.ponds import make_town
 from agrotools.build.scenes.pot_plants import FORMS, make_pot
 from agrotools.build.scenes.rows import make_scene
 from agrotools.build.scenes.stands import make_block
+from agrotools.tools.recognition.candidates import NetName
 from agrotools.tools.recognition.net import shipped_net
 from agrotools.vision.nets import pack_arrays
 from agrotools.vision.strangeness import (
@@ -55,7 +56,12 @@ DRAWN = 80
 FIRST_SEED = 740_000
 WEIGHTS = {"traits": 2.0, "embedding": 1.0}
 """Weight of a description's terms; of several tried, by the errors on pools that were left out."""
+EVEN = {"traits": 1.0, "embedding": 1.0, "likeness": 1.0}
+"""Even weights: of leaves, likeness of twice and three times the weight errs as often on pools that were left out."""
+VALIDATION = " validation"
+"""End of the name of a pool's validation part, which is read as a whole."""
 _WIDTH_FLOOR = 0.02
+NETS: tuple[NetName, ...] = ("weeds", "leaves")
 Draw = Callable[[int, Any], Any]
 DRAWINGS: dict[str, Draw] = {
     "drawn orchards": lambda seed, difficulty: make_orchard(seed, difficulty),
@@ -76,7 +82,7 @@ class Recipe:
 
     ``per_class`` and ``others``: references of each class (or pool), and of each pool or crop of other things.
     ``keep``: share of held-out known pictures at or below the threshold. ``threshold_from``: pools of known pictures
-    that set the threshold alone, since those of ``known`` say little of another place.
+    that set the threshold alone, since those of ``known`` say little of another place, or are few.
     """
 
     known: tuple[str, ...]
@@ -86,13 +92,22 @@ class Recipe:
     others: int = 120
     keep: float = 0.99
     threshold_from: tuple[str, ...] = ()
+    weights: Mapping[str, float] = field(default_factory=lambda: WEIGHTS)
 
 
 _AERIAL = ("drawn towns", "drawn farmland", "drawn trees")
 _FIELD = ("drawn rows", "drawn pots")
 RECIPES = {
     "weeds": Recipe(("weeds",), ("fruit_boxes", "leaf_disease", *_FIELD, *_AERIAL), "weeds", 150, keep=0.95),
-    "leaves": Recipe(("leaf_disease",), ("fruit_boxes", "weeds", *_FIELD, *_AERIAL), "leaves", 60, keep=0.97),
+    "leaves": Recipe(
+        ("leaf_disease",),
+        ("fruit_boxes", "weeds", *_FIELD, *_AERIAL),
+        "leaves",
+        60,
+        keep=0.97,
+        threshold_from=(f"leaf_disease{VALIDATION}",),
+        weights=EVEN,
+    ),
     "fruit": Recipe(
         ("fruit_boxes", "drawn orchards"),
         ("weeds", "leaf_disease", *_FIELD, *_AERIAL),
@@ -112,11 +127,12 @@ RECIPES = {
 
 @dataclass(frozen=True, eq=False)
 class Pictures:
-    """Described pictures of a pool: ``traits`` (n, 101), embeddings and logits by net, class, group and part."""
+    """Described pictures of a pool: ``traits`` (n, 101), outputs by net, class, group and part."""
 
     traits: Vector
     embeddings: dict[str, Vector]
     logits: dict[str, Vector]
+    likeness: dict[str, NDArray[np.float64]]
     labels: list[str]
     groups: list[str]
     parts: list[str]
@@ -130,6 +146,7 @@ class Pictures:
             self.traits[rows],
             {name: values[rows] for name, values in self.embeddings.items()},
             {name: values[rows] for name, values in self.logits.items()},
+            {name: values[rows] for name, values in self.likeness.items()},
             *([values[int(row)] for row in rows] for values in (self.labels, self.groups, self.parts)),
         )
 
@@ -156,7 +173,7 @@ def described(name: str, pools: Path, features: Path) -> Pictures:
     """Describe the pictures of a pool or of drawings, or read their stored descriptions."""
     stored = features / f"{name.replace(' ', '_')}.npz"
     if not stored.is_file():
-        nets = {net: shipped_net(net) for net in ("weeds", "leaves")}
+        nets = {net: shipped_net(net) for net in NETS}
         columns: dict[str, list[Any]] = defaultdict(list)
         for key, pixels in _pictures(name, pools):
             columns["key"].append(key)
@@ -165,6 +182,8 @@ def described(name: str, pools: Path, features: Path) -> Pictures:
                 seen = one.predict(pixels)
                 columns[f"{net} embedding"].append(seen.embedding[0])
                 columns[f"{net} logits"].append(seen.logits[0])
+                if seen.likeness is not None:
+                    columns[f"{net} likeness"].append(seen.likeness[0])
         np.savez(stored, **{column: np.array(values) for column, values in columns.items()})
     with np.load(stored) as file:
         arrays = {column: file[column] for column in file.files}
@@ -173,12 +192,13 @@ def described(name: str, pools: Path, features: Path) -> Pictures:
         rows = {key: {"label": name, "group": key, "split": ("train", "calibrate", "report")[place % 4 % 3]}
                 for place, key in enumerate(keys)}  # fmt: skip
     else:
-        rows = {row["image"]: row for row in table_of(pools / name)}
+        rows = {row["image"]: row for row in table_of(pools / name.removesuffix(VALIDATION))}
         _halve_validation(rows)
     return Pictures(
         arrays["traits"].astype(np.float32),
-        {net: arrays[f"{net} embedding"].astype(np.float32) for net in ("weeds", "leaves")},
-        {net: arrays[f"{net} logits"].astype(np.float32) for net in ("weeds", "leaves")},
+        {net: arrays[f"{net} embedding"].astype(np.float32) for net in NETS},
+        {net: arrays[f"{net} logits"].astype(np.float32) for net in NETS},
+        {net: arrays[f"{net} likeness"].astype(np.float64) for net in NETS if f"{net} likeness" in arrays},
         *([str(rows[key].get(field, "")) for key in keys] for field in ("label", "group", "split")),
     )
 
@@ -199,10 +219,12 @@ def _pictures(name: str, pools: Path) -> Any:
             pixels = images.get("rgb", next(iter(images.values())))
             yield f"{number}", np.ascontiguousarray(pixels[..., :3], np.uint8)
         return
-    folder = pools / name
+    folder = pools / name.removesuffix(VALIDATION)
     archive = next(path for path in (folder / "images.zip", folder / "images_masks.zip") if path.is_file())
     rows = table_of(folder)
     order = np.random.default_rng(1).permutation(len(rows))[:MOST_OF_POOL]
+    if name.endswith(VALIDATION):
+        order = np.flatnonzero([row["split"] == "val" for row in rows])
     with zipfile.ZipFile(archive) as file:
         for place in sorted(order):
             with Image.open(io.BytesIO(file.read(rows[place]["image"]))) as picture:
@@ -274,7 +296,8 @@ def fit(
         for pool in some_pools:
             some = pool.chosen([place for place, one in enumerate(pool.parts) if one in of])
             labels = some.logits[recipe.net].argmax(axis=1) if recipe.net else None
-            parts.append(terms_of(descriptions(some), references, labels))
+            likeness = some.likeness.get(recipe.net) if recipe.net else None
+            parts.append(terms_of(descriptions(some), references, labels, likeness))
         return {name: np.concatenate([one[name] for one in parts]) for name in parts[0]}
 
     held = terms(pools, "calibrate")
@@ -282,7 +305,7 @@ def fit(
     for name, values in held.items():
         median = float(np.median(values))
         spread = float(np.quantile(values, 0.9)) - median
-        scales[name] = Scale(median=median, spread=spread, weight=WEIGHTS[name.split()[0]])
+        scales[name] = Scale(median=median, spread=spread, weight=recipe.weights[name.split()[0]])
     elsewhere = [read(name) for name in recipe.threshold_from]
     held = terms(elsewhere, "train", "calibrate") if elsewhere else held
     threshold = float(np.quantile(score_of(held, scales), recipe.keep))

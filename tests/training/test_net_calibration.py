@@ -17,6 +17,7 @@ from nets.calibration import (
     negative_log_likelihood,
     scores_of,
     softmax,
+    uncalibrated,
     wilson,
 )
 
@@ -74,6 +75,15 @@ def test_a_threshold_keeps_the_share_of_the_known_that_was_asked_for() -> None:
     told = scores_of(known, 1.0, np.ones(1000)), scores_of(unknown, 1.0, np.zeros(500))
     assert choose_abstention(*told).score == "likeness"
     assert choose_abstention(*told).refused_of_unknown == 1
+
+
+def test_probabilities_of_few_subjects_or_beyond_chance_are_withheld() -> None:
+    logits, classes = made(2.0, count=2000)
+    honest, sure = (figures(logits, classes, ("a", "b", "c", "d"), temperature) for temperature in (2.0, 1.0))
+    assert honest["ece_chance"] > 0.01 > sure["ece_chance"] == 0
+    rows = {"bean": honest, "bean, crop known": honest, "chilli": honest, "chilli, crop known": sure}
+    assert uncalibrated(rows, {"bean": 40, "chilli": 40}).keys() == {"chilli"}
+    assert uncalibrated(rows, {"bean": 39, "chilli": 39}).keys() == {"bean", "chilli"}
 
 
 def test_wilson_agrees_with_scipy() -> None:

@@ -35,6 +35,16 @@ def test_the_named_class_decides() -> None:
     assert strangeness(traits, "weeds", embedding=embedding).score <= min(scores.values()) + 1e-9
 
 
+def test_a_picture_that_is_less_like_those_learnt_from_is_stranger() -> None:
+    traits = picture_traits(make_leaf_photo(9_200, 0).images["rgb"])
+    embedding = np.random.default_rng(0).normal(size=192).astype(np.float32)
+    scores = [
+        strangeness(traits, "leaves", embedding=embedding, label="coffee_rust", likeness=np.array([likeness])).score
+        for likeness in (0.99, 0.9, 0.5)
+    ]
+    assert scores == sorted(set(scores))
+
+
 def test_distance_is_to_the_nearest_references() -> None:
     references = np.array([[0, 0], [0, 3], [0, 4], [90, 90]], np.float32)
     assert nearest_distance(np.zeros((1, 2), np.float32), references)[0] == pytest.approx(np.sqrt((9 + 16) / 3))

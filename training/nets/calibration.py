@@ -3,10 +3,12 @@
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from agrotools.tools.recognition.candidates import LEAST_SUBJECTS
 from agrotools.tools.recognition.net import wilson
 
 Array = NDArray[np.float64]
@@ -56,10 +58,31 @@ def calibration_error(probability: Array, right: NDArray[np.bool_], bins: int = 
     )
 
 
-def error_by_chance(probability: Array) -> float:
-    """Expected calibration error that perfect probabilities have on as many pictures: the mean of 200 draws."""
+def errors_by_chance(probability: Array) -> Array:
+    """Expected calibration errors that perfect probabilities have on as many pictures, in 200 draws."""
     drawn = np.random.default_rng(0).random((200, len(probability))) < probability
-    return float(np.mean([calibration_error(probability, right) for right in drawn]))
+    return np.array([calibration_error(probability, right) for right in drawn])
+
+
+LEAST_CHANCE = 0.01
+"""A crop's probabilities are not given where perfect ones would have its calibration error less often than this."""
+
+
+def uncalibrated(figures: dict[str, Any], subjects: dict[str, int]) -> dict[str, str]:
+    """Crops whose probabilities are not to be given, and why; ``subjects``: those of each crop to calibrate on."""
+    found: dict[str, str] = {}
+    for crop, count in subjects.items():
+        rows = [figures[crop], figures[f"{crop}, crop known"]]
+        worst = min(rows, key=lambda row: row["ece_chance"])
+        if count < LEAST_SUBJECTS:
+            found[crop] = f"{count} independent groups of pictures to calibrate them on, fewer than {LEAST_SUBJECTS}"
+        elif worst["ece_chance"] < LEAST_CHANCE:
+            error, chance = worst["ece"], worst["ece_by_chance"]
+            found[crop] = (
+                f"on {worst['n']} pictures that nothing was chosen on, their calibration error was {error:.3f}, and "
+                f"perfect ones would have {chance:.3f} by chance"
+            )
+    return found
 
 
 SCORES: dict[str, Callable[[Array, float], Array]] = {
@@ -126,6 +149,7 @@ def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: flo
     probability = softmax(logits / temperature)
     predicted = probability.argmax(axis=1)
     right = predicted == classes
+    error, by_chance = calibration_error(probability.max(axis=1), right), errors_by_chance(probability.max(axis=1))
     per_class = by_class(predicted, classes, names)
     return {
         "n": len(classes),
@@ -133,9 +157,10 @@ def figures(logits: Array, classes: Ints, names: Sequence[str], temperature: flo
         "top1_95": tuple(round(end, 4) for end in wilson(int(right.sum()), len(right))),
         "macro_f1": float(np.mean([one["f1"] for one in per_class.values()])),
         "macro_recall": float(np.mean([one["recall"] for one in per_class.values()])),
-        "ece": calibration_error(probability.max(axis=1), right),
+        "ece": error,
         "ece_uncalibrated": calibration_error(softmax(logits).max(axis=1), right),
-        "ece_by_chance": error_by_chance(probability.max(axis=1)),
+        "ece_by_chance": float(by_chance.mean()),
+        "ece_chance": float((by_chance >= error).mean()),
         "by_class": per_class,
     }
 

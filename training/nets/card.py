@@ -65,6 +65,7 @@ def model_card(description: dict[str, Any], *, what: str, data: str, failures: S
         f"- **Split**: {description['split']}",
         *overlap_lines(description["overlap"]),
         f"- **Calibration**: logits are divided by {description['temperature']:.3f} ({description['calibrated_on']}).",
+        *(f"- **No probabilities** of {crop}: {why}." for crop, why in description.get("uncalibrated", {}).items()),
         *(
             ["- **Likeness**: the mean cosine of a picture's embedding with the nearest ten of those learnt from."]
             if abstention["score"] == "likeness"

@@ -184,6 +184,7 @@ def finish(
         "split": words.split,
         "licence": words.licence,
         "overlap": overlap,
+        "uncalibrated": calibration.uncalibrated(figures, more.get("calibration_subjects", {})),
         **more,
     }
     write_description(options.out / f"{words.name}.json", description)

@@ -4,9 +4,9 @@ A domain is a collection of reference pictures of two kinds: known (what the too
 classes) and other (pictures of other things). A picture is described by :func:`picture_traits`, colours and texture of
 the whole picture, and for nets also by the net's embedding. In each description, its distance to the nearest known
 pictures (of the class that is about to be named) and the ratio of that distance to the distance to the nearest other
-pictures are taken as logarithms, scaled by their spread over held-out known pictures, and added up: nearest neighbours
-as in Sun et al. 2022 (ICML), with outliers exposed as in Hendrycks et al. 2019 (ICLR). The threshold is a quantile of
-held-out known pictures.
+pictures are taken as logarithms, scaled by their spread over held-out known pictures, and added up, with the likeness
+to the pictures learnt from where the net computes it: nearest neighbours as in Sun et al. 2022 (ICML), with outliers
+exposed as in Hendrycks et al. 2019 (ICLR). The threshold is a quantile of held-out known pictures.
 
 ``data/strangeness.npz`` holds the references and ``data/strangeness.json`` describes them; both are written by
 ``training/fit_strangeness.py``. The flag of a strange picture is :data:`FLAG`: names are refused, and a measured value
@@ -59,7 +59,8 @@ class DomainInfo(BaseModel):
     """Description of a domain.
 
     ``classes``: names of the classes that references are sorted by, empty if there are none. ``scales``: of each term,
-    by description and term (``traits near``, ``traits ratio``, ``embedding near``, ``embedding ratio``).
+    by description and term (``traits near``, ``traits ratio``, ``embedding near``, ``embedding ratio``), and of
+    ``likeness``.
     """
 
     classes: tuple[str, ...] = ()
@@ -81,7 +82,12 @@ class StrangenessInfo(BaseModel):
 
 
 def strangeness(
-    picture: NDArray[np.uint8] | Vector, domain: str, *, embedding: Vector | None = None, label: str | None = None
+    picture: NDArray[np.uint8] | Vector,
+    domain: str,
+    *,
+    embedding: Vector | None = None,
+    label: str | None = None,
+    likeness: NDArray[np.float64] | None = None,
 ) -> Strangeness:
     """Return the strangeness of a picture to a tool or net.
 
@@ -90,6 +96,7 @@ def strangeness(
         domain: name of a domain in ``data/strangeness.json``.
         embedding: the net's embedding, if the domain is that of a net.
         label: class that is about to be named; default: the nearest known pictures of any class count.
+        likeness: (1,), the net's likeness, if it has one.
 
     Raises:
         ToolError: ``backend_unavailable``: the files are damaged.
@@ -100,7 +107,7 @@ def strangeness(
     one = info.domains[domain]
     terms = terms_of({name: _project(domain, name, value, arrays)[None] for name, value in given.items()},
                      {name: value for name, value in _references_of(domain).items() if name in given},
-                     None if label is None else np.array([one.classes.index(label)]))  # fmt: skip
+                     None if label is None else np.array([one.classes.index(label)]), likeness)  # fmt: skip
     return Strangeness(float(score_of(terms, one.scales)[0]), one.threshold)
 
 
@@ -124,9 +131,12 @@ class References:
 
 
 def terms_of(
-    values: Mapping[str, Vector], references: Mapping[str, References], labels: NDArray[np.int64] | None
+    values: Mapping[str, Vector],
+    references: Mapping[str, References],
+    labels: NDArray[np.int64] | None,
+    likeness: NDArray[np.float64] | None = None,
 ) -> dict[str, NDArray[np.float64]]:
-    """Return the terms of pictures, float64 (n,) each, from their descriptions (n, width) and classes (n,)."""
+    """Return the terms of pictures, float64 (n,), from their descriptions (n, width), classes and likeness (n,)."""
     terms: dict[str, NDArray[np.float64]] = {}
     for name, rows in values.items():
         one = references[name]
@@ -137,6 +147,8 @@ def terms_of(
             near[chosen] = nearest_distance(rows[chosen], of_class)
         terms[f"{name} near"] = np.log(near)
         terms[f"{name} ratio"] = np.log(near) - np.log(nearest_distance(rows, one.other))
+    if likeness is not None:
+        terms["likeness"] = np.log(np.maximum(1 - likeness, _LEAST_DISTANCE))
     return terms
 
 

@@ -46,3 +46,10 @@ def test_figures_are_those_stored_beside_the_weights():
 )
 def test_coverage_is_established_by_number_and_lower_bound(low: float, subjects: int, text: str):
     assert coverage_text(low, subjects).startswith(text)
+
+
+def test_crops_whose_scores_are_withheld_have_no_probability():
+    rows = [line.split(" | ") for line in section(["diagnose_pest_disease"]) if "`candidates`" in line]
+    withheld = {row[1] for row in rows if row[2] == "none"}
+    assert withheld == {f"`candidates`, {crop}{known}" for crop in ("bean", "chilli") for known in ("", ", crop known")}
+    assert all("`not_calibrated`" in row[-1] for row in rows if row[2] == "none")

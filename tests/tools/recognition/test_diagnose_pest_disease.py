@@ -238,12 +238,12 @@ def test_every_label_of_the_pool_has_an_entry() -> None:
     assert names.of_name("no such thing", ("disease",)) is None
 
 
-def test_scores_of_a_crop_with_few_calibration_subjects_are_withheld(tmp_path: Path, net_folder: Path) -> None:
-    subjects = {"bean": 4, "coffee": 136}
-    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, calibration_subjects=subjects)
+def test_scores_of_a_crop_that_are_not_calibrated_are_withheld(tmp_path: Path, net_folder: Path) -> None:
+    reasons = {"bean": "4 groups to calibrate them on"}
+    write_tiny_net(net_folder, "leaves", LEAVES, threshold=0.55, crops=CROPS, uncalibrated=reasons)
     few = diagnosed(saved(tmp_path, LEAVES["bean_bean_rust"]))
     assert few.flags == ("not_calibrated",)
-    assert any("4 independent groups" in note for note in few.notes)
+    assert "no scores of bean: 4 groups to calibrate them on" in few.notes
     assert few.best is not None
     assert [one.score for one in few.candidates] == [None] * len(few.candidates)
     enough = diagnosed(saved(tmp_path, LEAVES["coffee_rust"]))
@@ -256,3 +256,11 @@ def test_the_shipped_net_says_how_many_subjects_calibrated_each_crop() -> None:
     shipped = json.loads((package / "nets/leaves.json").read_text(encoding="utf-8"))
     counted = json.loads((package / "calibration_subjects.json").read_text(encoding="utf-8"))
     assert shipped["calibration_subjects"] == counted["calibrated_on"]["leaves"]["subjects_by_crop"]
+
+
+def test_the_shipped_net_gives_no_score_where_it_is_not_calibrated() -> None:
+    path = files("agrotools") / "data/nets/leaves.json"
+    shipped = json.loads(path.read_text(encoding="utf-8"))
+    assert set(shipped["uncalibrated"]) == {"bean", "chilli"}
+    assert shipped["calibration_subjects"]["bean"] < 40
+    assert shipped["figures"]["chilli, crop known"]["ece_chance"] < 0.01

@@ -143,22 +143,25 @@ def _fruits() -> list[_Cells]:
 def _names(net: str) -> list[_Cells]:
     described, calibrated = _stored(f"nets/{net}.json"), _stored("calibration_subjects.json")["calibrated_on"][net]
     refusal = f"names are refused by {described['abstention']['score'].replace('_', ' ')}, which keeps "
-    refusal += f"{described['abstention']['kept']:.3f} of known pictures"
+    refusal += f"{described['abstention']['kept']:.3f} of known pictures, and by strangeness, which keeps "
+    refusal += f"{_stored('strangeness.json')['domains'][net]['kept']:.3f}"
+    withheld = described.get("uncalibrated", {})
     rows = []
     for name, one in described["figures"].items():
-        subjects = calibrated["subjects_by_crop"].get(name.partition(",")[0], calibrated["subjects"])
+        crop = name.partition(",")[0]
+        subjects = calibrated["subjects_by_crop"].get(crop, calibrated["subjects"])
         low, high = one["top1_95"]
         chance = f", {one['ece_by_chance']:.3f} by chance" if "ece_by_chance" in one else ""
         right = f"calibration error {one['ece']:.3f} ({one['ece_uncalibrated']:.3f} uncalibrated{chance}); "
         right += f"right {one['top1']:.3f} ({low:.3f} to {high:.3f}, Wilson) of {one['n']} pictures"
-        enough = subjects >= LEAST_SUBJECTS
-        few = "" if enough else f"under {LEAST_SUBJECTS} subjects of its own: scores are null, flag `not_calibrated`"
+        few = f"under {LEAST_SUBJECTS} subjects of its own" if subjects < LEAST_SUBJECTS else "error beyond chance"
+        few = f"{few}: scores are null, flag `not_calibrated`" if crop in withheld else ""
         worse = "worse than uncalibrated" if one["ece"] > one["ece_uncalibrated"] else ""
         by_day = "days of calibration are also learnt from" if one is described["figures"].get("random split") else ""
         other = "another, smaller net, which did not see these days" if name == "days left out" else ""
         remark = "; ".join(filter(None, (few, worse, by_day, other, refusal if not rows else "")))
         on = "the days left out themselves" if other else f"{subjects} subjects"
-        rows.append((name, enough, on, right, "-", remark or "-"))
+        rows.append((name, crop not in withheld, on, right, "-", remark or "-"))
     return rows
 
 

@@ -108,8 +108,8 @@ class Recogniser:
     """Recogniser of a tool: a shipped net or a pack.
 
     ``is_shipped``: True if it is a shipped net, whose labels the knowledge base maps to entries. ``crops``: labels of
-    each crop, empty if the recogniser does not distinguish crops. ``calibration_subjects``: number of independent
-    subjects of each crop that its scores are calibrated on, where they are counted.
+    each crop, empty if the recogniser does not distinguish crops. ``uncalibrated``: crops whose scores are not to be
+    given, and why.
     """
 
     name: str
@@ -119,7 +119,7 @@ class Recogniser:
     judge: "Callable[[NDArray[np.uint8]], Judgement]"
     notes: tuple[str, ...]
     flags: tuple[str, ...] = ()
-    calibration_subjects: Mapping[str, int] = field(default_factory=dict)
+    uncalibrated: Mapping[str, str] = field(default_factory=dict)
 
 
 def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogniser:
@@ -150,7 +150,7 @@ def recogniser_for(backend: str | None, shipped: NetName, image: Path) -> Recogn
         True,
         net.judge,
         notes,
-        calibration_subjects=net.info.calibration_subjects,
+        uncalibrated=net.info.uncalibrated,
     )
 
 
@@ -168,7 +168,7 @@ class Candidate(ResultPart):
     kb_id: str | None
     """id for lookup_agronomy; null where the knowledge base has no entry"""
     score: float | None
-    """calibrated probability, 0 to 1 (of the candidates allowed); null where too few pictures calibrate it"""
+    """calibrated probability, 0 to 1 (of the candidates allowed); null where it is not calibrated"""
 
 
 def is_negative(label: str) -> bool:

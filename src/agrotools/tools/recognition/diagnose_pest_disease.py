@@ -14,7 +14,6 @@ from agrotools.tools.contract import Agree, ImageFile, Region, ToolResult, tool
 from agrotools.tools.recognition.candidates import (
     BACKENDS,
     BY_NET,
-    LEAST_SUBJECTS,
     PACK,
     Candidate,
     ImagePart,
@@ -133,7 +132,7 @@ def diagnose_pest_disease(
 
     Offline it knows 23 kinds of leaf of five crops: bean, black gram, chilli, citrus and coffee. Give crop where it
     is known: the choice is then among that crop's, and a crop it does not know is refused. Returns candidates with
-    names, kb_id (for lookup_agronomy) and a calibrated score (null for bean, which too few pictures calibrate), and
+    names, kb_id (for lookup_agronomy) and a calibrated score (null for bean and chilli, where it is not), and
     evidence: colours, shape and share of the leaf that has lost its green. best is null where no candidate is more
     likely right than wrong. A picture unlike all it knows gives the error low_confidence with the nearest
     candidates: do not take them for a diagnosis. Pests themselves (kind "pest") need a pack trained on pictures of
@@ -221,15 +220,9 @@ def _by_recogniser(
 
 
 def _uncalibrated_note(recogniser: Recogniser, label: str) -> str:
-    """Return a note if too few subjects of the label's crop calibrate the recogniser's scores, else an empty text."""
+    """Return a note if the scores of the label's crop are not to be given, else an empty text."""
     crop = next((name for name, labels in recogniser.crops.items() if label in labels), "")
-    subjects = recogniser.calibration_subjects.get(crop, LEAST_SUBJECTS)
-    if subjects >= LEAST_SUBJECTS:
-        return ""
-    return (
-        f"no scores: of {crop} there were {subjects} independent groups of pictures to calibrate them on, fewer than "
-        f"{LEAST_SUBJECTS}"
-    )
+    return f"no scores of {crop}: {why}" if (why := recogniser.uncalibrated.get(crop)) else ""
 
 
 def _allowed(

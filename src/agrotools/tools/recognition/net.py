@@ -238,8 +238,8 @@ class NetInfo(DescribedNet):
     abstention: Abstention
     crops: dict[str, tuple[str, ...]] = {}
     """Classes of each crop, for nets whose callers may know the crop."""
-    calibration_subjects: dict[str, int] = {}
-    """Independent subjects of each crop that the temperature was fitted on."""
+    uncalibrated: dict[str, str] = {}
+    """Crops whose probabilities are not to be given, and why."""
     figures: dict[str, Any] = {}
     licence: str = ""
     split: str = ""
@@ -292,7 +292,9 @@ class Net:
         is_strange = False
         if has_references_of(self.info.name, self.info.sha256):
             label = self.info.classes[int(seen.logits[0].argmax())]
-            is_strange = strangeness(pixels, self.info.name, embedding=seen.embedding[0], label=label).is_strange
+            is_strange = strangeness(
+                pixels, self.info.name, embedding=seen.embedding[0], label=label, likeness=seen.likeness
+            ).is_strange
         return Judgement(self.info.classes, seen.logits[0], self.info.temperature, score, rule.threshold, is_strange)
 
     def predict(self, pixels: NDArray[np.uint8]) -> Prediction:
