@@ -210,14 +210,21 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert "out_of_distribution" in result.flags
     monkeypatch.setattr(methods, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     low, high = counted(tmp_path, image=image, target="apples", expected_size_px=36).count_interval or (0, 0)
-    assert low < 3 < high
+    assert (low, high) == (3, 3), "0.3 x 2 to each side, and fruits are whole"
     stricter = counted(tmp_path, image=image, target="apples", expected_size_px=36, score_min=0.6)
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags
-    assert "count_not_calibrated" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
+    assert "count_not_calibrated" in cherries.flags
+    assert any("off by 25 % in sum" in note for note in cherries.notes)
+    # One pear among apples is doubtful; no cherry among them is not.
+    pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
+    assert (pears.count, pears.count_interval) == (1, None)
+    assert "out_of_distribution" in pears.flags
+    assert (cherries.count, "out_of_distribution" in cherries.flags) == (0, False)
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
-    assert "weak_detector" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    assert "weak_detector" in cherries.flags
     assert counted(tmp_path, image=image, target="peach").flags.count("low_reliability_fruit_colour") == 1
 
 
