@@ -19,7 +19,8 @@ from agrotools.tools.counting import methods
 from agrotools.tools.counting.count_objects import ObjectCount, mode_for
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
-from agrotools.vision.strangeness import Strangeness
+from agrotools.vision import strangeness, vegetation
+from agrotools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 
@@ -174,6 +175,17 @@ def test_spots_of_any_colour(tmp_path: Path, size: float | None) -> None:
         assert result.mode == "blob"
         assert result.count == len(GRID)
         assert ("size_guessed" in result.flags) == (size is None)
+
+
+def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = discs((300, 400), GRID, 14)
+    pixels = np.where(mask[..., None], noisy((60, 130, 40), (300, 400)), noisy((130, 100, 75), (300, 400)))
+    image = photo(tmp_path / "f.png", pixels)
+    for strange, doubt in ((0.0, None), (2.0, None), (0.0, "shade")):
+        monkeypatch.setattr(strangeness, "strangeness", lambda *_, strange=strange: Strangeness(strange, 1.0))
+        monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
+        flags = counted(tmp_path, image=image, target="plants").flags
+        assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
 
 
 def test_red_fruit_among_leaves(tmp_path: Path) -> None:
