@@ -71,7 +71,8 @@ def write_detector(folder: Path, **changed: Any) -> Path:
         "stride": 4,
         "figures": {fruit: {"f1": 0.4 if fruit == "cherry" else 0.8} for fruit in fruits},
         "counts": {
-            fruit: {"threshold": 0.5, "spread": spread, "photographs": 50, "coverage": 0.9, "coverage_low": 0.8}
+            fruit: {"threshold": 0.5, "spread": spread, "photographs": 50, "error": 0.25}
+            | {"coverage": 0.9, "coverage_low": 0.8}
             for fruit, spread in zip(fruits, (0.3, 0.3, None, 0.3), strict=True)
         },
         **changed,

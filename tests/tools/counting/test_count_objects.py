@@ -19,7 +19,8 @@ from agrotools.tools.counting import methods
 from agrotools.tools.counting.count_objects import ObjectCount, mode_for
 from agrotools.tools.counting.fruit_net import read_fruit_net
 from agrotools.tools.workspace import CallContext, artifacts_in, call_context
-from agrotools.vision.strangeness import Strangeness
+from agrotools.vision import strangeness, vegetation
+from agrotools.vision.strangeness import FLAG, Strangeness
 from support.picture_files import discs, field, noisy, write_raster
 from support.tiny_detector import write_detector
 
@@ -176,6 +177,17 @@ def test_spots_of_any_colour(tmp_path: Path, size: float | None) -> None:
         assert ("size_guessed" in result.flags) == (size is None)
 
 
+def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    mask = discs((300, 400), GRID, 14)
+    pixels = np.where(mask[..., None], noisy((60, 130, 40), (300, 400)), noisy((130, 100, 75), (300, 400)))
+    image = photo(tmp_path / "f.png", pixels)
+    for strange, doubt in ((0.0, None), (2.0, None), (0.0, "shade")):
+        monkeypatch.setattr(strangeness, "strangeness", lambda *_, strange=strange: Strangeness(strange, 1.0))
+        monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_, doubt=doubt: doubt)
+        flags = counted(tmp_path, image=image, target="plants").flags
+        assert (FLAG in flags, "vegetation_uncertain" in flags) == (strange > 1, doubt is not None)
+
+
 def test_red_fruit_among_leaves(tmp_path: Path) -> None:
     mask = discs((300, 400), GRID, 14)
     pixels = np.where(mask[..., None], noisy((190, 40, 45), (300, 400)), noisy((70, 110, 50), (300, 400)))
@@ -210,14 +222,21 @@ def test_fruit_that_the_net_knows_is_found_by_it(tmp_path: Path, monkeypatch: py
     assert "out_of_distribution" in result.flags
     monkeypatch.setattr(methods, "strangeness", lambda *_: Strangeness(0.0, 1.0))
     low, high = counted(tmp_path, image=image, target="apples", expected_size_px=36).count_interval or (0, 0)
-    assert low < 3 < high
+    assert (low, high) == (3, 3), "0.3 x 2 to each side, and fruits are whole"
     stricter = counted(tmp_path, image=image, target="apples", expected_size_px=36, score_min=0.6)
     assert stricter.count_interval is None
     assert "count_not_calibrated" in stricter.flags
-    assert "count_not_calibrated" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    cherries = counted(tmp_path, image=image, target="cherries", expected_size_px=17)
+    assert "count_not_calibrated" in cherries.flags
+    assert any("off by 25 % in sum" in note for note in cherries.notes)
+    # One pear among apples is doubtful; no cherry among them is not.
+    pears = counted(tmp_path, image=image, target="pears", expected_size_px=36)
+    assert (pears.count, pears.count_interval) == (1, None)
+    assert "out_of_distribution" in pears.flags
+    assert (cherries.count, "out_of_distribution" in cherries.flags) == (0, False)
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count == 4
     assert counted(tmp_path, image=image, target="fruit", expected_size_px=36).count_interval is None
-    assert "weak_detector" in counted(tmp_path, image=image, target="cherries", expected_size_px=17).flags
+    assert "weak_detector" in cherries.flags
     assert counted(tmp_path, image=image, target="peach").flags.count("low_reliability_fruit_colour") == 1
 
 

@@ -13,6 +13,7 @@ from agrotools.core import ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.plants.measure_weed_phenotype import WeedPhenotype, growth_stage
 from agrotools.tools.workspace import artifacts_in
+from agrotools.vision import vegetation
 from support.picture_files import png_header_only
 
 SOIL, GREEN = (120, 95, 75), (60, 150, 50)
@@ -60,6 +61,15 @@ def test_a_block_of_known_size(tmp_path: Path):
     assert "no_scale" not in result.flags
     mask = np.asarray(Image.open(tmp_path / "made" / result.mask.name))
     assert (mask > 0).sum() == plant.area_px
+
+
+def test_what_may_be_no_plants_is_flagged(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    image = saved(tmp_path, blocks((60, 40, 120, 160)))
+    assert "vegetation_uncertain" not in measured(image).flags
+    monkeypatch.setattr(vegetation, "doubt_of_cover", lambda *_: "much of the picture is in deep shade")
+    result = measured(image)
+    assert "vegetation_uncertain" in result.flags
+    assert any("deep shade" in note for note in result.notes)
 
 
 def test_without_a_scale_there_are_no_centimetres(tmp_path: Path):

@@ -156,7 +156,8 @@ def count_objects(
     from agrotools.tools.counting.result import count_result, objects_in_boxes
     from agrotools.tools.pictures import choose_scale, colour_bands, read_field_picture
     from agrotools.vision.reading import read_image, refuse_grey
-    from agrotools.vision.vegetation import choose_index, segment
+    from agrotools.vision.strangeness import FLAG, strangeness
+    from agrotools.vision.vegetation import choose_index, doubt_of_cover, segment
 
     backend = backend_in_use() or "offline"
     by_model = backend not in ("offline", RULES) and not _in_heights(image, chm, mode)
@@ -180,6 +181,12 @@ def count_objects(
         scale = choose_scale(gsd_m, picture.gsd_m)
         notes = (*notes, *picture.notes, *plants.notes)
         flags = (*picture.flags, *plants.flags)
+        if len(objects) and picture.photo is not None:
+            if doubt := doubt_of_cover(picture.photo, plants):
+                notes, flags = (*notes, f"these may be no plants: {doubt}"), (*flags, "vegetation_uncertain")
+            if strangeness(picture.photo, "field").is_strange:
+                notes = (*notes, "the picture is unlike photographs of plants in a field: these may be other things")
+                flags = (*flags, FLAG)
     else:
         pixels = read_image(image, shown_as=name)
         box, clipped = clipped_region(region, pixels.width, pixels.height, name)

@@ -155,6 +155,8 @@ TYPICAL_PX: dict[FruitName, float] = {"apple": 36.0, "pear": 28.0, "cherry": 17.
 """Median side of a fruit's box in the training tiles, pixels."""
 UNSURE, ADDED = (0.2, 0.4), 2
 """Scores of boxes that may be a fruit or not, and what is added to their number: the error of a count goes with it."""
+MOST_OTHERS = 0.5
+"""Share of fruit of other kinds above which the fruit asked for is likely mistaken for them: the majority."""
 _MULTIPLE = 32
 _LEAST_KEPT = 0.1
 _MOST_PX = 6_000_000
@@ -170,12 +172,14 @@ class CountCalibration(DescriptionPart):
 
     ``threshold``: least score at which counts have no bias. ``spread``: half-width of the 90 % interval divided by the
     number of unsure boxes plus :data:`ADDED`; None if there are too few photographs, or it is so wide that it says
-    little. ``coverage``: share of held-out photographs inside; ``coverage_low``: its exact 95 % lower bound.
+    little. ``error``: sum of absolute errors over the number of fruits. ``coverage``: share of held-out photographs
+    inside; ``coverage_low``: its exact 95 % lower bound.
     """
 
     threshold: Share
     spread: Annotated[FiniteFloat, Field(ge=0)] | None
     photographs: int
+    error: Annotated[FiniteFloat, Field(ge=0)]
     coverage: Share
     coverage_low: Share
 
@@ -221,8 +225,23 @@ class FruitNet:
         spread = self.info.counts[fruit].spread
         if spread is None:
             return None
-        half = spread * (unsure + ADDED)
-        return max(0.0, count - half), count + half
+        low, high = whole_bounds(np.array(count), np.array(spread * (unsure + ADDED)))
+        return float(low), float(high)
+
+
+def whole_bounds(
+    count: NDArray[np.number[Any]], half: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return the least and greatest whole number, 0 or more, within ``half`` of the counts: fruits are whole."""
+    margin = 1e-9
+    return np.maximum(0.0, np.ceil(count - half - margin)) + 0.0, np.floor(count + half + margin)
+
+
+def share_of_others(found: CountedObjects, asked: list[int]) -> float:
+    """Return the share of fruit whose class is not asked for, by squared scores: sure boxes weigh more."""
+    assert found.classes is not None
+    weights = found.scores**2
+    return float(weights[~np.isin(found.classes, asked)].sum() / max(float(weights.sum()), 1e-9))
 
 
 @lru_cache(maxsize=1)
@@ -238,8 +257,10 @@ def read_fruit_net(description: Path) -> FruitNet:
 
 def find_fruit(
     net: FruitNet, pixels: NDArray[np.uint8], fruits: tuple[FruitName, ...], expected_size_px: float | None
-) -> tuple[CountedObjects, tuple[float, ...]]:
-    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1; also return the scales searched.
+) -> tuple[CountedObjects, tuple[float, ...], float]:
+    """Detect fruits of the given kinds in a picture of any size, with scores from 0.1.
+
+    Also return the scales searched and the share of fruit of other kinds (:func:`share_of_others`).
 
     Without an expected size, pictures larger than an orchard tile are also searched at coarser scales, in steps of two,
     because a fruit may have any size in them. If a fruit is found at two scales, the better box is kept.
@@ -261,5 +282,6 @@ def find_fruit(
     parts = [detect_in_tiles(pixels, net.detect, scale=scale, side=TILE_PX, overlap=OVERLAP_PX) for scale in scales]
     detections = drop_duplicates(join_objects(parts)) if len(parts) > 1 else parts[0]
     assert detections.classes is not None
-    matches_target = np.isin(detections.classes, [net.info.classes.index(fruit) for fruit in fruits])
-    return detections.chosen(matches_target), tuple(scales)
+    asked = [net.info.classes.index(fruit) for fruit in fruits]
+    found = detections.chosen(np.isin(detections.classes, asked))
+    return found, tuple(scales), share_of_others(detections, asked)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from scipy.spatial import KDTree
 
 from agrotools.tools.counting.count_objects import FruitName, colour_direction
-from agrotools.tools.counting.fruit_net import UNSURE, FruitNet, find_fruit, load_fruit_net
+from agrotools.tools.counting.fruit_net import MOST_OTHERS, UNSURE, FruitNet, find_fruit, load_fruit_net
 from agrotools.tools.counting.result import CountedObjects, Floats, no_objects
 from agrotools.vision.colours import lab_of
 from agrotools.vision.strangeness import FLAG, strangeness
@@ -118,7 +118,7 @@ def fruit_by_net(
         ToolError: ``backend_unavailable`` if the net cannot be loaded.
     """
     net = load_fruit_net()
-    detections, scales = find_fruit(net, pixels, fruits, expected_size_px)
+    detections, scales, others = find_fruit(net, pixels, fruits, expected_size_px)
     least = np.array([net.info.counts[name].threshold for name in net.info.classes])
     scores = _rescale_scores(DEFAULT_SCORE, detections.scores, least[detections.classes])
     notes = [f"found by the net {net.info.name}, trained on orchard photographs and one greenhouse of tomatoes"]
@@ -131,11 +131,13 @@ def fruit_by_net(
         flags.append("weak_detector")
         notes.append(f"F1 on photographs not learnt from: {', '.join(weak)}")
     unlike = strangeness(pixels, "fruit").is_strange
+    mistaken = others > MOST_OTHERS and bool((scores >= DEFAULT_SCORE).any())
     calibrated = net.info.counts[fruits[0]] if len(fruits) == 1 else None
     interval_of = None
-    if unlike:
+    if unlike or mistaken:
         flags.append(FLAG)
-        notes.append("the picture is unlike photographs of fruit on the plant: how far the count is off is not known")
+        why = "is unlike photographs of fruit on the plant" if unlike else "shows mostly other kinds of fruit"
+        notes.append(f"the picture {why}: how far the count is off is not known")
     elif calibrated is not None and calibrated.spread is not None:
         place = partial(_rescale_scores, DEFAULT_SCORE, least=np.array(calibrated.threshold))
         low, high = (float(place(np.array(score))) for score in UNSURE)
@@ -148,6 +150,8 @@ def fruit_by_net(
     else:
         flags.append("count_not_calibrated")
         notes.append("too few photographs, or errors too large, for an interval of this count")
+        if calibrated is not None:
+            notes.append(f"counts on photographs not learnt from were off by {100 * calibrated.error:.0f} % in sum")
     objects = replace(detections, scores=scores, interval_of=interval_of, notes=tuple(notes), flags=tuple(flags))
     return objects.chosen(np.argsort(-scores, kind="stable"))
 

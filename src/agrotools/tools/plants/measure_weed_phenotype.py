@@ -137,7 +137,7 @@ def measure_weed_phenotype(
     from agrotools.tools.plants.measuring import MOST_PLANTS, draw_plants, find_plants, plant_colours, scale_of
     from agrotools.vision.overlay import class_picture
     from agrotools.vision.reading import read_image, refuse_grey
-    from agrotools.vision.vegetation import segment
+    from agrotools.vision.vegetation import doubt_of_cover, segment
 
     name = shown_name(image)
     info = file_info(image)
@@ -160,6 +160,9 @@ def measure_weed_phenotype(
     scale = scale_of(scale_cm_px, scale_marker, info.gsd_m if info else None, picture.pixels, green.mask, name)
     notes = [*picture.notes, *green.notes, *scale.notes]
     flags = [*picture.flags, *clipped, *green.flags, *scale.flags, "backend_generic"]
+    if doubt := doubt_of_cover(picture.pixels, green):
+        flags.append("vegetation_uncertain")
+        notes.append(f"these may be no plants: {doubt}")
     if scale.cm_px is None:
         flags.append("no_scale")
     if view == "side" and ground_y_px is None:
