@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression
 
-from agrotools.build.accuracy.general import questions
+from agrotools.build.accuracy.lookup_agronomy import questions
 from agrotools.knowledge.entries import SHIPPED, load, toml_files
 from agrotools.knowledge.text_index import FEATURES, AppearanceIndex
 from agrotools.knowledge.words import folded, terms

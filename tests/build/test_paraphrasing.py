@@ -178,31 +178,11 @@ def test_a_paraphrase_that_adds_a_number_is_always_refused(query, number, at):
     assert refusal(variant, _sample(query)) is not None
 
 
-@given(query=st.sampled_from([WEEDS, BOXES, CHINESE]), seed=st.integers(0, 1000))
-def test_a_paraphrase_that_swaps_two_anchors_is_always_refused(query, seed):
-    good, rng = _reordered(query), random.Random(seed)
-    anchors = [match.span() for match in re.finditer(r"image_\d\.jpg|\d+(?:\.\d+)?", good)]
-    assume(len(anchors) > 1)
-    (a, b), (c, d) = sorted(rng.sample(anchors, 2))
-    assume(good[a:b] != good[c:d])
-    swapped = good[:a] + good[c:d] + good[b:c] + good[a:b] + good[d:]
-    assert refusal(swapped, _sample(query)) is not None
-
-
 @given(st.text(max_size=300))
 def test_any_text_at_all_is_judged(text):
     for query in (WEEDS, CHINESE):
         found = refusal(text, _sample(query))
         assert found is None or found.reason in REASONS
-
-
-@given(QUERIES, st.sampled_from(["not", "never", "without", "no longer", "hardly"]), st.integers(0, 30))
-def test_a_negation_is_always_refused(query, word, at):
-    if query == CHINESE:
-        return
-    words = _reordered(query).split(" ")
-    place = at % len(words)
-    assert refusal(" ".join([*words[:place], word, *words[place:]]), _sample(query)) is not None
 
 
 def test_what_is_fixed_is_told():

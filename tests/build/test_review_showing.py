@@ -5,14 +5,11 @@ from typing import Any
 
 import pytest
 
-from agrotools.benchmarks import load_folder
-from agrotools.build.assist.traces import TraceRecord, TraceStep, input_hash, trace_file
 from agrotools.build.review.agreement import Edits, apply_edits, checks_of, edit_text, effective_edits
 from agrotools.build.review.app import render
 from agrotools.build.review.material import (
     TOOL_FAILED,
     TOOLS_DIFFER,
-    TRACE_DIFFERS,
     facts_of_sample,
     open_material,
     read_flags,
@@ -22,7 +19,6 @@ from agrotools.build.review.presenting import compared_fields, present
 from agrotools.core import Sample
 from agrotools.core.slot import SLOT_TYPES
 from support.review_server import review_benchmark, review_sample
-from support.sums_benchmark import write_sums
 
 
 def sample_of(folder: Path, **changes: Any) -> Sample:
@@ -235,28 +231,3 @@ def test_flags_come_from_the_folder_and_from_the_reference_itself(tmp_path: Path
     flags, notes = read_flags(path)
     assert [flag.check for flag in flags["a"]] == ["leak"]
     assert notes == ["quality.jsonl: 3 lines could not be read"]
-
-
-def test_a_chain_that_a_model_filled_in_stands_beside_the_reference_until_its_sample_changes(tmp_path: Path):
-    folder = write_sums(tmp_path / "sums", 2)
-    first = load_folder(folder).samples[0]
-    wrong = TraceStep(
-        tool="calculate",
-        reference_step=0,
-        arguments={"expression": "a - b", "variables": {"a": 3.0, "b": 4.5}},
-        agrees={"expression": False, "variables": True},
-        reason="<i>expression</i>",
-    )
-    with trace_file(folder) as file:
-        file.add(TraceRecord(id=first.id, model="m<b>", asked=input_hash(first), steps=(wrong,), complete=True))
-        file.add(TraceRecord(id=first.id, model="old", asked="0" * 16))
-    material = open_material(str(folder))
-    assert material.notes == ["1 traces are of samples as they no longer are, and not shown"]
-    assert [name for name, facts in material.facts.items() if TRACE_DIFFERS in facts.flags] == [first.id]
-    (trace,) = present(material, first, {}, {})["traces"]
-    assert (trace.model, trace.confirms) == ("m<b>", False)
-    page = render("sample.html.j2", shown=present(material, first, {}, {}))
-    assert "m&lt;b&gt;" in page
-    assert "&lt;i&gt;expression" in page
-    assert page.count('class="differs"') == 1
-    assert not present(material, load_folder(folder).samples[1], {}, {})["traces"]

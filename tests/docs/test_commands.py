@@ -30,7 +30,6 @@ NOT_RUN = {
     r"held\.csv|pack:pests": "needs data sets: tests/cli/test_packs.py",
     r"agrotools chart": "needs several runs, or a file of models: tests/report/test_charts.py",
     r"agrotools curve|--costs FILE": "needs degraded runs, or a table: tests/report/test_curve.py and test_costs.py",
-    r"tools cross-domain": "needs data sets: tests/build/accuracy/test_cross_domain.py",
     r"--executor ray": "needs Ray: tests/tools/test_ray.py",
     r"python:(my_agent|examples)|mcp:": "needs an agent: tests/agents, tests/docs/test_examples.py",
     r"zhwiki": "needs a download of Wikipedia",

@@ -3,7 +3,6 @@
 import asyncio
 import importlib
 import os
-import signal
 import sys
 import textwrap
 from collections.abc import AsyncIterator
@@ -64,35 +63,6 @@ class TestCheckedBeforeAnyWorker:
         assert error_kind(outcome) == "unknown_tool"
         outcome = await executor.run(ToolCall(tool="echo", arguments={"value": 1}), workspace, ())
         assert error_kind(outcome) == "unknown_tool"
-
-    async def test_right_tool_with_extra_arguments(self, executor, workspace):
-        outcome = await call(executor, workspace, "echo", value=1, extra=2)
-        assert error_kind(outcome) == "invalid_argument"
-        assert "unknown argument extra" in outcome.observation.error.message
-
-    async def test_wrong_types(self, executor, workspace):
-        for wrong in ("1", None, [1], {"a": 1}, True):
-            outcome = await call(executor, workspace, "echo", value=wrong)
-            assert error_kind(outcome) == "invalid_argument"
-            assert outcome.observation.error.argument == "value"
-
-    @pytest.mark.parametrize(
-        ("name", "kind"),
-        [
-            ("../image_1.jpg", "path_outside_workspace"),
-            ("/etc/passwd", "path_outside_workspace"),
-            ("image_2.jpg", "file_not_found"),
-        ],
-    )
-    async def test_files_that_are_not_there(self, executor, workspace, name, kind):
-        assert error_kind(await call(executor, workspace, "look", image=name)) == kind
-
-    async def test_a_link_out_of_the_workspace(self, executor, workspace, tmp_path):
-        (tmp_path / "files").mkdir()
-        (tmp_path / "files" / "link.jpg").symlink_to("/etc/passwd")
-        file = SampleFile(name="link.jpg", path=str(tmp_path / "files" / "link.jpg"), kind="image")
-        outcome = await call(executor, Workspace((file,), tmp_path / "artifacts"), "look", image="link.jpg")
-        assert error_kind(outcome) == "path_outside_workspace"
 
     async def test_a_toolset_with_a_tool_that_does_not_exist_is_our_fault(self, workspace):
         async with ToolExecutor() as executor:
@@ -274,22 +244,6 @@ async def test_calls_cancelled_at_any_moment_leave_a_working_executor(workspace)
         assert len(executor.worker_pids) <= 2
         assert await eventually(lambda: live() - before == set(executor.worker_pids))
     assert await eventually(lambda: live() == before)
-
-
-async def test_many_calls_at_a_time_share_few_workers(executor, workspace):
-    outcomes = await asyncio.gather(*(call(executor, workspace, "echo", value=number) for number in range(200)))
-    assert [value(outcome) for outcome in outcomes] == list(range(200))
-    assert len(executor.worker_pids) <= 2
-
-
-async def test_a_worker_killed_from_outside_is_replaced_unseen(workspace):
-    """As the kernel does it to an idle process when memory is short."""
-    async with ToolExecutor(workers=1, timeout_s=20, find_tool=FIND) as executor:
-        assert value(await call(executor, workspace, "echo", value=1)) == 1
-        (pid,) = executor.worker_pids
-        os.kill(pid, signal.SIGKILL)
-        assert value(await call(executor, workspace, "echo", value=2)) == 2
-        assert executor.worker_pids != (pid,)
 
 
 async def test_a_worker_retires(workspace, monkeypatch):

@@ -75,33 +75,12 @@ async def test_each_call_has_the_whole_time_limit_from_when_its_turn_comes(works
     assert [value(outcome) for outcome in outcomes] == [1] * 4
 
 
-async def test_a_cancelled_call_costs_the_others_nothing(executor, workspace):
-    tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
-    await asyncio.sleep(0.1)
-    tasks[0].cancel()
-    tasks[4].cancel()
-    outcomes = await asyncio.gather(*tasks, return_exceptions=True)
-    answered = [value(outcome) for outcome in outcomes if not isinstance(outcome, BaseException)]
-    assert answered in ([1, 2, 3, 5, 6], [0, 1, 2, 3, 5, 6])
-
-
 async def test_a_worker_killed_from_outside_costs_no_call(executor, workspace):
     (pid,) = executor.worker_pids
     tasks = [asyncio.create_task(call(executor, workspace, "echo", value=n, wait_s=0.05)) for n in range(7)]
     await asyncio.sleep(0.1)
     os.kill(pid, signal.SIGKILL)
     assert [value(outcome) for outcome in await asyncio.gather(*tasks)] == list(range(7))
-
-
-@pytest.mark.parametrize("how", ["thread", "child"])
-async def test_what_one_leaves_behind_is_not_met_by_the_next(executor, workspace, tmp_path, how):
-    (pid,) = executor.worker_pids
-    spoiling = call(executor, workspace, "spoil", how=how, pid_file=str(tmp_path / "pid"))
-    calls = (call(executor, workspace, "echo", value=n) for n in range(5))
-    spoilt, *outcomes = await asyncio.gather(spoiling, *calls)
-    assert spoilt.observation.ok
-    assert [value(outcome) for outcome in outcomes] == list(range(5))
-    assert executor.worker_pids != (pid,)
 
 
 async def test_no_quick_call_waits_behind_a_slow_one(workspace):

@@ -11,7 +11,6 @@ import pytest_asyncio
 
 from agrotools.core import InfrastructureError, SampleFile
 from agrotools.tools import worker_process
-from agrotools.tools.cache import ResultCache
 from agrotools.tools.execution import ToolExecutor, ToolOutcome
 from agrotools.tools.result import BrokenFrame, FrameReader, pack_frame
 from agrotools.tools.workspace import Workspace
@@ -111,20 +110,6 @@ async def test_crashes_leave_no_zombie_and_no_open_file(workspace):
         assert open_files() <= files + 6
         assert set(children()) - set(before) == set(executor.worker_pids)
     assert children() == before
-
-
-async def test_found_results_never_reach_a_worker(executors, workspace, tmp_path):
-    cache = ResultCache(tmp_path / "cache")
-    async with executors(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
-        first = await call(executor, workspace, "look", image="image_1.jpg")
-        assert executor.calls_of_workers == 1
-        outcomes = await asyncio.gather(*(call(executor, workspace, "look", image="image_1.jpg") for _ in range(20)))
-        assert executor.calls_of_workers == 1
-    assert all(outcome.cached and outcome.observation == first.observation for outcome in outcomes)
-    async with executors(workers=1, timeout_s=20, cache=cache, find_tool=FIND) as executor:
-        assert (await call(executor, workspace, "look", image="image_1.jpg")).cached
-        assert executor.calls_of_workers == 0
-        assert executor.worker_pids == ()
 
 
 async def test_no_room_for_a_log_is_an_infrastructure_error(workspace, monkeypatch):

@@ -55,7 +55,7 @@ def build(
     Runs the reference calls, checks the result and prints its terms of use.
 
     A failed build leaves nothing behind. A folder that holds anything but a benchmark is never overwritten. Output of a
-    helper model (--paraphrase, --traces) is used only where it passes the checks; proposed questions (--propose) are
+    model that paraphrases (--paraphrase) is used only where it passes the checks; proposed questions (--propose) are
     written to a folder of their own, for review.
     """
     import time
@@ -65,10 +65,7 @@ def build(
     from agrotools.core import UsageError
 
     started = time.monotonic()
-    helping = with_helper_models(
-        out,
-        helpers,
-    )
+    helping = with_helper_models(out, helpers)
     if images is not None and answers is not None and source is None and all_sources is None:
         from agrotools.cli.own_farm import build_from_table, print_next_steps
 

@@ -58,8 +58,7 @@ def export(
 ) -> None:
     """Write a benchmark as a Hugging Face data set, as GTA-shaped JSON or with Croissant metadata, or a run for others.
 
-    hf and gta are read back by `agrotools build --source hf=DIR` (or gta=DIR). A folder that holds anything else is
-    never overwritten.
+    A folder that holds anything else is never overwritten.
     """
     from agrotools.benchmarks import load_benchmark
     from agrotools.build.export import copy_benchmark, describe_benchmark
@@ -100,8 +99,6 @@ def export(
     typer.echo(f"{loaded.name} {loaded.version}: {count_text(len(loaded.samples), 'sample')} in {target}")
     if format == "croissant":
         _show_check(target)
-    else:
-        typer.echo(f"read back by: agrotools build --source {format}={target} --out BENCHMARK")
     typer.echo(f"Terms of use: {loaded.licence}")
 
 

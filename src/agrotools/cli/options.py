@@ -138,12 +138,6 @@ class HelperOptions:
         str | None,
         typer.Option(metavar="MODEL", help="Model that paraphrases the questions; every paraphrase is checked."),
     ] = None
-    traces: Annotated[
-        str | None,
-        typer.Option(
-            metavar="MODEL", help="Model that fills in the reference calls; results are written to traces.jsonl."
-        ),
-    ] = None
     propose: Annotated[
         str | None,
         typer.Option(

@@ -148,7 +148,7 @@ def _asked_of_owner(plan: "Plan") -> "Plan":
             kind = _choice(f"{column.column!r} contains", choices, column.ask or NOTHING)
             plan = _changed(plan, column.column, {"ask": kind})
     for column in list(plan.columns):
-        while needs := open_questions_of_column(plan.column(column.column) or column, plan):
+        while needs := open_questions_of_column(plan.column(column.column) or column):
             plan = _filled_in(plan, needs[0])
     for key, question in (("name", "Name of the benchmark"), ("licence", "Terms of use of the photos")):
         plan = _checked(plan, key, question)

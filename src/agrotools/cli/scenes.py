@@ -33,11 +33,7 @@ def scenes(
     from agrotools.cli.build import print_result
 
     started = time.monotonic()
-    with with_helper_models(
-        out,
-        helpers,
-        workers=workers,
-    ):
+    with with_helper_models(out, helpers):
         header = build_scenes(
             out.expanduser(),
             count,

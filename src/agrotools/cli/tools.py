@@ -160,7 +160,12 @@ def bench(
     overlays: Annotated[Path | None, typer.Option(help="Write the overlays of the tools to this folder.")] = None,
     strangers: Annotated[
         Path | None,
-        typer.Option("--cross-domain", help="Results of agrotools tools cross-domain, for a section of --out."),
+        typer.Option(
+            "--cross-domain",
+            exists=True,
+            dir_okay=False,
+            help="Table of training/cross_domain.py, for a section of --out.",
+        ),
     ] = None,
     time_limit: Annotated[float, typer.Option(min=1, help="Time limit per study, seconds.")] = 1800,
     as_json: Annotated[bool, typer.Option("--json", help="Print rows as JSON.")] = False,
@@ -170,7 +175,6 @@ def bench(
     Each study runs in its own process on one core; a study that fails is reported as a row. Exit code 0 whatever the
     figures are, 1 if a study failed, 2 for a usage error, 3 if nothing could be measured.
     """
-    from agrotools.build.accuracy import cross_domain
     from agrotools.build.accuracy.studies import plan, run
 
     tools, folders = tool or [], folder or []
@@ -180,7 +184,7 @@ def bench(
         raise typer.Exit(BAD_USAGE)
     if overlays is not None:
         overlays.mkdir(parents=True, exist_ok=True)
-    table = "" if strangers is None else cross_domain.markdown(cross_domain.read_outcomes(strangers), only_sums=True)
+    table = "" if strangers is None else strangers.read_text(encoding="utf-8")
     if bench_plan.absent:
         where = "no --data given" if data is None else f"not in {data}"
         typer.echo(f"left out, {where}: {', '.join(bench_plan.absent)}", err=True)
@@ -298,30 +302,3 @@ def compare(
 
 def _interval_text(one: "Estimate") -> str:
     return f"{one.value:.3f}" + (f" ({one.low:.3f} to {one.high:.3f})" if one.low is not None else "")
-
-
-@app.command()
-def cross_domain(
-    results: Annotated[
-        Path, typer.Option(help="File of JSON lines with a result per call; calls that are in it are not repeated.")
-    ],
-    data: Annotated[Path | None, typer.Option(help="Folder with a folder of test images per source.")] = None,
-    pools: Annotated[Path | None, typer.Option(help="Folder of training pools (training/).")] = None,
-    call: Annotated[list[str] | None, typer.Option(help="Only this kind of call (repeatable).")] = None,
-    folder: Annotated[list[str] | None, typer.Option(help="Only this folder (repeatable).")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the table as a Markdown document.")] = None,
-) -> None:
-    """Ask the tools about pictures that they are not made for: refused, flagged, or confident and wrong."""
-    from agrotools.build.accuracy.cross_domain import CALLS, markdown, measure
-
-    if unknown := set(call or ()) - set(CALLS):
-        _fail(f"no kind of call {', '.join(sorted(unknown))}", f"known: {', '.join(CALLS)}", {}, False, BAD_USAGE)
-    outcomes = measure(
-        data, pools, results, calls=call or (), folders=folder or (), progress=lambda line: typer.echo(line, err=True)
-    )
-    if not outcomes:
-        _fail("nothing could be asked", "pass --data or --pools", {}, False, NOT_DONE)
-    if out is not None:
-        out.write_text(markdown(outcomes), encoding="utf-8")
-    with allow_closed_pipe():
-        typer.echo(markdown(outcomes, only_sums=True))

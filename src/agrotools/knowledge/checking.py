@@ -12,7 +12,6 @@ from agrotools.knowledge.entries import (
     Claim,
     Entry,
     Fault,
-    line_of,
     read_entry,
 )
 from agrotools.knowledge.words import known_crops, word_list
@@ -45,13 +44,12 @@ _PLAIN_PRODUCTS = word_list("plain_products")
 """Products whose name is also plain English or a person's name; matched only if capitalised inside a sentence."""
 
 
-def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] | None = None) -> list[Fault]:
+def check_entry(entry: Entry, file: str, crops: frozenset[str] | None = None) -> list[Fault]:
     """Return all rule violations of one entry.
 
     Args:
         entry: entry as read.
         file: file name for the faults.
-        text: TOML source, for line numbers.
         crops: names allowed in ``crops``; default :func:`known_crops`.
     """
     known = known_crops() if crops is None else crops
@@ -62,7 +60,6 @@ def check_entry(entry: Entry, file: str, text: str = "", crops: frozenset[str] |
         Fault(
             file=file,
             field=spell_location(where),
-            line=line_of(text, where) if text else None,
             message=message,
             hint=hint,
         )
@@ -77,26 +74,25 @@ def check_files(paths: Iterable[Path], among: Iterable[Entry] = ()) -> tuple[lis
         paths: TOML files.
         among: entries of the base they will be added to, whose ids are taken and whose crops are known.
     """
-    read: list[tuple[Path, str, Entry]] = []
+    read: list[tuple[Path, Entry]] = []
     faults: list[Fault] = []
     for path in paths:
         result = read_entry(path)
         if isinstance(result, Entry):
-            read.append((path, path.read_text("utf-8"), result))
+            read.append((path, result))
         else:
             faults += result
     others = tuple(among)
-    crops = known_crops((*others, *(entry for _, _, entry in read)))
+    crops = known_crops((*others, *(entry for _, entry in read)))
     source_of_id = {entry.id: "the knowledge base" for entry in others}
-    for path, text, entry in read:
+    for path, entry in read:
         if entry.id in source_of_id:
-            line = line_of(text, ("id",))
             message = f"{entry.id} is an id in {source_of_id[entry.id]} already"
-            faults.append(Fault(file=str(path), field="id", line=line, message=message, hint="choose another id"))
+            faults.append(Fault(file=str(path), field="id", message=message, hint="choose another id"))
         source_of_id.setdefault(entry.id, path.name)
-        faults += check_entry(entry, str(path), text, crops)
-        faults += _place(entry, path, text)
-    return [entry for _, _, entry in read], faults
+        faults += check_entry(entry, str(path), crops)
+        faults += _place(entry, path)
+    return [entry for _, entry in read], faults
 
 
 Violation = tuple[tuple[str | int, ...], str, str]
@@ -193,11 +189,11 @@ def forbidden(text: str, section: str = "management") -> Iterator[tuple[str, str
                 break
 
 
-def _place(entry: Entry, path: Path, text: str) -> Iterator[Fault]:
+def _place(entry: Entry, path: Path) -> Iterator[Fault]:
     """Check that a shipped entry is in the folder of its kind, in a file named after it."""
     if not path.is_relative_to(SHIPPED):
         return
     expected = SHIPPED / FOLDER_OF_KIND[entry.kind] / f"{entry.slug}.toml"
     if path != expected:
         message = f"{entry.id} belongs into {FOLDER_OF_KIND[entry.kind]}/{entry.slug}.toml"
-        yield Fault(file=str(path), field="id", line=line_of(text, ("id",)), message=message)
+        yield Fault(file=str(path), field="id", message=message)

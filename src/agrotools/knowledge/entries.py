@@ -152,13 +152,11 @@ class Fault(FrozenModel):
     message: str
     field: str = ""
     """path to the value, such as ``claims[2].sources``"""
-    line: int | None = None
     hint: str = ""
 
     @property
     def where(self) -> str:
-        place = self.file if self.line is None else f"{self.file}:{self.line}"
-        return f"{place} {self.field}".rstrip()
+        return f"{self.file} {self.field}".rstrip()
 
 
 @dataclass(frozen=True)
@@ -244,16 +242,16 @@ def parse(content: bytes, file: str) -> Entry | list[Fault]:
         text = content.decode("utf-8")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        return [Fault(file=file, line=line, message="this is not UTF-8 text", hint="save the file as UTF-8")]
+        return [Fault(file=file, message=f"line {line} is not UTF-8 text", hint="save the file as UTF-8")]
     for number, line in enumerate(text.splitlines(), 1):
         if line.count(".") > _MOST_DOTS:
-            return [Fault(file=file, line=number, message=f"more than {_MOST_DOTS} full stops in one line")]
+            return [Fault(file=file, message=f"line {number} has more than {_MOST_DOTS} full stops")]
     try:
         data = tomllib.loads(text)
     except (ValueError, RecursionError) as error:  # an integer of thousands of digits is also a ValueError
         message = "too deeply nested" if isinstance(error, RecursionError) else str(error)
-        return [Fault(file=file, line=_line_named(message, text), message=f"not valid TOML: {message}"[:400])]
-    return _validated(data, text, file)
+        return [Fault(file=file, message=f"not valid TOML: {message}"[:400])]
+    return _validated(data, file)
 
 
 def read_entry(path: Path) -> Entry | list[Fault]:
@@ -262,7 +260,7 @@ def read_entry(path: Path) -> Entry | list[Fault]:
     return [content] if isinstance(content, Fault) else parse(content, str(path))
 
 
-def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault]:
+def _validated(data: dict[str, Any], file: str) -> Entry | list[Fault]:
     try:
         # Validated as JSON, which has tuples as lists and dates as text, so that strict mode accepts them.
         return Entry.model_validate_json(to_json(data, inf_nan_mode="constants"), strict=True)
@@ -274,50 +272,10 @@ def _validated(data: dict[str, Any], text: str, file: str) -> Entry | list[Fault
         Fault(
             file=file,
             field=spell_location(fault["loc"]),
-            line=line_of(text, fault["loc"]),
             message={"extra_forbidden": "no such key", "missing": "this is missing"}.get(fault["type"], fault["msg"]),
         )
         for fault in errors[:50]
     ]
-
-
-def line_of(text: str, location: Sequence[str | int]) -> int | None:
-    """Return the line of a value, or of its table, in a file with the usual layout; None if it is not found."""
-    lines = text.splitlines()
-    start, keys = 0, list(location)
-    best: int | None = None
-    if len(keys) > 1 and keys[0] == "claims" and isinstance(keys[1], int):
-        heads = [at for at, line in enumerate(lines) if line.strip().replace(" ", "") == "[[claims]]"]
-        if keys[1] >= len(heads):
-            return None
-        start, keys = heads[keys[1]], keys[2:]
-        best = start + 1
-    elif len(keys) > 1:
-        for depth in range(len(keys) - 1, 0, -1):
-            name = ".".join(str(key) for key in keys[:depth])
-            heads = [at for at, line in enumerate(lines) if line.strip().replace(" ", "") == f"[{name}]"]
-            if heads:
-                start, keys = heads[0], keys[depth:]
-                best = start + 1
-                break
-    if not keys:
-        return best
-    for at in range(start, len(lines)):
-        line = lines[at].strip()
-        if at > start and line.startswith("["):
-            break
-        if line.partition("=")[0].strip().strip("\"'") == str(keys[0]):
-            return at + 1
-    return best
-
-
-def _line_named(message: str, text: str) -> int | None:
-    """Return the line number in an error message of tomllib: ``... (at line 3, column 5)``."""
-    if message.endswith("(at end of document)"):
-        return max(1, len(text.splitlines()))
-    _, separator, rest = message.rpartition("at line ")
-    number = rest.partition(",")[0]
-    return int(number) if separator and number.isdigit() else None
 
 
 def _content(path: Path) -> bytes | Fault:

@@ -50,7 +50,7 @@ SMALL_WRITERS: dict[str, Callable[[Path], Path]] = WRITERS | {
     "deepnir": lambda folder: write_deepnir(folder, of_each=2, wheat=2),
     "fpcd": lambda folder: write_fpcd(folder, PONDS[:3]),
     "hi_cna": lambda folder: write_hi_cna(folder, SHARES[:3]),
-    "ip102": lambda folder: write_ip102(folder, 1, (0, 1, 3, 7, 14, 18), boxed=6),
+    "ip102": lambda folder: write_ip102(folder, 1, (0, 1, 3, 7, 14, 18)),
     "open_canopy": lambda folder: write_open_canopy(folder, {2021: [FakeTile()]}),
     "papple": lambda folder: write_papple(folder, 2),
     "plantseg": lambda folder: write_plantseg(folder, 1),

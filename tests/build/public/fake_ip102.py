@@ -1,9 +1,7 @@
-"""IP102 as its authors lay it out, small: ``Classification/ip102_v1.1`` with images and splits, ``Detection/VOC2007``.
+"""IP102 as its authors lay it out, small: ``Classification/ip102_v1.1`` with images and splits.
 
 Traps: a PNG with alpha and a grey picture that call themselves .jpg, a thumbnail, a test picture that is a train
-picture too, one named among those known to be, a line with spaces before its label, a folder of the Mac; boxed pictures
-of two classes, without boxes, of another size than written, turned by EXIF, whose prefix and number disagree, whose
-only box touches the edge. Prefixes count as the authors' do.
+picture too, one named among those known to be, a line with spaces before its label, a folder of the Mac.
 """
 
 import shutil
@@ -17,12 +15,10 @@ LABELS = (0, 1, 3, 7, 14, 18, 21, 24, 28, 30, 36, 37, 47, 50, 52, 57, 62, 67, 74
 """Classes with pictures, of all eight crops."""
 SHELL = 13
 """A class that nobody can tell."""
-_ORIENTATION = 0x0112
 
 
-def write_ip102(folder: Path, of_each: int = 4, labels: Sequence[int] = LABELS, *, boxed: int = 24) -> Path:
-    """``of_each`` test pictures of every class and one for training; ``boxed`` test pictures with boxes (0: no
-    detection part). Returns ``folder``."""
+def write_ip102(folder: Path, of_each: int = 4, labels: Sequence[int] = LABELS) -> Path:
+    """``of_each`` test pictures of every class and one for training. Returns ``folder``."""
     root = folder / "IP102_v1.1" / "Classification" / "ip102_v1.1"
     (root / "images").mkdir(parents=True)
     (folder / "__MACOSX").mkdir()
@@ -43,8 +39,6 @@ def write_ip102(folder: Path, of_each: int = 4, labels: Sequence[int] = LABELS, 
     splits["test"].append(f"40410.jpg   {labels[0]} ")
     for split, lines in splits.items():
         (root / f"{split}.txt").write_text("\n".join(lines) + "\n")
-    if boxed:
-        _write_boxed(folder / "IP102_v1.1" / "Detection" / "VOC2007", labels, boxed)
     return folder
 
 
@@ -66,62 +60,3 @@ def _save_as(path: Path, kind: str, mode: str) -> None:
     with Image.open(path) as picture:
         changed = picture.convert(mode)
     changed.save(path, kind)
-
-
-def _write_boxed(root: Path, labels: Sequence[int], count: int) -> None:
-    for place in ("Annotations", "JPEGImages", "ImageSets/Main"):
-        (root / place).mkdir(parents=True)
-    stems: list[str] = []
-    for number in range(count):
-        label = labels[number % len(labels)]
-        boxes = [(30 + 55 * (k % 5), 40 + 60 * (k // 5)) for k in range(1 + (number * 3) % 8)]
-        stems.append(_write_one(root, label, number, boxes))
-    stems += [
-        _write_one(root, labels[0], 900, [(60, 60), (150, 60)], second=labels[1]),
-        _write_one(root, labels[1], 901, []),
-        _write_one(root, labels[2], 902, [(60, 60)], written_size=(640, 480)),
-        _write_one(root, labels[3], 903, [(60, 60)], turned=True),
-        _write_one(root, labels[4], 904, [(60, 60)], prefix=labels[0]),
-        _write_one(root, labels[5], 905, [(12, 60)]),
-    ]
-    (root / "ImageSets" / "Main" / "test.txt").write_text("\n".join(stems) + "\n")
-    (root / "ImageSets" / "Main" / "trainval.txt").write_text("IP000009999\n")
-
-
-def _write_one(
-    root: Path,
-    label: int,
-    number: int,
-    at: Sequence[tuple[int, int]],
-    *,
-    second: int | None = None,
-    written_size: tuple[int, int] | None = None,
-    turned: bool = False,
-    prefix: int | None = None,
-) -> str:
-    width, height = 330, 260
-    draw = np.random.default_rng([label, number, 7])
-    pixels = np.clip(draw.normal((80, 120, 60), 12, (height, width, 3)), 0, 255).astype(np.uint8)
-    picture = Image.fromarray(pixels)
-    brush = ImageDraw.Draw(picture)
-    named = label if prefix is None else prefix
-    stem = f"IP{named if named <= 30 else named + 1:03d}{number:06d}"
-    shown_width, shown_height = written_size or (width, height)
-    objects: list[str] = []
-    for place, centre in enumerate(at):
-        _insect(brush, centre, label, 12)
-        x, y = centre
-        of = label if second is None or place == 0 else second
-        objects.append(
-            f"<object><name>{of + 1}</name><bndbox><xmin>{max(1, x - 16)}</xmin><ymin>{y - 12}</ymin>"
-            f"<xmax>{x + 16}</xmax><ymax>{y + 12}</ymax></bndbox></object>"
-        )
-    exif = Image.Exif()
-    if turned:
-        exif[_ORIENTATION] = 6
-    picture.save(root / "JPEGImages" / f"{stem}.jpg", quality=93, exif=exif)
-    (root / "Annotations" / f"{stem}.xml").write_text(
-        f"<annotation><filename>{stem}.jpg</filename><size><width>{shown_width}</width>"
-        f"<height>{shown_height}</height><depth>3</depth></size>{''.join(objects)}</annotation>"
-    )
-    return stem

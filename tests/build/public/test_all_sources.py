@@ -115,7 +115,7 @@ def test_no_more_files_are_made_than_samples_need_and_the_same_again(
     data_set: Callable[[str], Path], scratch: Path, name: str
 ) -> None:
     first, again = (adapter_of(name)(data_set(name), scratch, 3) for _ in range(2))
-    # Two pictures a sample; pairs of dates and depth are two files, and ip102 has pictures with boxes too.
+    # Two pictures a sample; pairs of dates and depth are two files.
     assert 3 <= len(first.files) <= 16
     assert first.files == again.files
 

@@ -68,26 +68,6 @@ def test_one_kind_of_fruit_is_enough(own_set: Callable[[str], Path], scratch: Pa
     assert part.dropped == {"kinds of fruit whose folder is missing": 10}
 
 
-def test_annotations_of_ip102_may_be_in_a_folder_of_the_same_name(
-    own_set: Callable[[str], Path], scratch: Path
-) -> None:
-    folder = own_set("ip102")
-    before = adapter_of("ip102")(folder, scratch, 10)
-    place = next(folder.rglob("Annotations"))
-    place.rename(place.with_name("inner"))
-    place.mkdir()
-    place.with_name("inner").rename(place / "Annotations")
-    assert before.metadata["ip102"]["boxed_test_pictures"] > 0  # pyright: ignore
-    assert adapter_of("ip102")(folder, scratch, 10).files == before.files
-
-
-def test_ip102_without_its_detection_part_is_built_whole(own_set: Callable[[str], Path], tmp_path: Path) -> None:
-    folder = own_set("ip102")
-    shutil.rmtree(folder / "IP102_v1.1" / "Detection")
-    header = build_source(f"ip102={folder}", tmp_path / "out")
-    assert header.metadata["ip102"]["boxed_test_pictures"] == 0  # pyright: ignore
-
-
 def test_masks_of_fpcd_may_be_split_like_the_lists(own_set: Callable[[str], Path], tmp_path: Path) -> None:
     folder = own_set("fpcd")
     before = adapter_of("fpcd")(folder, tmp_path, 10)

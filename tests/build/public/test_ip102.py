@@ -1,14 +1,12 @@
 """The IP102 adapter on a small data set in its authors' layout."""
 
-import re
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
-from fake_ip102 import LABELS, SHELL, write_ip102
+from fake_ip102 import SHELL
 from parts import original_of, things_of
 from PIL import Image
 
@@ -19,8 +17,6 @@ from agrotools.build.sources.public.ip102 import TEMPLATES, ip102
 from agrotools.build.sources.public.ip102_pests import CLASSES, CROPS, known_as, others_on, pests
 from agrotools.build.templates import Thing, load_templates
 from agrotools.knowledge.kb_names import kb_names
-from agrotools.tools import extract_marked_region
-from agrotools.tools.workspace import artifacts_in
 
 
 @pytest.fixture
@@ -108,66 +104,7 @@ def test_what_calls_itself_jpg_and_is_none_is_written_anew_and_odd_ones_are_left
         "also in the train split": 1,
         "repeated": 1,
         "under 64 px": 1,
-        "boxed, without boxes or with some outside the picture": 1,
-        "boxed, with insects of several classes": 1,
-        "boxed, of another size than its annotation says": 2,
-        "boxed, with no box that an outline fits around": 1,
     }
-
-
-def test_outlines_are_drawn_around_a_box_and_can_be_found(folder: Path, tmp_path: Path, scratch: Path) -> None:
-    part = ip102(folder, scratch, 40)
-    marked = _things(part, "pest_marked")
-    assert len(marked) >= 5
-    for picture, thing in marked:
-        (call,) = thing.before
-        truth: Any = call.truth
-        x0, y0, x1, y1 = truth["crop_box"]
-        pixels = _pixels(picture).astype(int)
-        assert picture.is_relative_to(scratch)
-        stroke = pixels[y0:y1, x0 - 2]
-        assert (stroke[:, 0] > 200).all()
-        assert (stroke[:, 1:] < 60).all()
-        # The insect is dark, the box 32 x 24 px around its middle: no part of it may lie under the stroke.
-        assert x1 - x0 >= 32
-        assert y1 - y0 >= 24
-        assert (pixels[y0:y1, x0:x1].sum(axis=2) < 200).sum() > 200
-        with artifacts_in(scratch / "cut"):
-            found = extract_marked_region(picture, mark_color="red")
-        assert np.abs(np.array(found.regions[0].inner_box) - (x0, y0, x1, y1)).max() <= 3
-
-
-def test_counts_are_those_of_the_boxes(folder: Path, tmp_path: Path, scratch: Path) -> None:
-    counted = _things(ip102(folder, scratch, 40), "pest_count")
-    assert len(counted) >= 9
-    for picture, thing in counted:
-        text = (picture.parents[1] / "Annotations" / f"{picture.stem}.xml").read_text()
-        assert thing.truth == {"count": text.count("<object>")}
-        assert thing.arguments["target"] in ("insect", "mite")
-    assert len({str(thing.truth["count"]) for _, thing in counted}) > 3
-
-
-def test_classes_of_boxes_are_those_of_the_names_of_files_whatever_their_numbers(
-    own_set: Callable[[str], Path], scratch: Path
-) -> None:
-    own = own_set("ip102")
-    for path in own.glob("IP102_v1.1/Detection/VOC2007/Annotations/*.xml"):
-        path.write_text(re.sub(r"<name>(\d+)", lambda match: f"<name>{int(match[1]) + 39}", path.read_text()))
-    names = {thing.words["name"] for _, thing in _things(ip102(own, scratch, 20), "pest_marked")}
-    assert names
-    assert names <= {pests()[label].name for label in LABELS}
-
-
-def test_without_the_detection_part_nothing_is_outlined_or_counted(tmp_path: Path, scratch: Path) -> None:
-    without = ip102(write_ip102(tmp_path / "none", 3, LABELS[:8], boxed=0), scratch, 30)
-    assert {subject.of for subject in without.subjects} == {"pest_photo", "pest_group", "pest_advice", "pest_damage"}
-
-
-def test_annotations_that_declare_entities_are_not_read(own_set: Callable[[str], Path], scratch: Path) -> None:
-    folder = own_set("ip102")
-    path = sorted((folder / "IP102_v1.1/Detection/VOC2007/Annotations").iterdir())[0]
-    path.write_text('<!DOCTYPE a [<!ENTITY b "c">]>' + path.read_text())
-    assert ip102(folder, scratch, 30).dropped["boxed, with an annotation that cannot be read"] == 1
 
 
 def test_questions_are_varied(folder: Path, scratch: Path) -> None:
@@ -179,8 +116,7 @@ def test_questions_are_varied(folder: Path, scratch: Path) -> None:
     assert max(uses.values()) <= 12
     tools = Counter(len({call.tool for call in item.instance.calls}) for item in chosen)
     assert tools[2] > 40
-    assert tools[3] >= 4
-    assert {item.instance.answer_type for item in chosen} == {"exact", "tolerance", "plot", "open_text"}
+    assert {item.instance.answer_type for item in chosen} == {"exact", "open_text"}
     assert len({item.query for item in chosen}) == 80
     for item in chosen:
         assert "{" not in item.query

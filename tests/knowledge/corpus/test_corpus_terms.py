@@ -1,6 +1,5 @@
 """From text to terms."""
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,12 +52,3 @@ def test_texts_together_give_the_terms_of_each(texts: list[str]):
     for number, text in enumerate(texts):
         assert sorted(found[owners == number].tolist()) == terms(text)
     assert not found.size or int(found.max()) < 1 << TERM_BITS
-
-
-def test_neighbouring_pairs_are_spread_over_the_partitions():
-    """Pairs of one character share their upper bits; partitions are cut by the upper bits of the hash."""
-    found = terms_of(["".join(f"水{chr(0x4E00 + number)} " for number in range(20_000))])[0]
-    assert len(np.unique(found)) == 20_000
-    shares = np.bincount((found >> np.uint64(TERM_BITS - 4)).astype(np.int64), minlength=16) / 20_000
-    assert shares.min() > 0.9 / 16
-    assert shares.max() < 1.1 / 16

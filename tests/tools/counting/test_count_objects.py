@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 from rasterio.transform import from_origin
 
-from agrotools.build.accuracy.count_objects import canopy_scene
+from agrotools.build.scenes.stands import make_block
 from agrotools.build.sources.reading import read_items
 from agrotools.core import SampleFile, ToolError
 from agrotools.tools import get_tool
@@ -115,8 +115,7 @@ def test_boxes_are_in_pixels_of_the_image(tmp_path: Path) -> None:
 @settings(max_examples=5, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(column=st.integers(10, 90))
 def test_regions_add_up(tmp_path: Path, column: int) -> None:
-    scene = canopy_scene("forest", 3, side=100)
-    chm = chm_file(tmp_path / "chm.tif", scene.heights)
+    chm = chm_file(tmp_path / "chm.tif", make_block(3, 1, "forest").images["chm"][:100, :100])
     whole = counted(tmp_path, image=chm, target="tree", score_min=0)
     left = counted(tmp_path, image=chm, target="tree", score_min=0, region=(0, 0, column, 100))
     right = counted(tmp_path, image=chm, target="tree", score_min=0, region=(column, 0, 100, 100))
@@ -124,8 +123,8 @@ def test_regions_add_up(tmp_path: Path, column: int) -> None:
 
 
 def test_tiles_change_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    scene = canopy_scene("forest", 5, side=240)
-    chm = chm_file(tmp_path / "chm.tif", scene.heights, **UTM, tiled=True, blockxsize=64, blockysize=64)
+    heights = make_block(5, 1, "forest").images["chm"]
+    chm = chm_file(tmp_path / "chm.tif", heights, **UTM, tiled=True, blockxsize=64, blockysize=64)
     whole = counted(tmp_path, image=chm, target="tree")
     monkeypatch.setattr("agrotools.tools.counting.crowns._TILE_PX", 5000)
     cut = counted(tmp_path, image=chm, target="tree")
@@ -268,7 +267,7 @@ def test_scores_are_a_threshold_and_lists_can_be_left_out(tmp_path: Path) -> Non
     result = counted(tmp_path, image=chm, target="tree", return_boxes=False)
     assert result.boxes is result.centres is result.scores is None
     assert result.count == number
-    scene = chm_file(tmp_path / "forest.tif", canopy_scene("forest", 1).heights)
+    scene = chm_file(tmp_path / "forest.tif", make_block(1, 1, "forest").images["chm"])
     few, many = (counted(tmp_path, image=scene, target="tree", score_min=score) for score in (0.9, 0.0))
     assert few.count < many.count
     assert many.scores is not None
@@ -357,10 +356,11 @@ def test_impossible_densities_are_flagged_and_windows_give_a_range(tmp_path: Pat
     result = counted(tmp_path, image=chm_file(tmp_path / "noise.tif", noise, **fine), target="tree", window_a_m=0.1,
                      window_b=0.0)  # fmt: skip
     assert "implausible_density" in result.flags
-    forest = counted(tmp_path, image=chm_file(tmp_path / "f.tif", canopy_scene("forest", 1).heights), target="tree")
+    scene = make_block(1, 1, "forest")
+    forest = counted(tmp_path, image=chm_file(tmp_path / "f.tif", scene.images["chm"]), target="tree")
     assert "implausible_density" not in forest.flags
     low, high = forest.count_interval or (0, 0)
-    assert low < len(canopy_scene("forest", 1).tops) < high
+    assert low < len(scene.truth["trees"]) < high
 
 
 def test_heights_without_data_or_of_the_wrong_kind(tmp_path: Path) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from agrotools.build.accuracy.measure_weed_phenotype import DrawnPlant, drawn_plant
+from agrotools.build.scenes.pot_plants import make_pot
 from agrotools.core import ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.plants.measure_weed_phenotype import WeedPhenotype, growth_stage
@@ -42,11 +42,6 @@ def blocks(*boxes: tuple[int, int, int, int], size: tuple[int, int] = (200, 300)
         pixels[y0:y1, x0:x1] = GREEN
     pixels += np.random.default_rng(0).integers(-noise, noise + 1, pixels.shape, dtype=np.int16)
     return np.clip(pixels, 0, 255).astype(np.uint8)
-
-
-def written(folder: Path, plant: DrawnPlant) -> Path:
-    (folder / "weed.jpg").write_bytes(plant.jpeg)
-    return folder / "weed.jpg"
 
 
 def test_a_block_of_known_size(tmp_path: Path):
@@ -94,27 +89,21 @@ def test_what_lies_below_the_ground_line_is_no_plant(tmp_path: Path):
     assert measured(image, ground_y_px=110).plants[0].box[3] == 110
 
 
-@pytest.mark.parametrize("view", ["side", "top"])
-@pytest.mark.parametrize("seed", [1, 2, 3])
-def test_drawn_plants(tmp_path: Path, view: Any, seed: int):
-    plant = drawn_plant(seed, view)
-    result = measured(written(tmp_path, plant), view=view, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px)
+@pytest.mark.parametrize(("seed", "species"), [(1, "velvetleaf"), (2, "barnyardgrass"), (3, "redroot pigweed")])
+def test_drawn_plants(tmp_path: Path, seed: int, species: str):
+    scene = make_pot(seed, 0, species, 24.0)
+    truth: dict[str, Any] = scene.truth
+    image = saved(tmp_path, scene.images["rgb"])
+    result = measured(image, scale_marker={"type": "circle", "size_cm": truth["disc_cm"]})
+    assert result.scale_cm_px == pytest.approx(truth["cm_px"], rel=0.03)
+    assert any("disc" in note for note in result.notes)
     largest = result.plants[0]
-    assert largest.area_cm2 == pytest.approx(plant.area_cm2, rel=0.07)
-    assert largest.width_cm == pytest.approx(plant.width_cm, rel=0.03)
-    if view == "side":
-        assert largest.height_cm == pytest.approx(plant.height_cm, rel=0.03)
+    assert largest.area_cm2 == pytest.approx(truth["area_cm2"], rel=0.07)
+    assert largest.width_cm == pytest.approx(truth["width_cm"], rel=0.05)
+    assert largest.height_cm == pytest.approx(truth["height_cm"], rel=0.03)
 
 
 class TestScale:
-    def test_a_disc_beside_the_plant(self, tmp_path: Path):
-        plant = drawn_plant(0, "top")
-        result = measured(
-            written(tmp_path, plant), view="top", scale_marker={"type": "circle", "size_cm": plant.disc_cm}
-        )
-        assert result.scale_cm_px == pytest.approx(plant.cm_px, rel=0.03)
-        assert any("disc" in note for note in result.notes)
-
     @pytest.mark.parametrize("kind", ["ruler", "color_card", "circle"])
     def test_a_marker_that_cannot_be_found_is_said(self, tmp_path: Path, kind: str):
         image = saved(tmp_path, blocks((100, 60, 180, 160)))
@@ -200,15 +189,14 @@ def test_many_plants_are_counted_and_the_largest_listed(tmp_path: Path):
 @pytest.mark.parametrize("factor", [0.5, 2.0])
 def test_another_resolution_with_its_own_scale(tmp_path: Path, factor: float):
     """Within 4 %: edges of a plant are a pixel wide whatever a pixel is."""
-    plant = drawn_plant(4, "side")
-    image = written(tmp_path, plant)
-    first = measured(image, scale_cm_px=plant.cm_px, ground_y_px=plant.ground_y_px).plants[0]
+    scene = make_pot(4, 0, "velvetleaf", 24.0)
+    truth: dict[str, Any] = scene.truth
+    image = saved(tmp_path, scene.images["rgb"])
+    first = measured(image, scale_cm_px=truth["cm_px"]).plants[0]
     with Image.open(image) as opened:
         size = (round(opened.width * factor), round(opened.height * factor))
         opened.resize(size, Image.Resampling.LANCZOS).save(tmp_path / "other.png")
-    assert plant.ground_y_px is not None
-    second = measured(tmp_path / "other.png", scale_cm_px=plant.cm_px / factor,
-                      ground_y_px=round(plant.ground_y_px * factor)).plants[0]  # fmt: skip
+    second = measured(tmp_path / "other.png", scale_cm_px=truth["cm_px"] / factor).plants[0]
     assert second.area_cm2 == pytest.approx(first.area_cm2, rel=0.04)
     assert second.height_cm == pytest.approx(first.height_cm, rel=0.02)
 

@@ -1,34 +1,25 @@
 """Choice of the constants for changes of buildings: on the other scenes when they are measured, on all when they ship.
 
 The candidate with the best worst scene is chosen, by F1 less that of marking everything as changed. Giving no map is a
-candidate with a difference of zero, so a rule ships only if it is better than marking everything in every scene. Tiles
-of one large scene are not independent: they are left out together.
+candidate with a difference of zero, so a rule ships only if it is better than marking everything in every scene.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from functools import lru_cache
+from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
 from typing import Any, Protocol
 
-import cv2
 import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.sources.reading import read_items
 from agrotools.tools.change.buildings import RoofRule, built_change
 from agrotools.tools.change.pairs import shift_back, shift_between
-from agrotools.vision.colours import lab_of
 from agrotools.vision.reading import read_image, read_labels
 
 LEVIR_M = 0.5
 """Ground sampling distance at which the LEVIR-CD data are published (Chen and Shi 2020)."""
-CITY = "one city"
-"""Scene of the tiles of DSIFN-CD."""
-_COARSER = 4
-"""Factor by which LEVIR-CD pairs are shrunk for texture: at 2 m a house is as few pixels wide as in DSIFN-CD."""
-
 Mask = NDArray[np.bool_]
 
 
@@ -42,19 +33,6 @@ class ScenePair:
     after: NDArray[np.uint8]
     valid: Mask
     truth: Mask
-
-
-@dataclass(frozen=True)
-class TextureRule:
-    """Thresholds of settlement texture.
-
-    ``sigma_px``: standard deviation of the window. ``rise``: least increase of the contrast (natural logarithm).
-    ``contrast``: least contrast afterwards, in units of L* (0 to 100).
-    """
-
-    sigma_px: float
-    rise: float
-    contrast: float
 
 
 class Candidates(Protocol):
@@ -84,54 +62,6 @@ class RoofRules:
         return built.gained if self.gains_only else built.gained | built.lost
 
 
-class TextureRules:
-    """Rules for settlements as a texture: what gains contrast in all directions, which fields and rows do not have."""
-
-    def __init__(self, *, may_abstain: bool = True) -> None:
-        rules = product((6.0, 12.0, 24.0), (0.05, 0.1, 0.2, 0.4), (3.0, 4.0, 5.0))
-        self.grid: Sequence[TextureRule | None] = (*(TextureRule(*rule) for rule in rules), *[None] * may_abstain)
-        self._texture = lru_cache(maxsize=None)(self._measure)
-
-    def mask(self, rule: TextureRule, pair: ScenePair) -> Mask:
-        before, after = self._texture(pair, rule.sigma_px)
-        return (after > rule.contrast) & (np.log1p(after) - np.log1p(before) > rule.rise) & pair.valid
-
-    def _measure(self, pair: ScenePair, sigma_px: float) -> tuple[NDArray[np.float32], ...]:
-        lightness = (lab_of(picture)[..., 0] for picture in (pair.before, pair.after))
-        return tuple(settlement_texture(each, pair.valid, sigma_px) for each in lightness)
-
-
-def settlement_texture(
-    lightness: NDArray[np.float32], valid: NDArray[np.bool_], sigma_px: float
-) -> NDArray[np.float32]:
-    """Return the contrast present in every direction, float32 (rows, columns), in units of ``lightness``.
-
-    It is the minimum over ten displacements of the root mean square difference to the displaced pixel, in a Gaussian
-    window: PanTex (Pesaresi, Gerhardinger and Kayitakire 2008, IEEE JSTARS 1) with squared differences, which equal the
-    contrast of the co-occurrence matrix without quantisation.
-    """
-    filled = np.where(valid, lightness, 0).astype(np.float32)
-    weight = valid.astype(np.float32)
-    height, width = valid.shape
-    reach = 2
-    padded = cv2.copyMakeBorder(filled, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    padded_valid = cv2.copyMakeBorder(weight, reach, reach, reach, reach, cv2.BORDER_REFLECT)
-    least: NDArray[np.float32] | None = None
-    # The windows are wide, so half the resolution is enough.
-    half = ((width + 1) // 2, (height + 1) // 2) if sigma_px >= 4 else (width, height)
-    sigma = sigma_px * half[0] / width
-    for dx, dy in ((1, 0), (0, 1), (1, 1), (1, -1), (2, 0), (0, 2), (2, 1), (1, 2), (2, -1), (1, -2)):
-        rows, columns = slice(reach + dy, reach + dy + height), slice(reach + dx, reach + dx + width)
-        both = weight * padded_valid[rows, columns]
-        squared = (filled - padded[rows, columns]) ** 2 * both
-        small = (cv2.resize(part, half, interpolation=cv2.INTER_AREA) for part in (squared, both))
-        sums, weights = (cv2.GaussianBlur(part, (0, 0), sigma, borderType=cv2.BORDER_REFLECT) for part in small)
-        mean = np.asarray(sums / np.maximum(weights, np.float32(1e-6)), np.float32)
-        least = mean if least is None else np.minimum(least, mean)
-    contrast = np.sqrt(np.maximum(least if least is not None else filled, 0))
-    return np.asarray(cv2.resize(contrast, (width, height), interpolation=cv2.INTER_LINEAR), np.float32)
-
-
 @dataclass(frozen=True, eq=False)
 class Choice:
     """Maps made with the rules chosen on the other scenes (None: no map), and the choice of all scenes together.
@@ -145,7 +75,7 @@ class Choice:
 
 
 def read_pairs(folder: Path) -> list[ScenePair]:
-    """Read the pairs of LEVIR-CD or DSIFN-CD; BenchmarkError if ``truth.json`` is missing or invalid."""
+    """Read the pairs of LEVIR-CD; BenchmarkError if ``truth.json`` is missing or invalid."""
     pairs: list[ScenePair] = []
     for item in read_items(folder):
         before, after = (read_image(folder / item[date]).pixels for date in ("before", "after"))
@@ -155,24 +85,9 @@ def read_pairs(folder: Path) -> list[ScenePair]:
         if shift.is_worth_moving:
             after, valid = shift_back(after, valid, shift)
         # test_2_0000_0512 is part of the scene test_2.
-        scene = str(item["id"]).rsplit("_", 2)[0] if folder.name == "levir_cd" else CITY
+        scene = str(item["id"]).rsplit("_", 2)[0]
         pairs.append(ScenePair(str(item["id"]), scene, before, after, valid, truth))
     return pairs
-
-
-def texture_pairs(data: Path) -> list[ScenePair]:
-    """Return the pairs of both folders in ``data``, those of LEVIR-CD at 2 m."""
-    return [*map(_coarser, read_pairs(data / "levir_cd")), *read_pairs(data / "dsifn_cd")]
-
-
-def _coarser(pair: ScenePair) -> ScenePair:
-    height, width = (side // _COARSER for side in pair.truth.shape)
-
-    def shrunk(pixels: NDArray[Any]) -> NDArray[Any]:
-        return np.asarray(cv2.resize(pixels, (width, height), interpolation=cv2.INTER_AREA))
-
-    valid, truth = (shrunk(mask.astype(np.float32)) > 0.5 for mask in (pair.valid, pair.truth))
-    return replace(pair, before=shrunk(pair.before), after=shrunk(pair.after), valid=valid, truth=truth)
 
 
 def left_out(pairs: Sequence[ScenePair], units: Sequence[str], rules: Candidates) -> Choice:

@@ -2,87 +2,26 @@
 
 import csv
 import math
-from dataclasses import dataclass
 from functools import partial
 from importlib.resources import files
 from pathlib import Path
+from typing import cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.ndimage import gaussian_filter
 from scipy.optimize import linear_sum_assignment
 from scipy.spatial import KDTree
 
 from agrotools.build.accuracy.fruit_and_leaves import COUNT_STUDIES
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
+from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
 from agrotools.tools.counting.count_objects import RULES
 from agrotools.tools.counting.fruit_net import overlaps
 
 GSD_M = 0.5
-_SCENES = range(12)
-"""Seeds of the drawn scenes in the reported figures. The smoothing of height models was chosen on seeds 100 to 103."""
-_PIT_SHARE = 0.01
-_ROUGHNESS = 0.05
-
-
-@dataclass(frozen=True, eq=False)
-class CanopyScene:
-    """Drawn canopy height model and its trees.
-
-    ``heights``: float32 (rows, columns), metres, as measured by a laser scanner. ``tops``: float64 (n, 2), x and y of
-    the stems in pixels. ``tall_m``, ``radius_m``: float64 (n,), height and crown radius of each tree in metres.
-    """
-
-    heights: NDArray[np.float32]
-    tops: NDArray[np.float64]
-    tall_m: NDArray[np.float64]
-    radius_m: NDArray[np.float64]
-
-
-def canopy_scene(kind: str, seed: int, side: int = 200) -> CanopyScene:
-    """Draw a ``forest`` (touching and overlapping crowns of all sizes) or an ``orchard`` (rows of similar trees).
-
-    Crown shapes range from a cone to a half ellipsoid, each with a rough surface (branches 0.5 to 1 m wide), over
-    grass. The model contains noise, and pits where the laser passed through the crown. A tree whose top is hidden by
-    the crown of a taller neighbour is left out of the truth, because it cannot be seen from above.
-    """
-    draw = np.random.default_rng([seed, len(kind)])
-    extent = side * GSD_M
-    if kind == "orchard":
-        rows, spacing = draw.uniform(4.0, 6.0), draw.uniform(2.5, 4.5)
-        xs, ys = np.meshgrid(np.arange(rows, extent - 2, rows), np.arange(spacing, extent - 2, spacing))
-        places = np.column_stack([xs.ravel(), ys.ravel()]) + draw.normal(0, 0.2, (xs.size, 2))
-        places = places[draw.random(len(places)) > 0.05]
-        tall = draw.normal(draw.uniform(3, 5), 0.4, len(places)).clip(2.5)
-        radius = np.minimum(0.30 * tall + draw.normal(0, 0.1, len(places)), 0.48 * spacing).clip(0.8)
-    else:
-        tall_of_many = draw.uniform(6, 28, 900)
-        places_of_many = draw.uniform(0, extent, (900, 2))
-        radius_of_many = np.clip(0.6 + 0.11 * tall_of_many + draw.normal(0, 0.3, 900), 0.8, None)
-        spaced: list[int] = []
-        closeness = draw.uniform(0.6, 0.9)
-        for number in range(900):
-            distances = np.hypot(*(places_of_many[spaced] - places_of_many[number]).T)
-            if (distances > closeness * (radius_of_many[spaced] + radius_of_many[number])).all():
-                spaced.append(number)
-        places, tall, radius = places_of_many[spaced], tall_of_many[spaced], radius_of_many[spaced]
-    y, x = (np.mgrid[0:side, 0:side] + 0.5) * GSD_M
-    heights = np.abs(gaussian_filter(draw.normal(0, 1, (side, side)), 2)) * 0.6
-    owner = np.full((side, side), -1)
-    for number, ((at_x, at_y), top, wide) in enumerate(zip(places, tall, radius, strict=True)):
-        share = np.hypot(x - at_x, y - at_y) / wide
-        roundness = draw.uniform(1.0, 2.0)
-        crown = np.where(share < 1, top * (1 - 0.6 * np.minimum(share, 1) ** roundness), 0)
-        above = crown > heights
-        owner[above], heights[above] = number, crown[above]
-    rough = gaussian_filter(draw.normal(0, 1, (side, side)), 1.0)
-    heights += np.where(owner >= 0, rough / rough.std() * _ROUGHNESS * heights, 0)
-    heights += draw.normal(0, 0.08, heights.shape)
-    pits = draw.random(heights.shape) < _PIT_SHARE
-    heights[pits] *= draw.uniform(0.1, 0.7, int(pits.sum()))
-    columns, lines = (np.clip((part / GSD_M).astype(int), 0, side - 1) for part in places.T)
-    seen = owner[lines, columns] == np.arange(len(places))
-    return CanopyScene(np.maximum(heights, 0).astype(np.float32), places[seen] / GSD_M, tall[seen], radius[seen])
+"""Pixel of the height models of difficulty 1."""
+_SCENES = range(90_000, 90_012)
+"""Seeds of the drawn scenes."""
 
 
 def _given_rasters(bench: Bench) -> list[Figure]:
@@ -109,12 +48,13 @@ def _given_rasters(bench: Bench) -> list[Figure]:
 
 
 def _surface_less_terrain(bench: Bench) -> list[Figure]:
-    columns = Columns(note="drawn forests of 1 ha on rolling ground; terrain model of 2 m pixels on another grid")
+    columns = Columns(note="drawn forests of 1.4 ha on rolling ground; terrain model of 2 m pixels on another grid")
     for seed in _SCENES:
-        heights = canopy_scene("forest", seed).heights
-        side = heights.shape[0]
-        surface = (heights + _ground(side, GSD_M, 0.0, 0.0)).astype(np.float32)
-        ground = _ground(round(side * GSD_M / 2 + 12), 2.0, -7.3, 7.7).astype(np.float32)
+        heights = make_block(seed, 1, "forest").images["chm"]
+        rows, width = heights.shape
+        surface = (heights + _ground(rows, width, GSD_M, 0.0, 0.0)).astype(np.float32)
+        coarse_rows, coarse_width = (round(side * GSD_M / 2 + 12) for side in heights.shape)
+        ground = _ground(coarse_rows, coarse_width, 2.0, -7.3, 7.7).astype(np.float32)
         result = bench.call(
             dsm=bench.raster(f"dsm_{seed}.tif", surface, GSD_M),
             dtm=bench.raster(f"dtm_{seed}.tif", ground, 2.0, (500_000 - 7.3, 5_000_000 + 7.7)),
@@ -131,8 +71,8 @@ def _surface_less_terrain(bench: Bench) -> list[Figure]:
     ]
 
 
-def _ground(side: int, size_m: float, x0: float, y0: float) -> np.ndarray:
-    y, x = np.mgrid[0:side, 0:side]
+def _ground(rows: int, width: int, size_m: float, x0: float, y0: float) -> np.ndarray:
+    y, x = np.mgrid[0:rows, 0:width]
     east, south = x0 + (x + 0.5) * size_m, -y0 + (y + 0.5) * size_m
     return 300 + 4 * np.sin(east / 25) + 3 * np.cos(south / 31) + 0.06 * east
 
@@ -150,23 +90,25 @@ Floats = NDArray[np.float64]
 
 
 def _drawn_crowns(bench: Bench) -> list[Figure]:
-    note = "drawn by our own code: an upper bound for real forests; a top counts within the crown's radius"
+    note = "drawn scenes, difficulties 0 to 3: an upper bound for real stands; a top counts within the crown's radius"
     figures: list[Figure] = []
     for kind in ("forest", "orchard"):
         columns = Columns()
         for seed in _SCENES:
-            scene = canopy_scene(kind, seed)
-            path = bench.raster(f"{kind}_{seed}.tif", scene.heights, GSD_M)
+            scene = make_block(seed, seed % 4, kind)  # pyright: ignore[reportArgumentType]
+            gsd_m = cast(float, scene.sidecar["chm_gsd_m"])
+            trees = np.array(scene.truth["trees"], np.float64)
+            path = bench.raster(f"{kind}_{seed}.tif", scene.images["chm"], gsd_m)
             result = bench.call(image=path, target="tree", score_min=0.0)
             table = _table(bench.artifact_path(result.table))
-            pairs = _match_tops(scene, table)
-            there = len(scene.tops)
+            pairs = _match_tops(trees[:, :2] * (BLOCK_GSD_M / gsd_m), trees[:, 3] / gsd_m, table)
+            there = len(trees)
             columns.add(
                 hits=len(pairs),
                 predicted=result.count,
                 there=there,
                 error=100 * abs(result.count - there) / there,
-                height=float(np.mean([abs(table[i, -1] - scene.tall_m[j]) for i, j in pairs])),
+                height=float(np.mean([abs(table[i, -1] - trees[j, 2]) for i, j in pairs])),
             )
         figures += [
             columns.f1(f"{kind} tree tops, F1", "hits", "predicted", "there", note=note),
@@ -302,11 +244,11 @@ def _boxes(path: Path) -> Floats:
     return np.array(rows, np.float64).reshape(-1, 4)
 
 
-def _match_tops(scene: CanopyScene, table: Floats) -> list[tuple[int, int]]:
-    """Match found tops to true tops, nearest first, each at most once, within the radius of the true crown."""
+def _match_tops(tops: Floats, radii: Floats, table: Floats) -> list[tuple[int, int]]:
+    """Match found tops to true tops, nearest first, each at most once, within the radius of the true crown (pixels)."""
     pairs: list[tuple[float, int, int]] = []
     tree = KDTree(table[:, :2])
-    for j, (stem, radius) in enumerate(zip(scene.tops, scene.radius_m / GSD_M, strict=True)):
+    for j, (stem, radius) in enumerate(zip(tops, radii, strict=True)):
         pairs += [(math.dist(stem, table[i, :2]), i, j) for i in tree.query_ball_point(stem, radius)]
     used_found: set[int] = set()
     used_true: set[int] = set()

@@ -9,17 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from agrotools.build.accuracy.change_rules import (
-    CITY,
     LEVIR_M,
     Mask,
     RoofRules,
     ScenePair,
-    TextureRules,
     f1_of,
     f1_of_units,
     left_out,
     read_pairs,
-    texture_pairs,
 )
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study, mean_of
 from agrotools.build.scenes.ponds import make_pond_pair
@@ -156,27 +153,15 @@ def _measure_levir(bench: Bench) -> list[Figure]:
 
 
 def _measure_dsifn(bench: Bench) -> list[Figure]:
-    """Count the maps that the tool gives without a scale, and measure the rules for texture that it does without."""
+    """Count the maps and answers that the tool gives without a scale. All tiles show one city."""
     columns = Columns()
     for target in ("farmland", "any"):
         for result in _call_tool(bench, target=target)[0]:
-            columns.add(CITY, mapped=result.change_pct is not None, answered=result.changed is not None)
-    pairs = texture_pairs(bench.folder.parent)
-    scenes = [pair.scene for pair in pairs]
-    choice = left_out(pairs, scenes, TextureRules())
-    always = left_out(pairs, scenes, TextureRules(may_abstain=False))
-    city = [pair.truth for pair in pairs if pair.scene == CITY]
-    note = "one scene, so one unit"
-    columns.add(gain=always.worst)
+            columns.add("one city", mapped=result.change_pct is not None, answered=result.changed is not None)
     return [
         columns.mean("farmland and any, as shipped: gives a map, share of calls", "mapped"),
         columns.mean("farmland and any, as shipped: said whether anything changed, share of calls", "answered"),
-        _beaten("settlement texture (not shipped), one left out", pairs, scenes, choice.masks),
-        columns.mean("settlement texture (not shipped), best rule: F1 less that of everything changed, worst scene",
-                     "gain", note=f"{always.of_all}; with no map as a candidate, all together choose {choice.of_all}"),
-        *_measure_masks("calling everything changed", [pair for pair in pairs if pair.scene == CITY],
-                        [np.ones_like(true) for true in city], note)[:1],
-    ]  # fmt: skip
+    ]
 
 
 def _call_tool(bench: Bench, **arguments: Any) -> tuple[list[Any], list[Mask]]:

@@ -18,16 +18,17 @@ import sys
 import tempfile
 import threading
 import time
+import tomllib
 import traceback
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
 from agrotools.build.accuracy import STUDIES
-from agrotools.build.accuracy.cross_domain import read_contents
 from agrotools.build.accuracy.study import Bench, Figure, calibration_points, estimate
 from agrotools.build.sources.reading import read_items
 from agrotools.core.base import AgrotoolsError, UsageError, count_text
@@ -260,8 +261,8 @@ def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
         f"{', the tool learnt from other images of it' if repo.rpartition('/')[2] in learnt else ''})"
         for (repo, commit), count in sorted(counts.items())
     ]
-    known = read_contents()["folders"].get(name)
-    return ", ".join(words), known is None or {repo for repo, _ in counts} <= known.sources
+    known = tomllib.loads((files("agrotools.build.accuracy") / "folders.toml").read_text("utf-8"))["folders"].get(name)
+    return ", ".join(words), known is None or {repo for repo, _ in counts} <= set(known.get("sources", ()))
 
 
 _ROUNDING = 1e-9

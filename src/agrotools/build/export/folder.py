@@ -3,26 +3,16 @@
 import os
 import re
 import shutil
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
-from typing import Literal
-
-import orjson
-from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import write_croissant
-from agrotools.core import BenchmarkError, FrozenModel, Sample, first_error
+from agrotools.core import BenchmarkError, Sample
 from agrotools.core.files import artifact_path
 from agrotools.formats.benchmark import (
-    CARD_FILE,
-    CARD_FOLDER,
-    CROISSANT_FILE,
     FILES_FOLDER,
-    HEADER_FILE,
-    SAMPLES_FILE,
     BenchmarkHeader,
     resolve_file,
 )
@@ -113,65 +103,22 @@ def _copy_from(folder: Path) -> Callable[[str, str], str]:
 
 
 EXPORT_FILE = "agrotools-export.toml"
-Format = Literal["hf", "gta"]
-
-
-class Exported(FrozenModel):
-    """Note of an export. ``form`` is the version of the layout."""
-
-    format: Format
-    form: Literal[1] = 1
-    header: BenchmarkHeader
 
 
 @contextmanager
-def replacing_export(target: Path, format: Format, header: BenchmarkHeader) -> Iterator[Path]:
-    """Replace an export of this format, with its note; see :func:`~agrotools.formats.writing.replace_folder`.
+def replacing_export(target: Path, format: str) -> Iterator[Path]:
+    """Replace an export of this format, which a note marks; see :func:`~agrotools.formats.writing.replace_folder`.
 
     Raises:
         BenchmarkError: ``target`` contains something other than such an export, or is not writable.
     """
-    import tomli_w
-
-    what = f"an agrotools export in {format} format"
-    if (target / EXPORT_FILE).is_file():
-        read_exported(target, format)
-    with replace_folder(target, EXPORT_FILE, what) as partial:
-        note = Exported(format=format, header=header).model_dump(mode="json", exclude_none=True)
-        (partial / EXPORT_FILE).write_text(tomli_w.dumps(note), encoding="utf-8")
+    note = f'format = "{format}"\n'
+    mark = target / EXPORT_FILE
+    if mark.is_file() and note not in mark.read_text(encoding="utf-8", errors="replace"):
+        raise BenchmarkError(f"{target} holds an export of another format", hint="choose another folder")
+    with replace_folder(target, EXPORT_FILE, f"an agrotools export in {format} format") as partial:
+        (partial / EXPORT_FILE).write_text(note, encoding="utf-8")
         yield partial
-
-
-def read_exported(folder: Path, format: Format) -> Exported:
-    """Read the note of the export in ``folder``; BenchmarkError if it is unreadable or of another format."""
-    path, hint = folder / EXPORT_FILE, f"export the benchmark again with `agrotools export DIR --format {format}`"
-    if not path.is_file():
-        raise BenchmarkError(
-            f"{folder} is not an agrotools export in {format} format: it has no {EXPORT_FILE}", hint=hint
-        )
-    try:
-        note = Exported.model_validate_json(orjson.dumps(tomllib.loads(path.read_text(encoding="utf-8"))))
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError, orjson.JSONEncodeError) as error:
-        raise BenchmarkError(f"{path} cannot be read: {error}", hint=hint) from error
-    except ValidationError as error:
-        raise BenchmarkError(f"{path}: {first_error(error)}", hint=hint) from error
-    if note.format != format:
-        raise BenchmarkError(f"{folder} holds an export of format {note.format}", hint="choose another folder")
-    return note
-
-
-def place_file(folder: Path, path: str, content: bytes) -> None:
-    """Write a sample's file to ``path`` in the benchmark folder ``folder``; several samples may share it.
-
-    Raises:
-        BenchmarkError: raised by :func:`stored_path`, or another sample has a different file at this path.
-    """
-    place = folder / stored_path(path)
-    if not place.exists():
-        place.parent.mkdir(parents=True, exist_ok=True)
-        place.write_bytes(content)
-    elif place.read_bytes() != content:
-        raise BenchmarkError(f"another sample has another file at {path}")
 
 
 def safe_path(path: str) -> PurePosixPath:
@@ -179,12 +126,4 @@ def safe_path(path: str) -> PurePosixPath:
     relative = PurePosixPath(path)
     if not relative.name or relative.is_absolute() or ".." in relative.parts or "\\" in path or "\0" in path:
         raise BenchmarkError(f"{path!r} leads out of the folder", hint="paths are relative to the folder")
-    return relative
-
-
-def stored_path(path: str) -> PurePosixPath:
-    """Return the :func:`safe_path` of a sample's file; BenchmarkError if it is one of the folder's own files."""
-    relative = safe_path(path)
-    if relative.parts[0] in (HEADER_FILE, SAMPLES_FILE, CARD_FILE, CARD_FOLDER, CROISSANT_FILE):
-        raise BenchmarkError(f"{path!r} is no place for a file of a sample", hint="files lie in files/")
     return relative

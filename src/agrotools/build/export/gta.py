@@ -2,8 +2,7 @@
 
 An entry has ``tools``, ``files``, ``dialogs`` (question, calls, their results, final answer) and ``gt_answer``
 (``whitelist`` and ``blacklist``, or reference texts, or null for a figure). This is less than a sample: tolerances
-become a few spellings of the number, several facts become one text, and a figure becomes null. So each entry also has a
-key ``agrotools`` with the complete sample, which readers of the GTA shape ignore. :mod:`.gta_in` reads both.
+become a few spellings of the number, several facts become one text, and a figure becomes null.
 """
 
 import os
@@ -42,13 +41,7 @@ from agrotools.text.answer_form import format_answer
 from agrotools.tools import get_tool
 
 DATASET_FILE, TOOLS_FILE, IMAGE_FOLDER = "dataset.json", "toolmeta.json", "image"
-OWN_PART = "agrotools"
-_USE = """`dataset.json` has the shape of GTA (open-compass/GTA); the key `agrotools` of an entry holds what that shape
-has no place for. Back to a folder that agrotools evaluates, of the same content:
-
-```sh
-agrotools build --source gta=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
-```"""
+_USE = "`dataset.json` has the shape of GTA (open-compass/GTA)."
 _FIGURE_SAVED = "The image is saved."
 _INPUT_TYPES = {"string": "text", "integer": "int", "number": "float", "boolean": "bool", "array": "list"}
 
@@ -63,7 +56,7 @@ def export_gta(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], o
     called = (step.tool for sample in samples if sample.reference for step in sample.reference.steps)
     used = dict.fromkeys((*header.toolset, *(name for sample in samples for name in sample.toolset), *called))
     meta = {name: tool_meta(get_tool(name).spec) for name in used}
-    with replacing_export(out, "gta", header) as partial:
+    with replacing_export(out, "gta") as partial:
         _place_files(root, samples, partial)
         _write_entries(partial / DATASET_FILE, (gta_entry(sample, meta) for sample in samples))
         (partial / TOOLS_FILE).write_bytes(orjson.dumps(meta, option=orjson.OPT_INDENT_2 | orjson.OPT_APPEND_NEWLINE))
@@ -116,7 +109,6 @@ def gta_entry(sample: Sample, meta: dict[str, Any]) -> dict[str, Any]:
         "files": [{"type": file.kind, "path": names[file.name], "url": None} for file in sample.files],
         "dialogs": dialogs,
         "gt_answer": gt_answer(sample.answer),
-        OWN_PART: sample.model_dump(mode="json", by_alias=True, exclude_none=True, exclude={"cluster"}),
     }
 
 

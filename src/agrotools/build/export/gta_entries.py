@@ -108,7 +108,6 @@ class FieldMap(FrozenModel):
     data: str = "."
     file: str
     entries: str = ""
-    own_part: str | None = None
     unknown_tools: Literal["refuse", "keep"] = "refuse"
     benchmark: NamedBenchmark | None = None
     sample: SamplePaths
@@ -161,15 +160,13 @@ def value_at(value: Any, path: str | None, default: Any = None) -> Any:
 
 
 def unread_fields(entries: Mapping[str, Any], fields: FieldMap) -> dict[str, int]:
-    """Count the fields of entries, files and messages that the map does not read; those with our own part have none."""
+    """Count the fields of entries, files and messages that the map does not read."""
     files, calls, sample = fields.files, fields.calls, fields.sample
-    of_entry = [*sample.model_dump().values(), files.at, calls.at, fields.answer.at, fields.own_part]
+    of_entry = [*sample.model_dump().values(), files.at, calls.at, fields.answer.at]
     of_file = [value for name, value in files.model_dump(exclude={"at", "folder", "types"}).items() if name != "at"]
     of_message = [calls.each or calls.tool, calls.arguments, calls.thought, calls.observation, calls.reply, "role"]
     counts: Counter[str] = Counter()
     for content in entries.values():
-        if fields.own_part and value_at(content, fields.own_part, None) is not None:
-            continue
         levels = [("", [content], of_entry)]
         levels += [(f"{files.at}: ", value_at(content, files.at, []), of_file)]
         levels += [(f"{calls.at}: ", value_at(content, calls.at, []), of_message)]

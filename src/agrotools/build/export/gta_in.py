@@ -4,6 +4,7 @@ Nothing is dropped silently: entries that cannot be read are listed with the rea
 (``unread``, ``note``) and on the card.
 """
 
+import shutil
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
@@ -13,14 +14,9 @@ from PIL import Image
 from pydantic import JsonValue, ValidationError
 
 from agrotools.build.export.folder import (
-    EXPORT_FILE,
-    place_file,
-    read_exported,
     safe_path,
-    stored_path,
     write_benchmark,
 )
-from agrotools.build.export.gta import gta_arguments, gta_path
 from agrotools.build.export.gta_entries import (
     DEFAULT_MAP,
     MAP_FILE,
@@ -80,11 +76,12 @@ def import_entries(folder: Path, fields: FieldMap, out: Path, progress: Progress
         (partial / FILES_FOLDER).mkdir()
         for number, (key, content) in enumerate(entries.items(), start=1):
             try:
-                sample, originals = _sample(key, content, fields, folder)
+                entry = read_entry(key, content, fields)
+                sample = _read_sample(content, entry, fields, folder)
                 if sample.id in seen:
                     raise BenchmarkError(f"its id {sample.id!r} is there twice")
-                for file, original in zip(sample.files, originals, strict=True):
-                    place_file(partial, file.path, original.read_bytes())
+                for file, original in zip(sample.files, entry.files, strict=True):
+                    shutil.copyfile(folder / safe_path(original), partial / file.path)
                 seen.add(sample.id)
                 samples.append(sample)
             except BenchmarkError as error:
@@ -109,45 +106,6 @@ def _map_of(place: Path) -> tuple[Path, FieldMap]:
     if not place.is_dir():
         raise BenchmarkError(f"there is no {place}", hint="give the folder of the JSON file, or a field map")
     return place, read_map(place / MAP_FILE) if (place / MAP_FILE).is_file() else read_map()
-
-
-def _sample(key: str, content: Any, fields: FieldMap, folder: Path) -> tuple[Sample, list[Path]]:
-    """Return the sample of an entry, and the paths of its files; BenchmarkError if it cannot be read."""
-    entry = read_entry(key, content, fields)
-    own_part = value_at(content, fields.own_part)
-    sample = _own_sample(own_part, entry) if own_part is not None else _read_sample(content, entry, fields, folder)
-    originals = [folder / safe_path(name) for name in entry.files]
-    for file, original in zip(sample.files, originals, strict=True):
-        stored_path(file.path)
-        if not original.is_file():
-            raise BenchmarkError(f"there is no file {original.name!r}")
-        if file.sha256 and sha256_of_file(original) != file.sha256:
-            raise BenchmarkError(f"the file {original.name!r} is not the one that was recorded")
-    return sample, originals
-
-
-def _own_sample(own_part: Any, entry: Entry) -> Sample:
-    """Return the sample in the ``agrotools`` part of an entry; BenchmarkError if the rest differs from it."""
-    try:
-        sample = Sample.model_validate_json(orjson.dumps(own_part))
-    except (ValidationError, TypeError) as error:
-        raise BenchmarkError("agrotools' own part of it is not a sample") from error
-    names = {file.name: gta_path(sample, file) for file in sample.files}
-    steps = sample.reference.steps if sample.reference else ()
-    parts = {
-        "question": (sample.query, entry.query),
-        "files": (tuple(names.values()), entry.files),
-        "calls": (
-            [(step.tool, gta_arguments(step, names)) for step in steps],
-            [(call.tool, call.arguments) for call in entry.calls],
-        ),
-    }
-    for what, (before, now) in parts.items():
-        if before != now:
-            raise BenchmarkError(
-                f"its {what} differ from those in agrotools' own part of it; remove that part to read the rest"
-            )
-    return sample
 
 
 def _read_sample(content: Any, entry: Entry, fields: FieldMap, folder: Path) -> Sample:
@@ -275,10 +233,7 @@ def observation_of(returned: JsonValue) -> Observation | None:
 def _header(
     folder: Path, fields: FieldMap, samples: list[Sample], entries: int, unread: dict[str, list[JsonValue]]
 ) -> BenchmarkHeader:
-    if fields.benchmark is None and (folder / EXPORT_FILE).is_file():
-        header = read_exported(folder, "gta").header
-    else:
-        header = _imported_header(folder, fields, samples)
+    header = _imported_header(folder, fields, samples)
     if not unread:
         return header
     notes = [str(header.metadata["note"])] if "note" in header.metadata else []

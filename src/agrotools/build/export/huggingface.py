@@ -5,11 +5,9 @@
 Each row is a sample, in the order of the benchmark. Pictures (``kind`` image) are in ``images`` (feature ``Image``),
 all other files in ``data`` as bytes; both include the path of the file in the benchmark. Structured fields (``files``,
 ``answer``, ``reference``, ``metadata``, ``groups``, ``difficulty``) are JSON text. Files shared by several samples are
-in each of their rows, but the parquet dictionary stores them once per row group. :func:`build_huggingface` reads the
-layout back.
+in each of their rows, but the parquet dictionary stores them once per row group.
 """
 
-import hashlib
 import warnings
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,15 +15,13 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 from PIL import Image
-from pydantic import ValidationError
 
 from agrotools.build.export.card import write_card
 from agrotools.build.export.croissant import TERMS, Tally
-from agrotools.build.export.folder import place_file, read_exported, replacing_export, write_benchmark
-from agrotools.core import BenchmarkError, Sample
-from agrotools.core.base import Progress, arrow_and_parquet, no_progress
+from agrotools.build.export.folder import replacing_export
+from agrotools.core import Sample
+from agrotools.core.base import arrow_and_parquet
 from agrotools.formats.benchmark import BenchmarkHeader
-from agrotools.formats.writing import replace_folder
 from agrotools.text.answer_form import answer_form
 
 if TYPE_CHECKING:
@@ -43,12 +39,7 @@ samples = datasets.load_dataset("DIR", split="test")
 samples[0]["query"], samples[0]["images"][0]      # files that are not pictures are in "data", as bytes
 ```
 
-`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON. Back to a folder that agrotools
-evaluates, of the same content:
-
-```sh
-agrotools build --source hf=DIR --out BENCHMARK && agrotools eval BENCHMARK --model openai:MODEL
-```"""
+`files`, `answer`, `reference`, `metadata`, `groups` and `difficulty` are JSON."""
 
 
 def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sample], out: Path) -> None:
@@ -59,7 +50,7 @@ def export_huggingface(root: Path, header: BenchmarkHeader, samples: Sequence[Sa
         BenchmarkError: ``out`` contains something else, or is not writable.
     """
     arrow_and_parquet()
-    with replacing_export(out, "hf", header) as partial:
+    with replacing_export(out, "hf") as partial:
         (partial / DATA_FOLDER).mkdir()
         shards = _write_shards(partial / DATA_FOLDER, root, samples)
         for number, shard in enumerate(shards):
@@ -199,63 +190,3 @@ def _schema(arrow: Any) -> "pyarrow.Schema":
         **{key: {"dtype": "bool", "_type": "Value"} for key in ("no_tool_eligible", "may_abstain")},
     }
     return arrow.schema(list(types.items()), metadata={"huggingface": _quoted({"info": {"features": features}})})
-
-
-_AGAIN = "export the benchmark again with `agrotools export DIR --format hf`"
-
-
-def build_huggingface(folder: Path, out: Path, progress: Progress = no_progress) -> BenchmarkHeader:
-    """Write the benchmark exported to ``folder`` by :func:`export_huggingface` into ``out``, completely or not at all.
-
-    Its content hash equals that of the exported benchmark.
-
-    Raises:
-        UsageError: pyarrow is not installed.
-        BenchmarkError: ``folder`` is not such an export, is incomplete or altered, or ``out`` contains something else.
-    """
-    header = read_exported(folder, "hf").header
-    shards = _shards(folder)
-    samples: list[Sample] = []
-    with replace_folder(out) as partial:
-        for number, shard in enumerate(shards, start=1):
-            samples.extend(_sample(partial, row, shard.name) for row in _rows(shard))
-            progress("parquet files", number, len(shards))
-        write_benchmark(partial, header, samples)
-    return header
-
-
-def _shards(folder: Path) -> list[Path]:
-    shards = sorted((folder / DATA_FOLDER).glob(f"{SPLIT}-*.parquet"))
-    expected = {int(shard.stem.rpartition("-of-")[2]) for shard in shards if shard.stem[-5:].isdecimal()}
-    if not shards or expected != {len(shards)}:
-        raise BenchmarkError(f"{folder / DATA_FOLDER} holds {len(shards)} parquet files, not all of them", hint=_AGAIN)
-    return shards
-
-
-def _rows(shard: Path) -> Iterator[dict[str, Any]]:
-    arrow, parquet = arrow_and_parquet()
-    try:
-        with parquet.ParquetFile(shard) as file:
-            for group in range(file.num_row_groups):
-                yield from file.read_row_group(group).to_pylist()
-    except arrow.ArrowException as error:
-        raise BenchmarkError(f"{shard} cannot be read: {error}", hint=_AGAIN) from error
-
-
-def _sample(made: Path, row: dict[str, Any], shard: str) -> Sample:
-    """Return the sample of ``row`` and write its files."""
-    try:
-        plain = {name: row[name] for name in (*TEXTS, "no_tool_eligible", "toolset")}
-        plain |= {"twin": row.get("twin"), "may_abstain": row.get("may_abstain", False)}
-        plain |= {name: orjson.loads(row[name]) for name in JSONS if row[name] is not None}
-        sample = Sample.model_validate_json(orjson.dumps(plain))
-        contents = {file["path"]: file["bytes"] for file in (*row["images"], *row["data"])}
-    except (KeyError, TypeError, orjson.JSONDecodeError, ValidationError) as error:
-        raise BenchmarkError(f"{shard}: the row {row.get('id')!r} cannot be read: {error}", hint=_AGAIN) from error
-    for file in sample.files:
-        content = contents.get(file.path)
-        if content is None or (file.sha256 and hashlib.sha256(content).hexdigest() != file.sha256):
-            what = "is missing" if content is None else "is not the one that was recorded"
-            raise BenchmarkError(f"{shard}: sample {sample.id}: file {file.path} {what}", hint=_AGAIN)
-        place_file(made, file.path, content)
-    return sample

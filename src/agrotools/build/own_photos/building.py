@@ -15,7 +15,6 @@ from agrotools.build.own_photos.privacy import without_identity
 from agrotools.build.own_photos.proposal import EMPTY, open_questions_of_column
 from agrotools.build.own_photos.questions import (
     Pictured,
-    entry_of,
     grouped,
     is_known,
     note_of,
@@ -25,7 +24,6 @@ from agrotools.build.own_photos.questions import (
 from agrotools.build.own_photos.table import DetectedTable
 from agrotools.build.sources.assembling import assembled
 from agrotools.build.sources.part import Originals, Part
-from agrotools.build.templates.slot_draft import PLOT_MARGIN
 from agrotools.core import BenchmarkError, SampleFile, ToolError
 from agrotools.core.base import Progress, no_progress
 from agrotools.formats.benchmark import BenchmarkHeader, SourceNote
@@ -42,7 +40,7 @@ _MOST_WARNED = 8
 @dataclass(frozen=True)
 class BuiltBenchmark:
     """A finished benchmark. ``used``: pictures with a value, by column; ``skipped``: unused items with reasons;
-    ``warnings``: columns whose values are too coarse for charts, and names that the knowledge base does not have.
+    ``warnings``: names that the knowledge base does not have.
     """
 
     header: BenchmarkHeader
@@ -67,10 +65,10 @@ def build_from_photos(seen: DetectedTable, plan: Plan, out: Path, progress: Prog
     for column in plan.columns:
         seen.table.place_of(column.column)
     skipped = seen.skipped
-    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column, plan)]
+    columns = [column for column in plan.columns if column.is_asked and not open_questions_of_column(column)]
     for column in plan.columns:
         if column not in columns and column.ask != NOTHING:
-            lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column, plan)))
+            lacking = ", ".join(dict.fromkeys(need.key for need in open_questions_of_column(column)))
             skipped.add(
                 column.column, f"column is skipped because the plan does not set {lacking}", "add it to the plan"
             )
@@ -112,16 +110,12 @@ def _built(
                     files[path] = originals.add_content(cleaned, path.suffix.lower(), **facts)
                     cleaned_paths.add(path)
             progress("pictures opened", len(opened), len(pictures))
-        about = _names_for_advice(column, plan, values, skipped)
         part_of[column.column] = [
-            Pictured(files[path], value, about.get(path, ""))
-            for path, value in values[column.column].items()
-            if path in files and (measures()[column.ask].kind != "advice" or path in about)
+            Pictured(files[path], value) for path, value in values[column.column].items() if path in files
         ]
     part = _part(columns, part_of, plan, originals, skipped)
     header = assembled([part], out, name=plan.name, version="1", description=plan.description, progress=progress)
-    checks = (rounding_warning(seen, column) for column in columns)
-    warnings = (*filter(None, checks), *_unknown_names(columns, part_of))
+    warnings = tuple(_unknown_names(columns, part_of))
     used = {column: len(pictured) for column, pictured in part_of.items()}
     return BuiltBenchmark(header, used, skipped, warnings, len(cleaned_paths))
 
@@ -159,8 +153,7 @@ def _part(
         kind = measures()[column.ask].kind
         place = places[kind] = places.get(kind, -1) + 1
         numbers = [each.value for each in pictured if isinstance(each.value, int | float)]
-        about = plan.column(column.names_in) if column.names_in else None
-        subjects += subjects_of(column, number, pictured, groups, about)
+        subjects += subjects_of(column, number, pictured, groups)
         has_area = all(each.file.gsd_m for each in pictured)
         templates += templates_for(column, place, plan, numbers, counted_per_area=has_area)
     if not subjects:
@@ -175,23 +168,6 @@ def _part(
         files=originals.files,
         metadata={"dropped": [*skipped.lines()]},
     )
-
-
-def _names_for_advice(
-    column: Column, plan: Plan, values: Mapping[str, Mapping[Path, Value]], skipped: SkippedRows
-) -> dict[Path, str]:
-    """Return the name that the advice on each picture is about, for names in the knowledge base."""
-    about = plan.column(column.names_in) if column.names_in else None
-    if about is None:
-        return {}
-    names: dict[Path, str] = {}
-    for path, name in values.get(about.column, {}).items():
-        if entry_of(str(name), about) is not None:
-            names[path] = str(name)
-        elif path in values[column.column]:
-            reason = "is not in the knowledge base"
-            skipped.add(column.column, reason, "find its entries with `agrotools kb search NAME`", example=str(name))
-    return names
 
 
 def _select_pictures(values: Mapping[str, Mapping[Path, Value]], samples: int, skipped: SkippedRows) -> set[Path]:
@@ -260,39 +236,11 @@ def answers_of(seen: DetectedTable, column: Column, skipped: SkippedRows) -> dic
     return values
 
 
-def rounding_warning(seen: DetectedTable, column: Column) -> str | None:
-    """Return a warning if values of a column are known less precisely than the points of a chart are scored.
-
-    The rounding is half of the last digit of the most precise value. Counts are exact, and means of several rows are
-    more precise than each of them.
-    """
-    measure = measures()[column.ask]
-    if measure.kind != "number" or measure.unit is None or column.repeated == "mean":
-        return None
-    numbers = [
-        (abs(number.value), cells.decimals(text, column.decimal))
-        for _, _, text in seen.cells_of(column.column)
-        if (number := cells.quantity_or_none(text, column.decimal))
-    ]
-    step = 10.0 ** -max((digits for _, digits in numbers), default=0)
-    least = float(f"{step / 2 / PLOT_MARGIN:.6g}")
-    coarse = sum(0 < value < least for value, _ in numbers)
-    if not coarse:
-        return None
-    return (
-        f"{column.column}: {coarse} of {len(numbers)} values are under {least:g} but rounded to {step:g}, while points"
-        f" of a chart must be right within {100 * PLOT_MARGIN:g} %: write more digits, or review the charts of these"
-        " photos"
-    )
-
-
 def _value(text: str, column: Column, measure: Measure) -> Value:
     if measure.kind == "yes":
         return cells.yes_or_no(text, column.yes, column.no)
     if measure.kind == "name":
         return cells.name(text)
-    if measure.kind == "advice":
-        return _advice(text)
     number = cells.quantity(text, column.decimal)
     value = _in_unit(number, column, measure)
     if measure.unit is None and value != round(value) and column.repeated != "mean":
@@ -319,14 +267,6 @@ def _in_unit(number: cells.Quantity, column: Column, measure: Measure) -> float:
     except ValueError as error:
         hint = f"write it in {measure.unit}, or in a unit of the same kind"
         raise CellFault(f"is in {unit}, which cannot be converted to {measure.unit}", hint) from error
-
-
-def _advice(text: str) -> str:
-    """Return facts separated by semicolons, each checked like a name."""
-    facts = [part.strip(" .。") for part in text.replace("；", ";").split(";") if part.strip(" .。")]
-    if not facts:
-        raise CellFault("contains no text", "write key facts, separated by semicolons")
-    return ";".join(cells.name(fact) for fact in facts)
 
 
 def _merge_answers(

@@ -87,12 +87,6 @@ def quantity_or_none(text: str, decimal: Decimal = ".") -> Quantity | None:
         return None
 
 
-def decimals(text: str, decimal: Decimal = ".") -> int:
-    """Return the number of digits after the decimal mark of the number in a cell."""
-    match = re.search(rf"\d\{decimal}(\d+)", text)
-    return len(match[1]) if match else 0
-
-
 def detect_decimal(texts: Iterable[str]) -> tuple[Decimal, bool]:
     """Return the decimal mark of a column and True if it is certain; ``1,234`` alone can be read either way."""
     comma = point = unsure = False

@@ -62,7 +62,7 @@ class SkippedRows:
         return [f"{what}: {kind.described} {reason}: {hint}" for (what, reason, hint), kind in ordered]
 
 
-Kind = Literal["number", "name", "yes", "advice"]
+Kind = Literal["number", "name", "yes"]
 
 
 class Measure(FrozenModel):
@@ -143,9 +143,6 @@ class Column(FrozenModel):
     yes_means_zh: _PLAIN | None = None
     yes: tuple[str, ...] = cells.YES
     no: tuple[str, ...] = cells.NO
-    names_in: str | None = None
-    """For advice: the column with the disease, pest or weed that it is about."""
-    topic: Literal["management", "symptoms", "causes", "thresholds", "identification"] = "management"
 
     @field_validator("ask")
     @classmethod
@@ -206,8 +203,6 @@ def write_plan(path: Path, plan: Plan) -> None:
         for name in ("yes", "no"):
             if tuple(column[name]) == getattr(cells, name.upper()):
                 del column[name]
-        if column["ask"] != "advice":
-            del column["topic"]
     text = _HEAD.format(asks=", ".join((*measures(), NOTHING))) + "\n" + tomli_w.dumps(plain)
     try:
         path.write_text(text, encoding="utf-8")

@@ -30,10 +30,10 @@ class OpenQuestion(NamedTuple):
 
 def open_questions(plan: Plan) -> list[OpenQuestion]:
     """Return all open questions of a plan, in the order of its columns."""
-    return [need for column in plan.columns for need in open_questions_of_column(column, plan)]
+    return [need for column in plan.columns for need in open_questions_of_column(column)]
 
 
-def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
+def open_questions_of_column(column: Column) -> list[OpenQuestion]:
     """Return the open questions about one column."""
     if column.ask == NOTHING:
         return []
@@ -61,9 +61,6 @@ def open_questions_of_column(column: Column, plan: Plan) -> list[OpenQuestion]:
         ask("px_per_cm", question, "number", or_key="marker_cm")
     if measure.kind == "yes" and not column.yes_means:
         ask("yes_means", f"What does a yes in {name!r} mean, as a sentence about the photo?")
-    if measure.kind == "advice" and (not column.names_in or plan.column(column.names_in) is None):
-        name_columns = [each.column for each in plan.columns if each.is_asked and measures()[each.ask].kind == "name"]
-        ask("names_in", f"Which column names the disease, pest or weed that {name!r} is about?", "choice", name_columns)
     return lacking
 
 
@@ -108,7 +105,7 @@ def propose_plan(seen: DetectedTable, name: str) -> Proposal:
     table = seen.table
     is_chinese = 2 * sum(bool(re.search(f"[{CJK}]", header)) for header in table.columns) > len(table.columns)
     unused = {} if is_chinese else {"objects_zh": None, "yes_means_zh": None}
-    columns = [_with_names(column, columns).model_copy(update=unused) for column in columns]
+    columns = [column.model_copy(update=unused) for column in columns]
     plan = Plan(
         name=_slug(name),
         images_column=seen.images_column,
@@ -156,11 +153,11 @@ def names_text(texts: Sequence[str], column: Column) -> str:
     )
 
 
-_KINDS: dict[Kind, str] = {"number": "numbers", "name": "names", "yes": "yes or no", "advice": "free text"}
+_KINDS: dict[Kind | None, str] = {"number": "numbers", "name": "names", "yes": "yes or no", None: "free text"}
 
 
-def kind_of(texts: Sequence[str], header: str = "") -> Kind:
-    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts) or free text."""
+def kind_of(texts: Sequence[str], header: str = "") -> Kind | None:
+    """Return the kind of cells: yes or no (all), numbers (most), names (few different short texts); None: free text."""
     yes_words = {*cells.YES, *cells.NO}
     if {text.casefold() for text in texts} <= yes_words and (
         not all(text in "01" for text in texts) or any(m.kind == "yes" for m in measures_for(header, "yes"))
@@ -170,14 +167,14 @@ def kind_of(texts: Sequence[str], header: str = "") -> Kind:
     if numbers >= _ENOUGH * len(texts):
         return "number"
     short = sum(len(text) <= 40 for text in texts)
-    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else "advice"
+    return "name" if short >= _ENOUGH * len(texts) and len(set(texts)) <= _MOST_NAMES else None
 
 
 def _is_number(text: str) -> bool:
     return re.match(r"[<>≤≥~≈]?\s*[-+]?\d", text) is not None
 
 
-def measures_for(header: str, kind: Kind) -> list[Measure]:
+def measures_for(header: str, kind: Kind | None) -> list[Measure]:
     """Return the measures of that kind whose words occur in the header, the longest matching word first."""
     matches = [
         (max(len(word) for word in measure.words if _holds(header, word)), measure)
@@ -241,13 +238,6 @@ def _unit_in(header: str) -> str | None:
         return None
     written = next(group for group in match.groups() if group)
     return canonical_unit(written)
-
-
-def _with_names(column: Column, columns: Sequence[Column]) -> Column:
-    if column.ask != "advice":
-        return column
-    name_columns = [each.column for each in columns if each.is_asked and measures()[each.ask].kind == "name"]
-    return column.model_copy(update={"names_in": name_columns[0]}) if len(name_columns) == 1 else column
 
 
 def _crop_in(text: str) -> str | None:

@@ -27,9 +27,8 @@ from agrotools.knowledge.entries import Entry, Kind
 from agrotools.knowledge.kb_names import kb_names
 from agrotools.text.normalise import CJK
 
-_FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",), "advice": ("own_advice",)}
+_FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",)}
 _LIMITS = 5
-_MOST_FACTS = 3
 
 
 def templates_for(
@@ -45,8 +44,6 @@ def templates_for(
         counted_per_area: True if the size of a pixel is known, so that counts per hectare can be computed.
     """
     measure = measures()[column.ask]
-    about = plan.column(column.names_in) if column.names_in else None
-    naming = measures()[about.ask] if about and about.is_asked else measure
     alike = sum(each.is_asked and measures()[each.ask].kind == measure.kind for each in plan.columns)
     families = {*_FAMILIES[measure.kind]}
     if measure.name == "count":
@@ -55,7 +52,7 @@ def templates_for(
     for language in plan.languages:
         for template in load_templates("own", language):
             if template.of in families:
-                templates += _of_column(template, place, alike, column, naming, values, language)
+                templates += _of_column(template, place, alike, column, values, language)
     return templates
 
 
@@ -69,19 +66,16 @@ def _of_column(
     place: int,
     alike: int,
     column: Column,
-    naming: Measure,
     values: Sequence[float],
     language: Language,
 ) -> list[Template]:
-    """Return a template for a column; ``naming`` is its measure or, for advice, the one that names the subject."""
+    """Return the template for a column, none if it has no limits to ask about."""
     measure = measures()[column.ask]
     limits = round_limits(values) if template.template == "own_limit" else []
     if template.template == "own_limit" and not limits:
         return []
     plain = json.dumps(template.model_dump(mode="json", by_alias=True))
-    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{naming.answer}", plain)
-    common = "common_name" if naming.tool == "identify_weed" else "candidates[0].common_name"
-    plain = re.sub(r"@(\d+)\.named\b", lambda found: f"@{found[1]}.{common}", plain)
+    plain = re.sub(r"@(\d+)\.answer\b", lambda found: f"@{found[1]}.{measure.answer}", plain)
     if measure.kind == "yes":
         # Result of the tool for a photo with a yes: a diagnosis other than healthy, or ``is_weed``.
         plain = re.sub(r"(@\d+)\.[\w\[\].]+ == 'statement'", rf"{_yes_of(measure)}", plain)
@@ -92,7 +86,7 @@ def _of_column(
     data |= {
         "template": f"{template.template}{suffix}",
         "of": kind_of_thing(column),
-        "task_type": template.task_type if template.task_type == "plotting" else naming.task_type,
+        "task_type": template.task_type if template.task_type == "plotting" else measure.task_type,
         "given": {"limit": limits} if limits else {},
         "wordings": data["wordings"][place::alike],
     }
@@ -101,9 +95,7 @@ def _of_column(
         slot["abs_tol"], slot["rel_tol"] = slot["abs_tol"] * absolute, slot["rel_tol"] * relative
         if slot["type"] == "tolerance" and slot["unit"] is None and measure.unit:
             slot["unit"] = measure.unit
-    if template.of != "own_advice":
-        return [Template.model_validate(data)]
-    return [_with_facts(data, count) for count in range(1, _MOST_FACTS + 1)]
+    return [Template.model_validate(data)]
 
 
 def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
@@ -116,13 +108,6 @@ def tolerance_of(column: Column, measure: Measure) -> tuple[float, float]:
 
 def _yes_of(measure: Measure) -> str:
     return r"(\1.candidates[0].kind != 'healthy')" if measure.name == "diseased" else r"\1.is_weed"
-
-
-def _with_facts(data: dict[str, Any], count: int) -> Template:
-    """Return the template for answers with ``count`` key facts; each of these templates gets every third wording."""
-    slots = [{**slot, "facts": slot["facts"][:count]} for slot in data["slots"]]
-    more = {"slots": slots, "clear": [f"{{facts}} == {count}"], "wordings": data["wordings"][count - 1 :: _MOST_FACTS]}
-    return Template.model_validate({**data, **more, "template": f"{data['template']}_{count}"})
 
 
 def round_limits(values: Sequence[float]) -> list[float]:
@@ -159,8 +144,6 @@ class Pictured(NamedTuple):
 
     file: SampleFile
     value: Value
-    about: str = ""
-    """Name of the disease, pest or weed that the value is about, for advice."""
 
 
 def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
@@ -180,13 +163,12 @@ def grouped(columns_of: Mapping[str, frozenset[str]]) -> list[list[str]]:
 
 
 def subjects_of(
-    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]], about: Column | None
+    column: Column, place: int, pictured: Sequence[Pictured], groups: Sequence[Sequence[str]]
 ) -> list[Subject]:
     """Return one subject for each group that has pictures of this column.
 
     Args:
         place: number that identifies the column in the subjects' names.
-        about: for advice, the column of names that the advice is about.
     """
     measure = measures()[column.ask]
     names: list[str] = []
@@ -203,7 +185,7 @@ def subjects_of(
 
         @cache
         def shown(index: int, position: int) -> Thing:
-            thing = _thing(group[index], position, column, measure, names, about)
+            thing = _thing(group[index], position, column, measure, names)
             return replace(thing, words={**thing.words, **together})
 
         metadata: dict[str, JsonValue] = {"column": column.column}
@@ -212,13 +194,10 @@ def subjects_of(
     return [subject(number, group) for number, group in enumerate(clusters) if group]
 
 
-def _thing(
-    each: Pictured, position: int, column: Column, measure: Measure, names: Sequence[str], about: Column | None
-) -> Thing:
+def _thing(each: Pictured, position: int, column: Column, measure: Measure, names: Sequence[str]) -> Thing:
     file = named(each.file, "image", position)
     words = _common_words(column, measure)
     truth: dict[str, JsonValue]
-    tool, extra = measure.tool, measure.arguments
     if measure.kind == "number":
         assert isinstance(each.value, int | float)
         truth = nested(measure.answer, int(each.value) if measure.unit is None else each.value)
@@ -226,19 +205,12 @@ def _thing(
     elif measure.kind == "name":
         truth = _named_truth(str(each.value), column)
         words |= _options(each, names, column)
-    elif measure.kind == "yes":
-        truth = _yes_truth(bool(each.value), measure)
     else:
-        assert about is not None
-        tool, extra = measures()[about.ask].tool, measures()[about.ask].arguments
-        truth = _named_truth(each.about, about)
-        facts = str(each.value).split(";")
-        words |= {"facts": str(min(len(facts), 3)), "topic": column.topic}
-        words |= {f"fact_{k}": fact for k, fact in enumerate([*facts, *facts, *facts][:3], start=1)}
-        column = about
+        truth = _yes_truth(bool(each.value), measure)
     called = file.name
     thought = _THOUGHTS.get(measure.kind, "I need {what} in {file}.").format(what=words["quantity"], file=file.name)
-    return Thing((file,), tool, arguments_of(file, tool, column, extra), truth, called, thought, words)
+    arguments = arguments_of(file, measure.tool, column, measure.arguments)
+    return Thing((file,), measure.tool, arguments, truth, called, thought, words)
 
 
 def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -> dict[str, str]:
@@ -262,7 +234,6 @@ def _together(group: Sequence[Pictured], names: Sequence[str], column: Column) -
 _THOUGHTS = {
     "name": "I need to know which {what} {file} shows.",
     "yes": "I need to know whether {what} in {file}.",
-    "advice": "First I must know what {file} shows.",
 }
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import orjson
 
 from agrotools.benchmarks import BENCHMARKS, Benchmark, load_benchmark
-from agrotools.build.assist.traces import TraceRecord, input_hash, read_traces
 from agrotools.build.quality.checking import BLIND_CHECK, CHECKS
 from agrotools.build.review.journal import REVIEW_FILE
 from agrotools.core import RunStoreError, Sample, UsageError
@@ -22,7 +21,6 @@ from agrotools.scoring.steps import implied_slot, is_text_slot, shown_results
 
 TOOLS_DIFFER = "tools differ"
 TOOL_FAILED = "tool failed"
-TRACE_DIFFERS = "trace differs"
 _QUERY_SHOWN = 140
 
 
@@ -61,8 +59,6 @@ class Material:
     flags: dict[str, list[Flag]]
     benchmark: Benchmark | None = None
     notes: list[str] = field(default_factory=list)
-    traces: Mapping[str, Sequence[TraceRecord]] = field(default_factory=dict)
-    """reference chains filled in by models, by sample id; only chains of the current version of the sample"""
 
     def sample(self, sample_id: str) -> Sample | None:
         """Return the sample with this id, or None."""
@@ -122,27 +118,10 @@ def _of_benchmark(benchmark: Benchmark, journal: Path) -> Material:
         notes.append(f"{BLIND_CHECK}, {len(blind)} of {len(benchmark.samples)} samples: {CHECKS[BLIND_CHECK]}")
     for sample_id in blind:
         flags[sample_id] = [flag for flag in flags[sample_id] if flag.check != BLIND_CHECK]
-    traces, stale = _traces_of(benchmark)
-    notes += [f"{stale} traces are of samples as they no longer are, and not shown"] if stale else []
-    for sample_id, traces_of_sample in traces.items():
-        if differing := [trace.model for trace in traces_of_sample if not trace.confirms]:
-            flag = Flag(TRACE_DIFFERS, "info", f"the reference calls as {', '.join(differing)} fills them in")
-            flags.setdefault(sample_id, []).append(flag)
     title = f"{benchmark.name} {benchmark.version}"
     facts = {sample.id: facts_of_sample(sample, flags.get(sample.id, ())) for sample in benchmark.samples}
     roots = [benchmark.root]
-    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes, traces)
-
-
-def _traces_of(benchmark: Benchmark) -> tuple[dict[str, list[TraceRecord]], int]:
-    """Return the current traces in the folder by sample id, and the number of traces whose sample has changed."""
-    traces_by_key = read_traces(benchmark.root)
-    hashes = {sample.id: input_hash(sample) for sample in benchmark.samples} if traces_by_key else {}
-    traces: dict[str, list[TraceRecord]] = {}
-    for trace in traces_by_key.values():
-        if hashes.get(trace.id) == trace.asked:
-            traces.setdefault(trace.id, []).append(trace)
-    return traces, len(traces_by_key) - sum(map(len, traces.values()))
+    return Material(title, journal, benchmark.samples, facts, roots, roots, flags, benchmark, notes)
 
 
 def _of_run(run: Path, journal: Path, data_root: Path | None) -> Material:

@@ -129,7 +129,6 @@ def present(
         "slots": [_slot(slot, results) for slot in sample.answer],
         "flags": [*material.flags.get(sample.id, []), *reference_flags(sample)],
         "checks": checks_of(sample),
-        "traces": material.traces.get(sample.id, ()),
     }
 
 

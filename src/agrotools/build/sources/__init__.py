@@ -16,15 +16,14 @@ SOURCES: Registry[Callable[[Path, Path, Progress], BenchmarkHeader]] = Registry(
     "agrotools.sources",
     {
         "field": "agrotools.build.sources.field:build_field",
-        "hf": "agrotools.build.export.huggingface:build_huggingface",
         "gta": "agrotools.build.export.gta_in:build_gta",
         "sessions": "agrotools.build.sources.sessions:build_sessions",
     },
 )
 """Builders by name. Each takes the data set's folder, the folder to write, and a progress callback.
 
-``hf`` and ``gta`` read benchmarks in the layouts that :mod:`agrotools.build.export` writes; ``gta`` also reads those of
-other authors. ``sessions`` reads a run folder of ``agrotools serve mcp --record``.
+``gta`` reads benchmarks of other authors in the shape of GTA, or by a field map. ``sessions`` reads a run folder of
+``agrotools serve mcp --record``.
 """
 
 for _name in DATASETS:

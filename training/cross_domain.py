@@ -1,15 +1,21 @@
 """Bench of tools on pictures that they are not made for: refused, flagged, or confident and wrong.
 
+    python training/cross_domain.py --data DIR --pools DIR --results cross-domain.jsonl --out cross-domain.md
+
+``agrotools tools bench --cross-domain cross-domain.md`` puts the table into the page of accuracy.
+
 Each kind of call (:data:`CALLS`) is made on a seeded selection of pictures from every folder of test images and every
-training pool. What counts as wrong is fixed per kind of call, and follows from ``folders.toml``, which lists what
-the pictures of a folder show. A wrong answer with a flag of doubt (:data:`DOUBTS`) is not confident. Results are stored
-in a file of JSON lines, and a call with a stored result is not repeated.
+training pool. What counts as wrong is fixed per kind of call, and follows from ``build/accuracy/folders.toml``, which
+lists what the pictures of a folder show. A wrong answer with a flag of doubt (:data:`DOUBTS`) is not confident.
+Results are stored in a file of JSON lines, and a call with a stored result is not repeated.
 """
 
+import argparse
 import csv
 import io
 import json
 import re
+import sys
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
@@ -44,11 +50,9 @@ _SUFFIXES = (".jpg", ".jpeg", ".png", ".tif", ".tiff", ".webp")
 class Contents:
     """Contents of the pictures of a folder.
 
-    ``sources``: repositories of the pictures that our figures were measured on. ``shows``: things that may be in them.
-    ``cover``: bounds of plant cover, percent. ``made_for``: kinds of calls that are made for them.
+    ``shows``: things that may be in them. ``cover``: bounds of plant cover, percent. ``made_for``: kinds of calls that
+    are made for them.
     """
-
-    sources: frozenset[str]
 
     shows: frozenset[str]
     cover: tuple[float, float]
@@ -197,7 +201,6 @@ def read_contents() -> dict[str, dict[str, Contents]]:
     return {
         kind: {
             name: Contents(
-                frozenset(one.get("sources", ())),
                 frozenset(one["shows"]),
                 (one["cover"][0], one["cover"][1]),
                 frozenset(one.get("made_for", ())),
@@ -220,7 +223,7 @@ def read_outcomes(results: Path) -> list[Outcome]:
         for line in results.read_text(encoding="utf-8").splitlines():
             outcomes.append(Outcome(**{**(fields := json.loads(line)), "flags": tuple(fields["flags"])}))
     except (OSError, ValueError, TypeError, KeyError) as error:
-        why = f"{results} is no file of results of agrotools tools cross-domain (line {len(outcomes) + 1})"
+        why = f"{results} is no file of results of this script (line {len(outcomes) + 1})"
         raise UsageError(why, hint="remove the line that was cut off, or give another file") from error
     return outcomes
 
@@ -430,3 +433,25 @@ def markdown(outcomes: Sequence[Outcome], only_sums: bool = False) -> str:
     lines += ["", "Wrong is, by kind of call:", ""]
     lines += [f"* {name} (`{call.tool}`): {call.words}" for name, call in CALLS.items()]
     return "\n".join(lines) + "\n"
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
+    parser.add_argument("--results", type=Path, required=True, help="JSON lines; calls that are in it are not repeated")
+    parser.add_argument("--data", type=Path, help="folder with a folder of test images per source")
+    parser.add_argument("--pools", type=Path, help="folder of training pools")
+    parser.add_argument("--call", action="append", default=[], choices=CALLS, help="only this kind of call")
+    parser.add_argument("--folder", action="append", default=[], help="only this folder or pool")
+    parser.add_argument("--out", type=Path, help="write the sums as Markdown, for tools bench --cross-domain")
+    given = parser.parse_args()
+    outcomes = measure(
+        given.data, given.pools, given.results, calls=given.call, folders=given.folder,
+        progress=lambda line: print(line, file=sys.stderr),
+    )  # fmt: skip
+    if given.out is not None:
+        given.out.write_text(markdown(outcomes, only_sums=True), encoding="utf-8")
+    print(markdown(outcomes))
+
+
+if __name__ == "__main__":
+    main()

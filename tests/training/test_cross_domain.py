@@ -4,9 +4,11 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pytest
+from cross_domain import CALLS, markdown, measure, read_contents, read_outcomes, summarise
 from PIL import Image
 
-from agrotools.build.accuracy.cross_domain import CALLS, measure, read_contents, summarise
+from agrotools.core import UsageError
 from agrotools.tools import TOOLS
 
 
@@ -41,3 +43,15 @@ def test_a_stored_result_is_not_measured_again(tmp_path: Path) -> None:
     assert any(one.answer == "stored" for one in again)
     row = next(row for row in summarise(outcomes) if row[:2] == ("all", "all strangers"))
     assert (row[2], row[7]) == ("6", str(sum(one.wrong and one.status == "answered" for one in cover)))
+
+
+def test_sums_of_a_file_of_results(tmp_path: Path) -> None:
+    results = tmp_path / "results.jsonl"
+    outcome = {"call": "weed", "folder": "streets", "picture": "a.jpg", "subject": "a", "made_for": False}
+    outcome |= {"status": "answered", "wrong": True, "flags": [], "answer": "lantana"}
+    results.write_text(json.dumps(outcome) + "\n")
+    text = markdown(read_outcomes(results), only_sums=True)
+    assert "| weed | all strangers | 1 | 1 | 0 | 0 | 1 | 1 | 100.0 % (2.5 to 100.0) |" in text
+    results.write_text(json.dumps(outcome) + '\n{"call": "we')
+    with pytest.raises(UsageError, match="line 2"):
+        read_outcomes(results)
