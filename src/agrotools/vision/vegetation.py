@@ -150,7 +150,7 @@ def index_values(index: Index, bands: Mapping[Role, NDArray[np.generic]]) -> NDA
     step = max(1, _BLOCK_PX // max(1, width))
     for top in range(0, height, step):
         rows = slice(top, top + step)
-        block = {role: band[rows] for role, band in needed.items()}
+        block: dict[Role, NDArray[Any]] = {role: band[rows] for role, band in needed.items()}
         if index != "lab_a" or any(band.dtype != np.uint8 for band in block.values()):
             block = {role: np.asarray(band, np.float32) for role, band in block.items()}
         values[rows] = _index_of_block(index, block)
