@@ -3,7 +3,8 @@
 import platform
 import sys
 from collections.abc import Sequence
-from importlib.metadata import version
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
 
@@ -27,6 +28,15 @@ if TYPE_CHECKING:
 
 
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow", "matplotlib")
+
+
+def _library_versions() -> dict[str, str]:
+    """Return the versions of installed libraries; text alone is evaluated without those for images."""
+    found: dict[str, str] = {}
+    for name in _LIBRARIES:
+        with suppress(PackageNotFoundError):
+            found[name] = version(name)
+    return found
 
 
 def default_folder(manifest: Manifest) -> Path:
@@ -87,7 +97,7 @@ def describe_run(
         vlm_base_url=vision_model.base_url if vision_model else None,
         prompt_hash=prompt_hash(protocol.templates, protocol.prompts(benchmark)) if has_model else "",
         python=f"{platform.python_version()} on {sys.platform}",
-        libraries={name: version(name) for name in _LIBRARIES},
+        libraries=_library_versions(),
         modes=tuple(mode for mode in settings.modes if mode in source.modes),
         epochs=config.epochs,
         looks=config.max_epochs - 1 if config.repeat_until else 1,
