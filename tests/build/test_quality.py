@@ -11,7 +11,6 @@ from agrotools.benchmarks.leaks import names_tool, revealed_answer, step_words
 from agrotools.build.quality import Finding, write_findings
 from agrotools.build.quality.checking import (
     check_implicit,
-    check_metadata,
     check_near_duplicates,
     check_queries,
     check_revealed,
@@ -141,26 +140,6 @@ def test_answers_are_found_in_question_and_notes_also_in_chinese():
         query="The label says leaf rust. What is it?", files=(_file("x.jpg", note="锈病叶片"),), answer=(RUST,)
     )
     assert _checks(check_revealed([sample])) == ["answer_in_query", "answer_in_note"]
-
-
-def test_answers_and_places_in_exif_are_found(tmp_path: Path):
-    exif = Image.Exif()
-    exif[270] = "plot 7, leaf rust"
-    exif.get_ifd(34853)[2] = (48.0, 30.0, 0.0)
-    _picture(1).save(tmp_path / "told.jpg", exif=exif)
-    _picture(1).save(tmp_path / "leaf_rust_03.jpg")
-    _picture(1).save(tmp_path / "clean.jpg")
-    samples = [plain_sample(name, files=(_file(f"{name}.jpg"),), answer=(RUST,))
-               for name in ("told", "leaf_rust_03", "clean")]  # fmt: skip
-    found = [(finding.id, finding.check) for finding in check_metadata(samples, tmp_path)]
-    assert found == [
-        ("told", "answer_in_metadata"), ("told", "position_in_metadata"), ("leaf_rust_03", "answer_in_path")
-    ]  # fmt: skip
-
-
-def test_a_damaged_picture_has_no_metadata_to_tell(tmp_path: Path):
-    (tmp_path / "broken.jpg").write_bytes(b"\xff\xd8\xff\xe1\x00\x10Exif broken")
-    assert list(check_metadata([plain_sample(files=(_file("broken.jpg"),), answer=(RUST,))], tmp_path)) == []
 
 
 def test_answers_written_in_a_picture_are_told(tmp_path: Path):

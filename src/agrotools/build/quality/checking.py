@@ -1,26 +1,21 @@
 """Quality checks that need no baseline, their findings, and the file of findings."""
 
 import re
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import islice
-from pathlib import Path, PurePosixPath
+from pathlib import Path
 from typing import Any, Literal
 
 import cv2
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image
 from scipy.fft import dctn
 
 from agrotools.benchmarks.leaks import (
-    has_word,
-    labels_of,
     named_argument,
     names_tool,
-    normalise_words,
     revealed_answer,
     step_words,
 )
@@ -28,7 +23,6 @@ from agrotools.build.quality.order import order_faults
 from agrotools.build.templates.wording import sentences
 from agrotools.core import (
     BenchmarkError,
-    ChoiceSetSlot,
     ExactSlot,
     FrozenModel,
     Sample,
@@ -70,76 +64,6 @@ def write_findings(folder: Path, findings: Iterable[Finding]) -> Path:
             f"{path} cannot be written: {error.strerror}", hint="copy the benchmark to a folder that can be written"
         ) from error
     return path
-
-
-_DESCRIPTIONS = {
-    "ImageDescription": 270, "DocumentName": 269, "PageName": 285, "XPTitle": 40091, "XPComment": 40092,
-    "XPKeywords": 40094, "XPSubject": 40095,
-}  # fmt: skip
-_EXIF, _GPS, _USER_COMMENT = 34665, 34853, 37510
-_GPS_LATITUDE = 2
-_CHUNKS_OF_SOFTWARE = {"software", "icc_profile", "dpi", "jfif", "exif", "gamma", "srgb", "progressive", "adobe"}
-_LONGEST = 4000
-
-
-class FileMetadata:
-    """Metadata of a file. ``texts``: texts by field; ``has_position``: True if it contains GPS coordinates."""
-
-    def __init__(self, path: Path) -> None:
-        self.texts: dict[str, str] = {}
-        self.has_position = False
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # broken EXIF does not matter here
-                with Image.open(path) as picture:
-                    self._read(picture)
-        except (OSError, ValueError, SyntaxError, TypeError, KeyError, Image.DecompressionBombError):
-            return  # Not a picture that Pillow can read, so there is no metadata to inspect.
-
-    def _read(self, picture: object) -> None:
-        exif = picture.getexif()  # pyright: ignore[reportAttributeAccessIssue]
-        for name, tag in _DESCRIPTIONS.items():
-            self._note(f"EXIF {name}", exif.get(tag))
-        self._note("EXIF UserComment", exif.get_ifd(_EXIF).get(_USER_COMMENT))
-        self.has_position = _GPS_LATITUDE in exif.get_ifd(_GPS)
-        for name, value in picture.info.items():  # pyright: ignore[reportAttributeAccessIssue]
-            if str(name).lower() not in _CHUNKS_OF_SOFTWARE:
-                self._note(str(name), value)
-
-    def _note(self, name: str, value: object) -> None:
-        if isinstance(value, bytes):
-            wide = name.startswith("EXIF XP")
-            value = value.removeprefix(b"ASCII\0\0\0").removeprefix(b"UNICODE\0")
-            value = value.decode("utf-16-le" if wide else "utf-8", errors="replace")
-        if isinstance(value, str) and (text := value.replace("\0", " ").strip()):
-            self.texts[name] = text[:_LONGEST]
-
-
-def check_metadata(samples: Iterable[Sample], root: Path) -> Iterator[Finding]:
-    """Check ``answer_in_metadata``, ``answer_in_path`` and ``position_in_metadata``."""
-    known: dict[str, FileMetadata] = {}
-    for sample in samples:
-        positions = 0
-        for file in sample.files:
-            if file.path not in known:
-                known[file.path] = FileMetadata(root / file.path)
-            beside = known[file.path]
-            positions += beside.has_position
-            for slot in sample.answer:
-                for where, text in beside.texts.items():
-                    if revealed := revealed_answer(slot, text):
-                        message = f"{where} of {file.name} holds {revealed!r}, (part of) the answer {slot.name!r}"
-                        yield Finding(id=sample.id, check="answer_in_metadata", severity="error", message=message)
-                if isinstance(slot, ExactSlot | ChoiceSetSlot):
-                    stem = normalise_words(PurePosixPath(file.path).stem)
-                    if label := next(
-                        (label for label in labels_of(slot) if has_word(stem, normalise_words(label))), None
-                    ):
-                        message = f"the stored file {file.path} tells the answer {label!r}; no model sees that name"
-                        yield Finding(id=sample.id, check="answer_in_path", severity="info", message=message)
-        if positions:
-            message = f"{positions} files say where they were taken (GPS in EXIF): remove it before you share them"
-            yield Finding(id=sample.id, check="position_in_metadata", severity="info", message=message)
 
 
 _HASHED_SIDE, _COMPARED_SIDE = 32, 12
@@ -315,10 +239,7 @@ CHECKS: dict[str, str] = {
     "not_implicit": "the question names a tool, an argument or a step",
     "answer_in_query": "the question says its answer",
     "answer_in_note": "the description of a file gives away the answer",
-    "answer_in_metadata": "EXIF or comments of a file say the answer",
-    "answer_in_path": "the name under which a file is stored says the answer",
     "answer_in_picture": "the answer is written in the picture",
-    "position_in_metadata": "a file says where it was taken",
     "ambiguous_scale": "an answer in physical units without a scale",
     "order_not_unique": "another sequence of tools gives the answer too",
     "guessable_tolerance": "the naive guess is within the tolerance more often than chance",
@@ -345,7 +266,6 @@ def check_quality(
         lambda: check_queries(samples),
         lambda: check_implicit(samples),
         lambda: check_revealed(samples),
-        lambda: check_metadata(samples, root),
         lambda: check_scale(samples),
         lambda: check_orders(samples),
     ]
