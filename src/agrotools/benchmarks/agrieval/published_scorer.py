@@ -7,8 +7,8 @@ An empty reply scores 0.
 
 **Open questions.** ROUGE of two packages, reimplemented from the behaviour of
 eval/qa_result_evaluate.py (github.com/YanPioneer/AgriEval, commit 46f92806e3af884aa62423a8561cd86cbbff748d, Apache-2.0)
-with the packages rouge 1.0.1 and rouge-score 0.1.2. The script's BLEU and BERTScore are in no table of the paper and are
-left out. Unexpected behaviour is kept:
+with the packages rouge 1.0.1 and rouge-score 0.1.2. The script's BLEU and BERTScore are in no table of the
+paper and are left out. Unexpected behaviour is kept:
 
 * texts are split only at spaces, so that a Chinese text without spaces is one word, and a paraphrase has no overlap
 (``rouge_*``); the other package knows only the letters a to z and digits, so that a Chinese text has no words at all
