@@ -53,7 +53,7 @@ compare nowhere nowhere
 gate nowhere --against nowhere
 gate nowhere
 compare empty
-compare empty nowhere --format html
+report empty --format html
 explain nowhere q0
 explain empty q0
 report nowhere
