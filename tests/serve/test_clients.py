@@ -123,5 +123,3 @@ def test_claude_code_connects(project: Path, address: str):
     assert "Connected" in run(project, CLAUDE, "mcp", "get", "agrotools")
     configuration(project, "claude-code", "--http", "--port", address.split(":")[2].split("/")[0])
     assert f"{address} (HTTP) - ✔ Connected" in run(project, CLAUDE, "mcp", "list")
-
-
