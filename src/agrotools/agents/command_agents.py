@@ -12,7 +12,6 @@ import os
 import shlex
 import shutil
 import signal
-import tempfile
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field
@@ -29,7 +28,7 @@ from agrotools.agents.mcp_server import (
     http_server,
     tool_server,
 )
-from agrotools.agents.process_agents import FOLDERS, code_hash, endpoint_variables, lay_out, read_end
+from agrotools.agents.process_agents import TemporaryFolders, code_hash, endpoint_variables, lay_out, read_end
 from agrotools.agents.task import SendUsage, ToolDescription, ToolReply, to_reply
 from agrotools.core import InfrastructureError, UsageError
 from agrotools.core.processes import kill_descendants
@@ -83,6 +82,7 @@ class CommandAgents:
     _sessions: dict[str, _Session] = field(default_factory=dict[str, _Session])
     _stack: AsyncExitStack = field(default_factory=AsyncExitStack)
     _url: "asyncio.Future[str] | None" = None
+    _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
     def __post_init__(self) -> None:
         """Check the command.
@@ -116,7 +116,7 @@ class CommandAgents:
         url, token = await self._address(), token_urlsafe(16)
         tools = [*(ToolDescription(**tool) for tool in task["tools"]), SUBMIT]
         session = self._sessions[token] = _Session(tools, call, report, asyncio.get_running_loop().create_future())
-        folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
+        folder = self._folders.add()
         try:
             files = lay_out(task["files"], folder)
             server = {"type": "http", "url": url, "headers": {"Authorization": f"Bearer {token}"}}
@@ -135,6 +135,7 @@ class CommandAgents:
     async def close(self) -> None:
         """End the MCP server."""
         await self._stack.aclose()
+        self._folders.remove()
 
     async def _run(self, session: _Session, prompt: str, variables: Mapping[str, str], folder: Path) -> str:
         places = {"{prompt}": prompt, "{config}": str(folder / "mcp.json"), "{url}": variables[_URL]}

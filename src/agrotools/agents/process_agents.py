@@ -1,6 +1,7 @@
 """Agents that are programs: Python functions in isolated processes, each used for one task at a time."""
 
 import asyncio
+import fcntl
 import hashlib
 import json
 import os
@@ -28,8 +29,7 @@ if TYPE_CHECKING:
 _LONGEST_LINE = 64 * 2**20
 _START_TIMEOUT_S = 120.0
 _LOG_BYTES = 2_000
-FOLDERS = "agrotools-agent-"
-"""Prefix of the temporary folders with the files of a running agent."""
+_FOLDERS, _LOCK = "agrotools-agents-", "lock"
 _MOST_HASHED = 64 * 2**20
 _NOT_CODE = frozenset({"node_modules", "site-packages", "runs"})
 
@@ -100,6 +100,39 @@ def _files_below(root: Path, skipped: AbstractSet[Path]) -> Iterator[Path]:
             name for name in folders if name[0] not in "._" and name not in _NOT_CODE and here / name not in skipped
         ]
         yield from (here / name for name in names if name[0] != "." and (here / name).is_file())
+
+
+class TemporaryFolders:
+    """Folders of the files of running agents, in a locked one; those of processes that were killed are removed."""
+
+    def __init__(self) -> None:
+        self._root: Path | None = None
+        self._lock = -1
+        self._count = 0
+
+    def add(self) -> Path:
+        """Return a new folder."""
+        if self._root is None:
+            for left in Path(tempfile.gettempdir()).glob(f"{_FOLDERS}*/{_LOCK}"):
+                with suppress(OSError), left.open("r+b") as lock:
+                    fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    shutil.rmtree(left.parent, ignore_errors=True)
+            self._root = Path(tempfile.mkdtemp(prefix=_FOLDERS))
+            begun = self._root / f"{_LOCK}.new"
+            self._lock = os.open(begun, os.O_RDWR | os.O_CREAT, 0o600)
+            fcntl.flock(self._lock, fcntl.LOCK_EX)
+            begun.rename(self._root / _LOCK)
+        self._count += 1
+        folder = self._root / f"{self._count}"
+        folder.mkdir()
+        return folder
+
+    def remove(self) -> None:
+        """Remove all folders."""
+        if self._root is not None:
+            shutil.rmtree(self._root, ignore_errors=True)
+            os.close(self._lock)
+            self._root = None
 
 
 @dataclass(eq=False)
@@ -184,6 +217,7 @@ class PythonAgents:
     _hidden: list[Path] | None = None
     _idle: list[_Worker] = field(default_factory=list[_Worker])
     _all: set[_Worker] = field(default_factory=set[_Worker])
+    _folders: TemporaryFolders = field(default_factory=TemporaryFolders)
 
     async def solve(self, task: Mapping[str, Any], call: CallTool, report: SendUsage) -> str:
         """Run the agent on a task, and return its answer.
@@ -231,9 +265,10 @@ class PythonAgents:
             await worker.end()
         self._all.clear()
         self._idle.clear()
+        self._folders.remove()
 
     async def _start(self, endpoint: Mapping[str, str]) -> _Worker:
-        folder = Path(tempfile.mkdtemp(prefix=FOLDERS))
+        folder = self._folders.add()
         command = [sys.executable, "-m", "agrotools.agents.agent_process", self.agent.module, self.agent.function]
         command += [str(self.agent.folder), *(str(path) for path in self.agent.code[1:] if path.is_dir())]
         token = token_urlsafe(24)
