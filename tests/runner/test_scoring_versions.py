@@ -54,7 +54,7 @@ def test_records_of_an_old_run_load_and_score_with_slots_of_every_type(old_run: 
     types = {slot.type for record in records for slot in record.sample.answer}
     assert types == {
         "exact", "boolean", "choice_set", "file", "tolerance", "open_text", "plot", "options", "reference_text",
-        "keywords", "reference_texts", "image_calls",
+        "keywords", "reference_texts", "image_calls", "sub_tasks",
     }  # fmt: skip
     (exact,) = (record.sample.answer[0] for record in records if record.sample.id == "exact")
     assert isinstance(exact, ExactSlot)
@@ -151,7 +151,7 @@ def test_a_run_of_an_old_version_is_not_continued(old_run: Path):
         RunStore(old_run, old.model_copy(update={"scoring": SCORING_VERSION}))
     assert (old_run / "records.jsonl").read_bytes() == before
     with RunStore(old_run, old) as store:
-        assert len(store.finished) == 13
+        assert len(store.finished) == 14
 
 
 def test_a_new_run_stores_the_version_it_was_begun_under(tmp_path: Path):

@@ -27,6 +27,7 @@ BUILT_IN = {
     "mirage": BuiltIn(f"{_ROOM}.agvqa.plugin:MIRAGE"),
     "mirage-mmst": BuiltIn(f"{_ROOM}.agvqa.plugin:MIRAGE_MMST"),
     "gta": BuiltIn(f"{_ROOM}.gta.plugin:PLUGIN"),
+    "gta-2": BuiltIn(f"{_ROOM}.gta2.plugin:PLUGIN", frozenset({"sub_tasks"})),
     "thinkgeo": BuiltIn(f"{_ROOM}.thinkgeo.plugin:PLUGIN", frozenset({"keywords"})),
     "agent-x": BuiltIn(f"{_ROOM}.agent_x.plugin:PLUGIN", frozenset({"keywords", "reference_texts", "image_calls"})),
 }

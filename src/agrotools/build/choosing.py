@@ -127,7 +127,7 @@ def most_novel(settled: Sequence[Chosen], before: Sequence[Chosen], asked: Count
 def _copied_is_right(slot: Slot, other: Slot) -> bool:
     if isinstance(slot, ToleranceSlot) and isinstance(other, ToleranceSlot):
         return abs(slot.value - other.value) <= slot.margin
-    copied = ("plot", "open_text", "keywords", "reference_texts", "image_calls")
+    copied = ("plot", "open_text", "keywords", "reference_texts", "image_calls", "sub_tasks")
     return slot.type not in copied and getattr(slot, "value", 0) == getattr(other, "value", 1)
 
 

@@ -54,6 +54,7 @@ def test_list_says_what_is_found(data: Path) -> None:
             ("agvqa", "agrobench", "agmmu", "agromind", "agribench", "crop", "mirage", "mirage-mmst"), False
         ),
         "gta": True,
+        "gta-2": False,
         "thinkgeo": True,
         "agent-x": True,
     }

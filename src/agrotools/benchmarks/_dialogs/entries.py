@@ -1,4 +1,4 @@
-"""Conversion of GTA and ThinkGeo entries (tools, files, dialog, gold answer) to samples.
+"""Conversion of GTA, ThinkGeo and GTA-2 entries (tools, files, dialog, gold answer) to samples.
 
 Only the first user turn of a dialog is asked and scored, as in the end-to-end mode of the published scorers; no
 published dialog is known to have a second one. Only the first of several calls in a message counts, also as published.
@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
-from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, plain_path, safe_name
+from agrotools.benchmarks._dialogs.files import VIDEO_SUFFIXES, FileTable, kind_of, plain_path, safe_name
 from agrotools.benchmarks._dialogs.loading import (
     TOO_DEEP,
     EntryFindings,
@@ -42,11 +42,12 @@ from agrotools.core.base import Progress
 from agrotools.text.loose_json import is_list, is_object, is_text
 from agrotools.tools import TOOLS
 
-AnswerKind = Literal["objective", "subjective", "image"]
+AnswerKind = Literal["objective", "subjective", "image", "workflow"]
 ANSWER_TYPES: dict[AnswerKind, AnswerType] = {
     "objective": "exact",
     "subjective": "open_text",
     "image": "image",
+    "workflow": "open_text",
 }
 """Answer type of the samples of each kind."""
 _MISSING = object()
@@ -72,6 +73,15 @@ class DialogForm:
     source: str
     folder: str = ""
     """Folder below the root that file paths are relative to."""
+    any_file: bool = False
+    """True if files may be of any kind; otherwise all files are images except videos and declared tables."""
+    lacks_tools: bool = False
+    """True if entries may list tools that are not available in this package; those are not offered."""
+    tools: tuple[str, ...] | None = None
+    """Tools offered with every entry instead of those that the entry lists."""
+    gold: Callable[[Mapping[str, Any], Callable[[str], None]], Gold] | None = None
+    """Function that reads the gold of an entry in place of ``gt_answer``; its second argument receives notes. Such
+    entries need neither reference calls nor a final answer."""
 
 
 class ReadEntry(NamedTuple):
@@ -107,14 +117,17 @@ def _read_entry(
         findings.fault(TOO_DEEP if is_object(entry) else "it is no object")
         return None
     files, names = _files(entry.get("files"), form, table, findings)
-    turn = _first_turn(entry.get("dialogs"), findings)
-    steps = _steps(turn.messages, names, findings) if turn else []
+    turn = _first_turn(entry.get("dialogs"), findings, open_ended=form.gold is not None)
+    steps = _steps(turn.messages, names, findings, open_ended=form.gold is not None) if turn else []
     called = [step.tool for step in steps]
-    toolset = _toolset(entry.get("tools"), called, findings)
+    toolset = [*form.tools] if form.tools is not None else _toolset(entry.get("tools"), called, findings, form)
     try:
         questions = _questions(entry.get("evaluation"), findings)
-        final = turn.final_text if turn else ""
-        gold = _gold(entry.get("gt_answer", _MISSING), questions, form.image_tools, called, final, findings)
+        if form.gold is not None:
+            gold = form.gold(entry, findings.note)
+        else:
+            final = turn.final_text if turn else ""
+            gold = _gold(entry.get("gt_answer", _MISSING), questions, form.image_tools, called, final, findings)
     except BenchmarkError as error:
         findings.fault(error.message)
         return None
@@ -136,8 +149,8 @@ def _read_entry(
         family=form.family,
         source=form.source,
         toolset=tuple(toolset),
-        reference=ReferenceTrajectory(steps=tuple(steps)),
-        no_tool_eligible=gold.kind != "image" and all(file.kind == "image" for file in files),
+        reference=ReferenceTrajectory(steps=tuple(steps)) if steps or form.gold is None else None,
+        no_tool_eligible=gold.kind not in ("image", "workflow") and all(file.kind == "image" for file in files),
         metadata=metadata,
     )
     return ReadEntry(sample, gold.kind) if sample else None
@@ -186,6 +199,7 @@ def _files(
         name = safe_name(path, names.values())
         is_video = PurePosixPath(path).suffix.lower() in VIDEO_SUFFIXES - {".gif"}
         kind: Any = "video" if is_video else _KINDS.get(str(item.get("type") if is_object(item) else None), "image")
+        kind = kind_of(path) if form.any_file else kind
         try:
             relative = table.find(path, (form.folder,))
             file = table.image(relative, name) if kind == "image" else table.other(relative, name, kind)
@@ -197,7 +211,7 @@ def _files(
     return files, names
 
 
-def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list[str]:
+def _toolset(value: Any, called: Sequence[str], findings: EntryFindings, form: DialogForm) -> list[str]:
     """Return the tools that the entry lists, in its order, followed by those that it calls without listing them."""
     if value is not None and not is_object(value) and not is_list(value):
         findings.fault(f"its tools are no list: {quote(value)}")
@@ -209,17 +223,26 @@ def _toolset(value: Any, called: Sequence[str], findings: EntryFindings) -> list
             listed.append(name.strip())
         else:
             findings.fault(f"a tool without a name: {quote(item)}")
-    return offered_tools(listed, called, findings)
+    return offered_tools(listed, called, findings, lacks_tools=form.lacks_tools)
 
 
-def offered_tools(listed: Sequence[str], called: Sequence[str], findings: EntryFindings) -> list[str]:
-    """Return the listed tools, followed by those that are called without being listed."""
+def offered_tools(
+    listed: Sequence[str], called: Sequence[str], findings: EntryFindings, *, lacks_tools: bool = False
+) -> list[str]:
+    """Return the listed tools, followed by those that are called without being listed.
+
+    ``lacks_tools``: True if unavailable tools are left out; otherwise they are faults.
+    """
     if any(tool not in listed for tool in called) and listed:
         findings.note("it calls a tool that it does not list")
     tools = list(dict.fromkeys([*listed, *called]))
-    for tool in tools:
-        if tool not in TOOLS:
-            findings.fault(f"there is no tool {quote(tool)}")
+    missing = [tool for tool in tools if tool not in TOOLS]
+    if lacks_tools:
+        if missing:
+            findings.note("tools that are not here are not offered")
+        return [tool for tool in tools if tool not in missing]
+    for tool in missing:
+        findings.fault(f"there is no tool {quote(tool)}")
     if not tools and not findings.broken:
         findings.fault("it lists no tools and calls none")
     return tools
@@ -250,8 +273,11 @@ class _Turn(NamedTuple):
     user_turns: int
 
 
-def _first_turn(dialogs: Any, findings: EntryFindings) -> _Turn | None:
-    """Return the first question of a dialog with the following messages; None if there is no question."""
+def _first_turn(dialogs: Any, findings: EntryFindings, *, open_ended: bool) -> _Turn | None:
+    """Return the first question of a dialog with the following messages; None if there is no question.
+
+    ``open_ended``: True if the dialog may lack a final answer.
+    """
     if not is_list(dialogs) or not dialogs:
         findings.fault("it has no dialogs")
         return None
@@ -268,17 +294,18 @@ def _first_turn(dialogs: Any, findings: EntryFindings) -> _Turn | None:
     following = messages[user_places[0] + 1 : user_places[1] if len(user_places) > 1 else len(messages)]
     of_assistant = [message for message in following if message.get("role") == "assistant"]
     answers = [text_of(message.get("content")) for message in of_assistant if not message.get("tool_calls")]
-    if not answers:
+    if not answers and not open_ended:
         findings.note("its dialog ends without a final answer")
     return _Turn(query, following, answers[-1] if answers else "", len(user_places))
 
 
 def _steps(
-    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings
+    messages: Sequence[dict[str, Any]], names: Mapping[str, str], findings: EntryFindings, *, open_ended: bool
 ) -> list[ReferenceStep]:
     """Return the calls of a turn as reference steps.
 
-    ``names`` maps the published path of each file to its name in the sample.
+    ``names`` maps the published path of each file to its name in the sample. ``open_ended``: True if a turn without
+    calls is allowed.
     """
     steps: list[ReferenceStep] = []
     for message, following in zip(messages, [*messages[1:], {}], strict=False):
@@ -298,7 +325,7 @@ def _steps(
         thought: Any = message.get("thought")
         thought = thought if is_text(thought) else ""
         steps.append(ReferenceStep(tool=tool, arguments=arguments, observation=observation, thought=thought))
-    if not steps:
+    if not steps and not open_ended:
         findings.note("its dialog calls no tool")
     if any(not step.thought for step in steps):
         findings.note("some steps have no thought")

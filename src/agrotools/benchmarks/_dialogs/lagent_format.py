@@ -258,12 +258,14 @@ def declared_text(benchmark: Benchmark) -> str:
 def read_toolmeta(path: Path) -> Declared:
     """Read a file in GTA's format: an object or a list of tools with ``name``, ``description`` and ``inputs``.
 
+    List items that only name a tool (a text, or an object without ``inputs``) are skipped; GTA-2 may have such lists.
+
     Raises:
         BenchmarkError: the file has another format.
     """
     try:
         content = orjson.loads(path.read_bytes())
-        tools = content.values() if isinstance(content, dict) else content
+        tools = content.values() if isinstance(content, dict) else [tool for tool in content if "inputs" in tool]
         return {_text_field(tool, "name"): _declared(tool["name"], tool) for tool in tools}
     except OSError as error:
         raise BenchmarkError(f"{path} cannot be read: {error.strerror or error}") from error

@@ -1,4 +1,4 @@
-"""Lightweight definitions shared by the plug-ins of GTA, ThinkGeo and Agent-X."""
+"""Lightweight definitions shared by the plug-ins of GTA, GTA-2, ThinkGeo and Agent-X."""
 
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
@@ -45,7 +45,7 @@ LAGENT = {
         stops_unparseable=False,
     )
 }
-"""Protocol with which GTA and ThinkGeo prompt models."""
+"""Protocol with which GTA, GTA-2 and ThinkGeo prompt models."""
 
 
 def tools_in(module: str, names: Iterable[str]) -> dict[str, str]:

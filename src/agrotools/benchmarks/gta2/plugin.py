@@ -1,0 +1,132 @@
+"""Plug-in of GTA-2, and the slot for a task with a tree of sub-tasks."""
+
+from collections.abc import Iterator
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+
+from agrotools.benchmarks._dialogs.plugin_parts import LAGENT, PaperRun, files_of
+from agrotools.benchmarks.counts import count_tools
+from agrotools.core import FrozenModel, Slot
+from agrotools.plugin import BenchmarkPlugin, Download, ExpectedCount, MetricInfo
+
+PAPER_RUN = PaperRun("lagent", 10)
+
+
+DEEPEST_SUB_TASK = 12
+"""Maximum depth of a tree of sub-tasks."""
+
+
+class SubTask(FrozenModel):
+    """Sub-task: a single requirement (a leaf, which a judge grades), or a weighted group of sub-tasks."""
+
+    id: Annotated[str, Field(min_length=1, max_length=200)]
+    requirements: str = ""
+    weight: Annotated[float, Field(ge=0, allow_inf_nan=False)] = 1.0
+    sub_tasks: tuple["SubTask", ...] = ()
+
+    @property
+    def leaves(self) -> Iterator["SubTask"]:
+        """Leaves below the sub-task in written order, or the sub-task itself if it is a leaf."""
+        if not self.sub_tasks:
+            yield self
+        for each in self.sub_tasks:
+            yield from each.leaves
+
+    @property
+    def depth(self) -> int:
+        """Number of levels; 1 for a leaf."""
+        return 1 + max((each.depth for each in self.sub_tasks), default=0)
+
+    @property
+    def ids(self) -> Iterator[str]:
+        """Id of the sub-task, followed by those of all sub-tasks below it."""
+        yield self.id
+        for each in self.sub_tasks:
+            yield from each.ids
+
+
+class SubTasksSlot(Slot):
+    """Result of a whole task, scored by its tree of sub-tasks (GTA-2).
+
+    A judge grades each leaf, and weighted means give the scores of the other nodes. Ids are unique within a tree.
+    """
+
+    made_by_tools: ClassVar[bool] = True
+    judged: ClassVar[bool] = True
+    scored_apart: ClassVar[bool] = True
+    form_opening: ClassVar[str] = (
+        "Do the whole task. Files that it asks for must be made with the tools, not described."
+    )
+    form_closing: ClassVar[str] = "End with an answer that says what came of it and names the files that you made."
+    type: Literal["sub_tasks"] = "sub_tasks"
+    sub_tasks: Annotated[tuple[SubTask, ...], Field(min_length=1)]
+
+    @property
+    def expected_text(self) -> str:
+        requirements = "; ".join(leaf.requirements for leaf in self.leaves)
+        return f"{len(self.leaves)} requirements, graded by a judge: {requirements}"
+
+    @model_validator(mode="after")
+    def _is_a_tree(self) -> Self:
+        if self.depth > DEEPEST_SUB_TASK:
+            raise ValueError(f"sub-tasks are nested deeper than {DEEPEST_SUB_TASK} levels")
+        seen: set[str] = set()
+        for name in (name for each in self.sub_tasks for name in each.ids):
+            if name in seen:
+                raise ValueError(f"two sub-tasks have the id {name!r}")
+            seen.add(name)
+        return self
+
+    @property
+    def leaves(self) -> tuple[SubTask, ...]:
+        """All leaves in written order."""
+        return tuple(leaf for each in self.sub_tasks for leaf in each.leaves)
+
+    @property
+    def depth(self) -> int:
+        """Number of levels of the tree; 1 if all sub-tasks are leaves."""
+        return max(each.depth for each in self.sub_tasks)
+
+
+def is_tree(slot: Slot) -> bool:
+    """Return True if a judge grades the slot by a tree of sub-tasks."""
+    return isinstance(slot, SubTasksSlot)
+
+
+PLUGIN = BenchmarkPlugin(
+    name="gta-2",
+    title="GTA-2",
+    about="tasks on files of any kind, graded by a judge on trees of sub-tasks; 13 of its 37 tools are here",
+    needs="DIR/gta_dataset_v2/end.json (or step.json), toolmeta.json and files, "
+    "releases of github.com/open-compass/GTA",
+    download=Download(
+        "https://github.com/open-compass/GTA/releases/download/v0.2.0/gta_workflow_dataset.zip",
+        "Apache-2.0 (its repository)",
+    ),
+    aliases=("gta2",),
+    **files_of("agrotools.benchmarks.gta2.load", "GTA2", load="load_gta2", check="check_gta2"),
+    protocols=LAGENT,
+    # From agentlego/benchmark_toollist_v2.txt of its repository; no other published count is known.
+    expected=(ExpectedCount("tools", 37, False, count_tools),),
+    slots=(SubTasksSlot,),
+    metrics={
+        "gta2.gpt_score": MetricInfo(
+            "gpt_score",
+            "weighted mean of a judge's grades, 0 to 10, read as published; the judge is asked in words of ours",
+            out_of=10,
+            slots=is_tree,
+            by_judge=True,
+        ),
+        "gta2.score_corrected": MetricInfo(
+            "Score*",
+            "the same as a share, where a reply that cannot be read has no grade",
+            slots=is_tree,
+            scores_sample=True,
+            by_judge=True,
+        ),
+    },
+    scoring_target="agrotools.benchmarks.gta2.score:SCORING",
+    judging_target="agrotools.benchmarks.gta2.judge:JUDGING",
+    reporting_target="agrotools.benchmarks.gta2.judge:REPORTING",
+)

@@ -1,0 +1,179 @@
+"""GTA-2 from files in the shape that its loader reads: trees of sub-tasks, files of any kind, absent tools."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agrotools.benchmarks import Benchmark, load_benchmark
+from agrotools.benchmarks.checking import check_benchmark
+from agrotools.benchmarks.gta2.load import GTA2_TOOLS, tree_of
+from agrotools.benchmarks.gta2.plugin import DEEPEST_SUB_TASK, SubTasksSlot
+from agrotools.core import BenchmarkError, UsageError
+from agrotools.tools import TOOLS
+from support.made_gta2 import HERE, NOT_HERE, leaf, node, task, write_gta2
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("gta2")
+    write_gta2(folder / "gta_dataset_v2")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def loaded(root: Path) -> Benchmark:
+    return load_benchmark("gta-2", root)
+
+
+def notes(benchmark: Benchmark) -> str:
+    told = benchmark.header.metadata["notes"]
+    assert isinstance(told, list)
+    return "\n".join(map(str, told))
+
+
+def test_every_task_is_offered_the_tools_that_are_here_and_the_others_are_named(loaded: Benchmark) -> None:
+    assert {sample.toolset for sample in loaded.samples} == {HERE}
+    assert loaded.header.modes == ("end-to-end",)
+    told = notes(loaded)
+    assert "4 of the 6 tools of toolmeta.json are here" in told
+    assert all(name in told for name in NOT_HERE)
+
+
+@pytest.mark.parametrize(
+    ("toolmeta", "here", "said"),
+    [
+        ("names", HERE, "4 of the 6 tools of toolmeta.json"),
+        ({"OCR": {"name": "OCR"}, "Prover": {}}, ("OCR",), "1 of the 2 tools"),
+        ([{"tool_name": "OCR"}, {"id": "Solver"}], ("OCR", "Solver"), "2 of the 2 tools of toolmeta.json are here"),
+        (None, tuple(name for name in GTA2_TOOLS if name in TOOLS), "13 of the 37 tools of GTA-2 (there is no"),
+    ],
+)
+def test_toolmeta_may_be_a_list_of_objects_or_names_or_be_missing(
+    tmp_path: Path, toolmeta: Any, here: tuple[str, ...], said: str
+) -> None:
+    write_gta2(tmp_path, {"0": task()}, toolmeta=toolmeta)
+    benchmark = load_benchmark("gta-2", tmp_path)
+    assert benchmark.samples[0].toolset == here
+    assert said in notes(benchmark)
+
+
+def test_without_any_tool_of_ours_it_says_so(tmp_path: Path) -> None:
+    write_gta2(tmp_path, {"0": task()}, toolmeta=["Prover"])
+    with pytest.raises(BenchmarkError, match="none of its tools is here"):
+        load_benchmark("gta-2", tmp_path)
+
+
+def test_trees_keep_ids_requirements_and_weights(loaded: Benchmark) -> None:
+    (slot,) = loaded.sample("gta2-000").answer
+    assert isinstance(slot, SubTasksSlot)
+    assert [(each.id, each.weight) for each in slot.leaves] == [("1.1", 2), ("1.2", 1), ("2", 1)]
+    assert slot.sub_tasks[0].weight == 3
+    assert slot.depth == 2
+    assert slot.leaves[0].requirements == "Requirement 1.1 is met."
+    (single,) = loaded.sample("gta2-002").answer
+    assert isinstance(single, SubTasksSlot)
+    assert [each.id for each in single.leaves] == ["only"]
+
+
+def test_ids_given_twice_become_places(loaded: Benchmark) -> None:
+    (slot,) = loaded.sample("gta2-003").answer
+    assert isinstance(slot, SubTasksSlot)
+    assert [each.id for each in slot.leaves] == ["1", "2"]
+    assert "their places stand for them: entry 3" in notes(loaded)
+
+
+def test_files_of_every_kind_are_taken(loaded: Benchmark) -> None:
+    kinds = {file.name: file.kind for file in loaded.sample("gta2-002").files}
+    assert kinds == {"brief.pdf": "document", "talk.mp3": "audio", "sales.xlsx": "table", "clip.mp4": "video"}
+    assert all(loaded.file_path(file).is_file() for sample in loaded.samples for file in sample.files)
+
+
+def test_a_reference_is_kept_where_there_is_one(loaded: Benchmark) -> None:
+    reference = loaded.sample("gta2-004").reference
+    assert reference is not None
+    assert reference.tools == ("OCR", "PdfFileGenerator")
+    assert loaded.sample("gta2-000").reference is None
+    assert "its dialog ends without" not in notes(loaded)
+
+
+def test_step_json_is_in_the_form_of_gta(root: Path) -> None:
+    benchmark = load_benchmark("gta-2", root, options={"mode": "step"})
+    (sample,) = benchmark.samples
+    assert sample.answer[0].type == "keywords"
+    assert sample.toolset == ("OCR",)
+    assert benchmark.header.modes == ("step-by-step",)
+    assert "tools that are not here are not offered: entry 0" in notes(benchmark)
+    with pytest.raises(UsageError, match="mode"):
+        load_benchmark("gta-2", root, options={"mode": "both"})
+
+
+@pytest.mark.parametrize(
+    ("sub_tasks", "message"),
+    [
+        (None, "it has no sub_tasks"),
+        ("text", "it has no sub_tasks: 'text'"),
+        ([3], "sub-task 1 is no object"),
+        ([leaf("a"), {"id": "b", "sub_tasks": "c"}], "sub_tasks of sub-task 2 are no list"),
+        ([leaf("a"), node("b", [leaf("c"), leaf("d", -1)])], "weight of sub-task 2.2 is -1"),
+        ([{"id": "a", "weight": "2"}], "weight of sub-task 1 is no number"),
+        ([{"id": "a", "weight": True}], "weight of sub-task 1 is no number"),
+    ],
+)
+def test_every_fault_of_a_tree_is_told(tmp_path: Path, sub_tasks: Any, message: str) -> None:
+    write_gta2(tmp_path, {"0": task(sub_tasks=sub_tasks), "1": task(1, sub_tasks=sub_tasks), "2": task(2)})
+    with pytest.raises(BenchmarkError) as told:
+        load_benchmark("gta-2", tmp_path)
+    assert message in told.value.message
+    assert "2 of 3 entries cannot be used" in told.value.message
+    assert len(load_benchmark("gta-2", tmp_path, options={"faults": "leave-out"}).samples) == 1
+
+
+def _deep(levels: int) -> list[dict[str, Any]]:
+    tree = [leaf("0")]
+    for level in range(1, levels):
+        tree = [node(str(level), tree)]
+    return tree
+
+
+def test_trees_have_a_deepest_level() -> None:
+    assert tree_of(_deep(DEEPEST_SUB_TASK), lambda _: None).depth == DEEPEST_SUB_TASK
+    with pytest.raises(BenchmarkError, match="nested deeper"):
+        tree_of(_deep(DEEPEST_SUB_TASK + 1), lambda _: None)
+    with pytest.raises(BenchmarkError, match="nested deeper"):
+        tree_of(_deep(900), lambda _: None)
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+        lambda inner: (
+            st.lists(inner)
+            | st.dictionaries(st.sampled_from(["id", "weight", "sub_tasks", "requirements"]) | st.text(), inner)
+        ),
+    )
+)
+def test_whatever_stands_there_is_a_tree_or_a_typed_error(given_tree: Any) -> None:
+    try:
+        slot = tree_of(given_tree, lambda _: None)
+    except BenchmarkError:
+        return
+    ids = [leaf.id for leaf in slot.leaves]
+    assert len(ids) == len(set(ids)) > 0
+    assert SubTasksSlot.model_validate_json(slot.model_dump_json(by_alias=True)) == slot
+
+
+def test_check_counts_the_tools_that_are_here(root: Path, tmp_path: Path) -> None:
+    found = check_benchmark("gta-2", root)
+    assert found.sound
+    assert (found.entries, found.usable) == (5, 5)
+    (count,) = found.counts
+    assert (count.what, count.published, count.here, count.decides) == ("tools", 37, 4, False)
+    assert any("4 of the 6 tools" in note for note in found.notes)
+    (tmp_path / "step").mkdir()
+    write_gta2(tmp_path / "step")
+    (tmp_path / "step" / "end.json").unlink()
+    assert check_benchmark("gta-2", tmp_path / "step").files[0].endswith("step.json")
+    assert "end.json" in check_benchmark("gta-2", tmp_path).missing
