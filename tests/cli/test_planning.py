@@ -15,7 +15,7 @@ from agrotools.cli.results import Evaluated
 from agrotools.core import BudgetReached, UsageError
 from agrotools.runner.config import EvalConfig
 from agrotools.runner.estimate import Estimate
-from agrotools.scoring import Summary
+from agrotools.scoring import ModeSummary, Summary
 from support.command import run_command
 from support.text_benchmark import write_text_benchmark
 
@@ -53,12 +53,14 @@ def test_the_next_command_is_the_users_own(typed: str, model: str, config: dict[
     assert next_commands(Summary(model=model), [Path("a")], evaluated)[0].startswith(f"agrotools eval {command}")
 
 
-def test_after_a_stop_by_the_budget_the_same_command_with_a_larger_one_is_suggested() -> None:
+def test_after_a_stop_by_the_budget_the_same_command_with_a_sufficient_one_is_suggested() -> None:
     ARGUMENTS[:] = MODEL.split()
+    part = ModeSummary(n_records=10, n_samples=10, n_clusters=10, epochs=1)
+    summary = Summary(model="m1", modes={"end-to-end": part}, missing={"end-to-end": 30})
     benchmark: Any = None
     stopped = Evaluated(EvalConfig(model="m1", quick=True, budget=3), benchmark, [BudgetReached("")])
-    (command,) = next_commands(Summary(model="m1"), [Path("a")], stopped)
-    assert command.startswith(f"agrotools eval {MODEL.replace('--budget=3', '--budget 6')}  (resumes")
+    (command,) = next_commands(summary, [Path("a")], stopped)
+    assert command.startswith(f"agrotools eval {MODEL.replace('--budget=3', '--budget 15')}  (resumes")
 
 
 @pytest.mark.parametrize(("high", "budget", "asked"), [(0.9, None, 0), (20.0, 0.5, 0), (20.0, None, 1)])

@@ -3,7 +3,11 @@
 import asyncio
 import json
 import logging
+import socket
+import time
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
 
 import pytest
 from aiohttp import web
@@ -149,6 +153,58 @@ async def test_the_budget_of_attempts_ends_in_an_infrastructure_error() -> None:
             await ask(endpoint)
     # reports count equal reasons
     assert str(first.value) == str(second.value)
+
+
+async def test_a_date_to_retry_after_that_lies_beyond_the_budget_is_not_waited_for() -> None:
+    wait = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)}
+    async with serve(in_turn(lambda: error(429, "slow down", **wait))) as endpoint:
+        started = time.monotonic()
+        with pytest.raises(InfrastructureError, match=r"the server asks to wait 3[56]\d\d s"):
+            await ask(endpoint)
+        assert time.monotonic() - started < 60
+
+
+@pytest.mark.process
+async def test_a_refused_connection_is_an_infrastructure_error_with_the_address() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        address = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
+    with pytest.raises(InfrastructureError, match=address):
+        await ask(Endpoint(address))
+
+
+@pytest.mark.parametrize(
+    ("message", "requests"),
+    [
+        ("prompt is too long: 210000 tokens > 200000 maximum", 1),
+        # Where the words do not say whether the prompt alone is too long, a reply of one token is asked for.
+        ("You passed 1015 input tokens. However, the model's context length is only 1024 tokens.", 2),
+    ],
+)
+async def test_a_prompt_too_long_is_a_result(message: str, requests: int) -> None:
+    async with serve(in_turn(lambda: error(400, message))) as endpoint:
+        reply = await ask(endpoint)
+    assert reply.finish_reason == "context"
+    assert reply.detail == message
+    assert len(endpoint.requests) == requests
+
+
+@pytest.mark.parametrize(
+    "response",
+    [
+        completion("", finish_reason="content_filter"),
+        error(400, "The response was filtered by Azure's content management policy", "content_filter"),
+        error(400, "Input data may contain inappropriate content.", "data_inspection_failed"),
+        error(403, "Your chosen model requires moderation and your input was flagged"),
+        web.json_response({"choices": [], "prompt_filter_results": [{"prompt_index": 0}]}),
+        web.json_response({"promptFeedback": {"blockReason": "SAFETY"}}),
+    ],
+)
+async def test_a_content_filter_is_a_result(response: web.Response) -> None:
+    async with serve(in_turn(response)) as endpoint:
+        reply = await ask(endpoint)
+    assert reply.finish_reason == "filtered"
+    assert len(endpoint.requests) == 1
 
 
 async def test_the_newer_name_of_the_token_limit_is_learned_even_by_requests_in_flight() -> None:

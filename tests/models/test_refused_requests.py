@@ -37,6 +37,16 @@ async def ask(model: FirstContact, question: str) -> Completion:
     return await model.generate([Message.of("user", question)], (), SETTINGS)
 
 
+async def test_a_request_that_alone_is_refused_is_a_fault_of_that_request() -> None:
+    model = FirstContact(Model({"odd": "key"}))
+    await ask(model, "fine")
+    for _ in range(3):
+        with pytest.raises(InfrastructureError, match=r"no: key \(other requests are answered\)") as refused:
+            await ask(model, "odd")
+        assert refused.value.problem == "key"
+    assert (await ask(model, "fine")).text == "yes"
+
+
 @pytest.mark.parametrize(
     ("base_url", "hint"),
     [("https://api.openai.com/v1", "check the network"), ("http://localhost:8000/v1", "start the server")],
@@ -56,6 +66,15 @@ async def test_the_hint_for_an_unreachable_address_depends_on_who_runs_the_serve
     monkeypatch.setattr(silent, "generate", unreachable)
     with pytest.raises(EndpointUnreachable, match=hint):
         await FirstContact(silent, lambda: silent).probe_endpoint(SETTINGS)
+
+
+async def test_before_any_reply_two_different_requests_must_be_refused_alike() -> None:
+    model = FirstContact(Model({"one": "key", "two": "request", "three": "key"}))
+    for question in ("one", "one", "two"):
+        with pytest.raises(InfrastructureError):
+            await ask(model, question)
+    with pytest.raises(EndpointRefusal, match="no: key"):
+        await ask(model, "three")
 
 
 async def test_an_account_without_credit_ends_a_run_whenever_it_is_told() -> None:

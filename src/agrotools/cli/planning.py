@@ -1,5 +1,6 @@
 """Plans of ``agrotools eval``: ``--dry-run``, the question before a run that costs money, and the next commands."""
 
+import math
 import shlex
 import sys
 from collections.abc import Callable, Sequence
@@ -95,10 +96,10 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
     """Return what to do after this evaluation, except looking at a sample."""
     config, benchmark = evaluated.config, evaluated.benchmark
     if config.shard and not (evaluated.stops or summary.missing):
-        return [f"agrotools merge {shlex.quote(str(runs[0]))} OTHER_SHARD... --out MERGED  (when all shards are done)"]
+        return [_merge_command(runs[0])]
     if evaluated.stops and config.budget is not None:
-        larger = f"{2 * config.budget:g}"
-        return [f"{_changed('--budget', add=['--budget', larger])}  (resumes; all finished samples are kept)"]
+        budget = _larger_budget(config.budget, summary)
+        return [f"{_changed('--budget', add=['--budget', f'{budget:g}'])}  (resumes; all finished samples are kept)"]
     if summary.model.startswith("baseline:"):
         add = ["--quick"] if config.quick and "--quick" not in ARGUMENTS else []
         add = [*([config.benchmark] if not ARGUMENTS else []), *add, *MODEL_EXAMPLE]
@@ -110,6 +111,29 @@ def next_commands(summary: "Summary", runs: Sequence[Path], evaluated: "Evaluate
         file = ", without quick in the configuration file" if "--quick" not in ARGUMENTS else ""
         return [f"{_changed('--out', '--limit', flags=['--quick'], add=add)}  ({whole}{file})"]
     return [shlex.join(["agrotools", "score", *map(str, runs), "--details"])]
+
+
+def _merge_command(run: Path) -> str:
+    """Return the command that merges ``run`` with the other shards, once their folders are beside it."""
+    from agrotools.runner.merge import whole_manifest
+    from agrotools.runner.run_manifest import default_folder
+    from agrotools.runner.store import read_manifest
+
+    manifest = read_manifest(run)
+    if run != default_folder(manifest):  # chosen by the user
+        return f"agrotools merge {shlex.quote(str(run))} OTHER_SHARD... --out MERGED  (when all shards are done)"
+    start, _, end = str(run).rpartition("-shard-")
+    pattern = f"{shlex.quote(start)}-shard-*{end[end.index('-of-') :]}"
+    return f"agrotools merge {pattern} --out {shlex.quote(str(default_folder(whole_manifest(manifest))))}"
+
+
+def _larger_budget(budget: float, summary: "Summary") -> float:
+    """Return a budget for all planned records at the cost of the finished ones, with two digits; at least twice."""
+    finished = sum(part.n_records for part in summary.modes.values())
+    share = finished / (finished + sum(summary.missing.values()))
+    wanted = max(2 * budget, 1.2 * budget / share if share else 0.0)
+    digits = 10 ** (math.floor(math.log10(wanted)) - 1)
+    return math.ceil(wanted / digits) * digits
 
 
 def _changed(*valued: str, flags: Sequence[str] = (), add: Sequence[str] = ()) -> str:
