@@ -14,8 +14,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "sandbox"))
 
 from attacks import Host, breach, held_how, run_attack
-from hostile_code import ATTACKS
-from hostile_frames import ATTACKS_ON_THE_CHANNEL
+from hostile_code import ATTACKS, ATTACKS_ON_THE_CHANNEL
 
 from agrotools.sandbox.probe import available_runners
 

@@ -90,22 +90,6 @@ def test_a_mode_that_the_published_protocol_has_not_is_run_in_ours(root: Path, t
     assert "protocol react: lagent, of the paper, has no no-tool" in told
 
 
-def test_agent_x_is_asked_once_for_everything(root: Path, tmp_path: Path):
-    said = {"reasoning_steps": [], "final_answer": {"value": "3 shapes", "justification": ""}}
-    with answering(json.dumps(said)) as address:
-        command = ("agent-x", "--data-root", root, "-m", "m", "--base-url", address)
-        told = agrotools("eval", *command, "--mode", "no-tool", "--out", tmp_path / "asked")
-        agrotools("eval", *command, "--out", tmp_path / "all", "--limit", 2)
-        agrotools("eval", *command, "--mode", "end-to-end", "--out", tmp_path / "tools", "--limit", 2)
-    assert "protocol agent-x, as published" in told
-    assert (manifest(tmp_path / "asked")["protocol"], manifest(tmp_path / "asked")["images"]) == ("agent-x", True)
-    assert manifest(tmp_path / "all")["modes"] == ["no-tool"]
-    assert manifest(tmp_path / "tools")["protocol"] == "react"
-    agrotools("eval", "agent-x", "--data-root", root, "-m", f"replay:{tmp_path / 'asked'}", "--out", tmp_path / "again")
-    assert manifest(tmp_path / "again")["protocol"] == "agent-x"
-    assert trajectories(tmp_path / "again") == trajectories(tmp_path / "asked")
-
-
 def test_a_baseline_has_no_protocol_whatever_is_asked(root: Path, tmp_path: Path):
     run = tmp_path / "run"
     command = ("gta", "--data-root", root, "-m", "baseline:oracle", "--backend", "recorded", "--protocol", "lagent")

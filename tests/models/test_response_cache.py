@@ -197,38 +197,6 @@ def test_a_cache_cut_off_or_scribbled_over_anywhere_gives_the_truth_or_nothing(t
     assert read_back > 0
 
 
-def test_an_entry_under_another_key_or_with_a_flipped_bit_is_no_reply(tmp_path: Path) -> None:
-    path = _kept(tmp_path / "c.sqlite")
-    with sqlite3.connect(path) as connection:
-        (entry,) = connection.execute("SELECT entry FROM replies WHERE key = 'key1'").fetchone()
-        flipped = entry[:40] + bytes([entry[40] ^ 1]) + entry[41:]
-        connection.execute("UPDATE replies SET entry = ? WHERE key = 'key2'", (entry,))
-        connection.execute("UPDATE replies SET entry = ? WHERE key = 'key1'", (flipped,))
-        connection.execute("UPDATE replies SET entry = 'text' WHERE key = 'key3'")
-        connection.execute("UPDATE replies SET entry = x'' WHERE key = 'key4'")
-    connection.close()
-    with ResponseCache(path) as cache:
-        assert [cache.get(f"key{number}") is None for number in range(6)] == [False, True, True, True, True, False]
-        assert cache.fault is None
-
-
-def test_a_cache_that_is_locked_while_it_is_in_use_keeps_replies_until_it_is_free(tmp_path: Path) -> None:
-    path = _kept(tmp_path / "c.sqlite")
-    with ResponseCache(path) as cache:
-        holder = sqlite3.connect(path, isolation_level=None)
-        holder.execute("BEGIN IMMEDIATE")
-        started = time.monotonic()
-        cache.put("k", REPLY)
-        assert cache.get("k") is not None
-        assert cache.get("key1") is not None
-        assert time.monotonic() - started < 0.5
-        time.sleep(0.3)
-        holder.execute("ROLLBACK")
-        holder.close()
-    with ResponseCache(path) as again:
-        assert again.get("k") is not None
-
-
 _FULL = """
 import resource, sys
 from pathlib import Path

@@ -4,8 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 from attacks import Attack, Host, breach, run_attack
-from hostile_code import ATTACKS
-from hostile_frames import ATTACKS_ON_THE_CHANNEL
+from hostile_code import ATTACKS, ATTACKS_ON_THE_CHANNEL
 
 
 @pytest.fixture

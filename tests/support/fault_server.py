@@ -305,11 +305,6 @@ async def _key_401(exchange: Exchange) -> bool:
     return await exchange.error(401, f"Incorrect API key provided: {exchange.key}.", "invalid_api_key")
 
 
-@_fault("refused_by_user_error", "refuses the key", once=1, always=None)
-async def _key_403(exchange: Exchange) -> bool:
-    return await exchange.error(403, f"The key {exchange.key} may not use this project")
-
-
 @_fault("refused_by_user_error", "The model does not exist", once=1, always=None)
 async def _no_model_404(exchange: Exchange) -> bool:
     return await exchange.error(404, "The model does not exist", "model_not_found")
@@ -356,41 +351,10 @@ async def _error_500(exchange: Exchange) -> bool:
     return await exchange.error(500, "database gone")
 
 
-@_fault("invalid", "overloaded", once=1, always=None)
-async def _overloaded_503(exchange: Exchange) -> bool:
-    return await exchange.send(503, b"overloaded", Content_Type="text/plain")
-
-
-@_fault("invalid", "Bad gateway", once=1, always=None)
-async def _html_502(exchange: Exchange) -> bool:
-    return await exchange.send(502, b"<html><h1>Bad gateway</h1></html>", Content_Type="text/html")
-
-
 @_fault("context", "maximum context length")
 async def _context_openai(exchange: Exchange) -> bool:
     said = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
     return await exchange.error(400, said, "context_length_exceeded")
-
-
-@_fault("context", "available context size")
-async def _context_llama_cpp(exchange: Exchange) -> bool:
-    return await exchange.error(500, "the request exceeds the available context size. try increasing the context size")
-
-
-@_fault("context", "prompt is too long")
-async def _context_anthropic(exchange: Exchange) -> bool:
-    return await exchange.error(400, "prompt is too long: 210000 tokens > 200000 maximum")
-
-
-@_fault("context", "input length")
-async def _context_dashscope(exchange: Exchange) -> bool:
-    return await exchange.error(400, "Range of input length should be [1, 30720]")
-
-
-@_fault("invalid", "network_error", once=1, always=None)
-async def _broken_off(exchange: Exchange) -> bool:
-    body = completion("Final An", finish_reason="network_error")
-    return await exchange.send(200, json.dumps(body).encode())
 
 
 @_fault("invalid", "not known: 'unheard_of'")
@@ -399,26 +363,10 @@ async def _unheard_of_ending(exchange: Exchange) -> bool:
     return await exchange.send(200, json.dumps(body).encode())
 
 
-@_fault("invalid", "tokens per minute")
-async def _allowance_413(exchange: Exchange) -> bool:
-    said = "Request too large for model `m` on tokens per minute (TPM): Limit 6000, Requested 14137"
-    return await exchange.error(413, said, "rate_limit_exceeded")
-
-
-@_fault("invalid", "out of memory", once=1, always=None)
-async def _out_of_memory_500(exchange: Exchange) -> bool:
-    return await exchange.error(500, "CUDA out of memory with 4000 prompt tokens; prompt tokens exceed the profile")
-
-
 @_fault("filtered", "content management policy")
 async def _filter_400(exchange: Exchange) -> bool:
     said = "The response was filtered by Azure's content management policy"
     return await exchange.error(400, said, "content_filter")
-
-
-@_fault("filtered")
-async def _filter_200(exchange: Exchange) -> bool:
-    return await exchange.send(200, json.dumps(completion("", finish_reason="content_filter")).encode())
 
 
 @_fault("length")
@@ -429,16 +377,6 @@ async def _length_stop(exchange: Exchange) -> bool:
 @_fault("invalid", "not JSON", twice=2, always=None)
 async def _no_json(exchange: Exchange) -> bool:
     return await exchange.send(200, exchange.good[:-10])
-
-
-@_fault("invalid", "no choices", once=1, always=None)
-async def _no_choices(exchange: Exchange) -> bool:
-    return await exchange.send(200, b'{"id": "x", "choices": []}')
-
-
-@_fault("invalid", "not JSON", once=1, always=None)
-async def _html_200(exchange: Exchange) -> bool:
-    return await exchange.send(200, b"<html><h1>Please log in</h1></html>", Content_Type="text/html")
 
 
 @_fault("invalid", "upstream is gone", once=1, always=None)

@@ -32,6 +32,7 @@ from agrotools.core.base import spell_location
 from agrotools.core.record import REF_PATTERN, iter_refs, literal_value, resolve_ref
 from agrotools.core.slot import ENGINE_TYPES, asked_slots
 from agrotools.formats.benchmark import BenchmarkHeader
+from agrotools.text.agreement_values import same_json
 from agrotools.text.expressions import ExpressionError, evaluate_from
 from agrotools.text.normalise import canonical_unit
 from agrotools.text.refusal import shows_no_answer
@@ -138,7 +139,7 @@ def _check_refs(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Iterat
             if not _in_truth(at, ref):
                 yield "unresolved_ref", where, str(error), "refer to a field that the recorded observation has"
             continue  # The tool returned a wrong result, which lacks a field that the truth has.
-        if any(differing(value, literal, tolerances=(1e-9, 1e-12))):
+        if not same_json(value, literal, rounded=True):
             message = f"{ref} is {value!r} in the recorded observation, {literal!r} beside it"
             yield "ref_differs", where, message, "write the recorded value beside the reference"
 
@@ -183,35 +184,6 @@ def _check_group(at: SampleUnderCheck, index: int, step: ReferenceStep) -> Itera
     if first.tool != step.tool:
         message = f"group {step.group} holds {first.tool} and {step.tool}"
         yield "group_mixed_tools", f"reference.steps[{index}].group", message, "a group repeats one tool"
-
-
-REL_TOL, ABS_TOL = 1e-4, 1e-6
-"""Tolerances of numbers that a tool returns again, relative to the larger one and absolute. Libraries sum in different
-orders."""
-
-
-def differing(
-    before: JsonValue, now: JsonValue, where: str = "", tolerances: tuple[float, float] = (REL_TOL, ABS_TOL)
-) -> Iterator[tuple[str, JsonValue, JsonValue]]:
-    """Yield each place at which two values differ, with both values; a missing value is None.
-
-    Numbers are equal within one of the ``tolerances`` (relative, absolute); everything else must be identical. Lists of
-    different lengths differ as a whole.
-    """
-    if isinstance(before, dict) and isinstance(now, dict):
-        for key in (*before, *(key for key in now if key not in before)):
-            yield from differing(before.get(key), now.get(key), f"{where}.{key}" if where else key, tolerances)
-    elif isinstance(before, list) and isinstance(now, list) and len(before) == len(now):
-        for index, (old, new) in enumerate(zip(before, now, strict=True)):
-            yield from differing(old, new, f"{where}[{index}]", tolerances)
-    elif isinstance(before, bool) or isinstance(now, bool):
-        if before is not now:
-            yield where, before, now
-    elif isinstance(before, int | float) and isinstance(now, int | float):
-        if not math.isclose(before, now, rel_tol=tolerances[0], abs_tol=tolerances[1]):
-            yield where, before, now
-    elif before != now:
-        yield where, before, now
 
 
 def check_answer(at: SampleUnderCheck) -> Iterator[Remark]:

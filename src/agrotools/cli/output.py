@@ -108,20 +108,6 @@ def show_drawing(noun: str, result: Any, out: "Path", as_json: bool, tables: Cal
     typer.echo(f"the {noun}: {out}")
 
 
-def check_table_format(format_: str | None, *, as_json: bool) -> None:
-    """Check the value of ``--format``, beside which there is no ``--json``.
-
-    Raises:
-        UsageError: no such format, or both options.
-    """
-    from agrotools.core.base import UsageError
-
-    if format_ and as_json:
-        raise UsageError("--format and --json exclude each other", hint="give one of them")
-    if format_ not in (None, "md", "csv", "latex"):
-        raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
-
-
 def address_printer(about: str, browser: bool) -> Callable[[str], None]:
     """Return a function that prints ``about`` and the address of a page for one reader, and opens it if ``browser``."""
 

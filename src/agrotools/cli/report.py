@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from agrotools.cli.options import AllowInvalid, TextOptions, with_option_groups
-from agrotools.cli.output import DONE, NOT_DONE, check_table_format, count_text, print_json
+from agrotools.cli.output import DONE, NOT_DONE, count_text, print_json
 
 _HEAD_BYTES = 10_000_000
 
@@ -42,7 +42,10 @@ def report(
 
     if format_ and share:
         raise UsageError("--share is for the page, not for --format", hint="omit one of them")
-    check_table_format(format_, as_json=as_json)
+    if format_ and as_json:
+        raise UsageError("--format and --json exclude each other", hint="give one of them")
+    if format_ not in (None, "md", "csv", "latex"):
+        raise UsageError(f"--format {format_}: no such format", hint="md, csv or latex")
     if format_:
         typer.echo(_table_text(runs, format_, allow_invalid=allow_invalid), nl=False)
         return

@@ -6,11 +6,13 @@ A wording counts only if it is the server's own: errors quote requests, and a qu
 
 import math
 import re
+import tomllib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 from typing import Any, Literal, NamedTuple
 
 import orjson
@@ -94,150 +96,47 @@ def with_output_limit(settings: ModelSettings, limit: int) -> ModelSettings:
     return settings.model_copy(update={"max_output_tokens": None if elsewhere else limit, "extra": extra})
 
 
-def _each_of(*wordings: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(wording, re.IGNORECASE) for wording in wordings)
-
-
-def _any_of(*wordings: str) -> re.Pattern[str]:
-    return re.compile("|".join(wordings), re.IGNORECASE)
-
-
 class _Rule(NamedTuple):
     verdict: Verdict
     statuses: Collection[int]
     wording: re.Pattern[str]
 
 
-# In a reply with status 200 only the wording identifies the error.
-_REFUSED = frozenset({200, 400, 401, 402, 403, 404, 413, 416, 422, 429, 451})
-_FAILED = frozenset(range(500, 600))
-_NOT_TAKEN = _FAILED | {200, 400, 404, 415, 422}
+class _Wordings(NamedTuple):
+    """Wordings of errors, as ``refusals.toml`` describes them."""
 
-_RULES = (
-    # A failing server may mention the prompt that it failed on.
-    _Rule("retry", _FAILED | {200, 400}, _any_of(r"out of memory", r"outofmemory", r"\bCUDA (?:error|failure)")),
-    _Rule("retry", {200, 429}, _any_of(r"allocated quota exceeded", r"throttling\.(?:rate|burst)")),
-    # A request larger than a per-minute allowance never passes, and says nothing about the model's context.
-    _Rule("unfit", {200, 400, 413, 429}, _any_of(r"request too large for")),
-    _Rule(
-        "credit",
-        _REFUSED,
-        _any_of(
-            r"insufficient[ _](?:quota|(?:user |account |api )?(?:balance|credits?|funds))",
-            r"balance (?:is |was )?(?:insufficient|not enough|exhausted|too low)|credit balance is too low",
-            r"billing[ _]hard[ _]limit|arrearage|overdue|account is in good standing|requires more credits",
-            r"out of credits|credit limit exceeded|key limit exceeded|exceeded_current_quota|account is suspended",
-            r"PerDayPer|free-models-per-day|(?:tokens|requests) per day|daily (?:request |usage )?limit",
-            r"budget has been exceeded|ExceededBudget|usage limit for this (?:billing cycle|period)",
-            "已欠费|余额不足|今日调用次数限额",
-        ),
-    ),
-    _Rule(
-        "credentials",
-        {200, 400, 401, 403, 422},
-        _any_of(
-            r"api[ _-]?key (?:is )?(?:not valid|invalid|expired|not found)|api_key_invalid|invalid_?api_?key",
-            r"(?:incorrect|invalid|wrong|missing|no) (?:api[ _-]?key|x-api-key|authentication)|login fail",
-            r"authentication (?:fails|failed|error)|access token invalid",
-        ),
-    ),
-    _Rule("unfit", _NOT_TAKEN, _any_of(r"at most [1-9]\d* images?\b")),
-    _Rule(
-        "images",
-        _NOT_TAKEN,
-        _any_of(
-            r"image inputs?\W+(?:is|are) not (?:supported|enabled)|found that support image input",
-            r"(?:not|n't) (?:support|accept|take) (?:the )?(?:images?\b(?! (?:format|type|size))|vision|multi-?modal)",
-            r"image_url\W+is only supported by certain models|unsupported content part type\W+image_url",
-            r"unknown variant \W*image_url|untagged enum ChatCompletionRequestContent|sequence, expected a string",
-            r"content must be a string|is not a multimodal model|not a VLM|missing data required for image input",
-            r"at most 0 images?\b",
-        ),
-    ),
-    _Rule(
-        "tools",
-        _NOT_TAKEN,
-        _any_of(
-            r"tool choice requires --enable-auto-tool-choice|tools? param requires --jinja",
-            r"found that support tool use|not support parameters: \[[^\]]*'tools?'",
-            r"(?:not|n't) support (?:tools?|functions?|(?:tool|function)[ _-]?(?:use|choice|call(?:s|ing)?))\b",
-            r"(?:tools?|(?:tool|function)[ _-]call(?:s|ing)?)\W{1,3}(?:is|are) not (?:supported|enabled)",
-        ),
-    ),
-    # OpenAI returns an error if a model reasons up to its limit without output; other servers end with `length`.
-    _Rule("length", {200, 400}, _any_of(r"could not finish the message because max_tokens")),
-    # The model wrote a call that its server could not parse.
-    _Rule("unfit", {200, 400}, _any_of(r"tool_use_failed")),
-)
-_FILTERED = _Rule(
-    "filtered",
-    {200, 400, 403, 422, 451},
-    _any_of(
-        r"content_filter\b|content[ _]policy|content management policy|content filtering policy",
-        r"ResponsibleAIPolicyViolation|data_?inspection_?failed|inappropriate content|prohibited_content",
-        r"was flagged|been flagged|flagged (?:as|for)|content exists risk|considered high risk|unsafe_request",
-        r"violat\w+ (?:our |the |its )?usage|usage guidelines|safety system|SensitiveContentDetected",
-        r"(?:input|output) new_sensitive|unsafe or sensitive|不安全或敏感",
-    ),
-)
-_UNKNOWN_MODEL = _Rule(
-    "not_found",
-    {200, 400, 403, 422, 503},
-    _any_of(
-        r"model_?not_?found|model (?:does )?not exist|not a valid model|invalid model\b|unknown model|no such model",
-        r"model \W?[\w./:@-]+\W? (?:does not exist|was not found|not found|is not found|has been decommissioned)",
-        r"invalid_model|model_decommissioned|模型不存在",
-    ),
-)
+    before: tuple[_Rule, ...]
+    after: tuple[_Rule, ...]
+    most_output: tuple[re.Pattern[str], ...]
+    room: tuple[re.Pattern[str], ...]
+    prompt: re.Pattern[str]
+    together: re.Pattern[str]
 
-# Prompt and reply together, in numbers: every pattern has `context`, and whichever other numbers the server states.
-_ROOM = _each_of(
-    r"maximum context length (?:is|of) (?P<context>\d+) tokens[.,] however,? (?:you|your request) requested "
-    r"(?:about )?(?P<total>\d+) tokens(?: \([^)]*?(?P<output>\d+) (?:in|for) +the (?:completion|output)\))?",
-    r"maximum context length (?:is|of) (?P<context>\d+) tokens\. you requested a total of (?P<total>\d+) tokens: "
-    r"(?P<prompt>\d+) tokens",
-    r"maximum context length is (?P<context>\d+) tokens and your request has (?P<prompt>\d+) input tokens",
-    r"maximum context length is (?P<context>\d+) tokens\. however, your request has (?P<prompt>\d+) input "
-    r"tokens plus",
-    r"passed (?:at least )?(?P<prompt>\d+) input tokens and requested (?P<output>\d+) output tokens\. however, the "
-    r"model's context length is only (?P<context>\d+)",
-    r"`inputs` tokens \+ `max_new_tokens` must be <= (?P<context>\d+)\. given: (?P<prompt>\d+) `inputs` tokens",
-    r"exceed context limit: (?P<prompt>\d+) \+\s*\d+ > (?P<context>\d+)",
-    r"max_total_tokens \((?P<total>\d+)\) must be less than or equal to max_seq_len \((?P<context>\d+)\)",
-    r"exceeded model token limit ?: ?(?P<context>\d+) \(requested: ?(?P<total>\d+)\)",
-    r"current length is (?P<total>\d+) while limit is (?P<context>\d+)",
-)
-_MOST_OUTPUT = _each_of(
-    r"supports at most (\d+) completion tokens",
-    r"range of \W?max_(?:completion_|output_|new_)?tokens\W? (?:is|should be) \[\d+, ?(\d+)\]",
-    r"max_tokens: \d+ > (\d+), which is the maximum",
-    r"max_(?:completion_|output_)?tokens\W{1,3}must be less than or equal to \W?(\d+)",
-    r"max_(?:completion_|output_)?tokens\b[^\n]{0,120}expected a value <= (\d+)",
-    r"maximum tokens you requested exceeds the model limit of (\d+)",
-    r"requests with max_tokens > (\d+) must have stream",
-    r"maxOutputTokens value of \d+ but the supported range is from \d+ \(inclusive\) to (\d+) \(exclusive",
-    r"(max_completion_tokens is limited)",
-)
-_PROMPT_TOO_LONG = _any_of(
-    r"(?:prompt|input)(?: tokens?)?(?: length)?(?: is)? too long|prompt_?too_?long|tokens_too_long",
-    r"(?:input )?token count[^.]{0,20} exceeds the maximum|maximum (?:prompt|input) length is \d+",
-    r"(?:prompt|input) (?:token )?(?:length|count)(?![^.]{0,20}max_tokens)[^.]{0,40} exceeds?\b",
-    r"is longer than the model's context length",
-    r"exceeds the available context size|exceed_context_size_error|range of input length should be",
-    r"`inputs` must have less than|length of prompt_tokens|greater than the context length|resulted in \d+ tokens",
-    r"exceeds the context window of this model|too large for model with \d+ maximum|characters_too_long",
-    r"tokens in the prompt cannot exceed|model input length limit|prompt has \d+ tokens, but the configured",
-    r"requested tokens \(\d+\) exceed context window|prompt tokens \(\d+\) exceeds?|prompt exceeds max length",
-    r"when context the overflows|reduce the length of the messages(?:\.| or functions)",
-    'prompt ?超长|"1261"',
-)
-_TOO_LONG_TOGETHER = _any_of(
-    r"context_length_exceeded|maximum context length|context window exceeds limit|context_window_exceeded",
-    r"reduce the length of the (?:messages|prompt|input)|exceeded model token limit|token limit exceeded",
-    r"exceeds? (?:the )?(?:model'?s? )?(?:maximum )?context (?:length|window|limit)|maximum model length",
-    r"ContextWindowExceeded|`max_new_tokens` must be <=|the model's context length is only|max_seq_len",
-)
-_TOO_LONG_STATUSES = _FAILED | {200, 400, 413, 422}
+
+@cache
+def _wordings() -> _Wordings:
+    data = tomllib.loads(files(__package__ or "").joinpath("refusals.toml").read_text(encoding="utf-8"))
+
+    def any_of(wordings: Sequence[str]) -> re.Pattern[str]:
+        return re.compile("|".join(wordings), re.IGNORECASE)
+
+    def rule(entry: Mapping[str, Any]) -> _Rule:
+        statuses = [*entry["statuses"], *(range(500, 600) if "5xx" in entry["statuses"] else ())]
+        return _Rule(entry["verdict"], statuses, any_of(entry["wordings"]))
+
+    too_long = data["too_long"]
+    most, room = (tuple(any_of([each]) for each in too_long[name]) for name in ("most_output", "room"))
+    return _Wordings(
+        before=tuple(map(rule, data["before"])),
+        after=tuple(map(rule, data["after"])),
+        most_output=most,
+        room=room,
+        prompt=any_of(too_long["prompt"]),
+        together=any_of(too_long["together"]),
+    )
+
+
+_TOO_LONG_STATUSES = frozenset({200, 400, 413, 416, 422, *range(500, 600)})
 _PAGE = re.compile(r"\s*(?:<!doctype|<html|<\?xml|<head|<h1|<body|<center)", re.IGNORECASE)
 
 
@@ -283,32 +182,32 @@ def _by_status(status: int, page: bool) -> Verdict:
 
 
 def _by_wording(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
-    for rule in _RULES:
+    for rule in _wordings().before:
         if (rule.verdict == "images" and not request.images) or (rule.verdict == "tools" and not request.tools):
             continue
         if status in rule.statuses and _first_unquoted(rule.wording, text, request):
             detail = f"HTTP status {status}: {message}" if rule.verdict == "retry" else message
             return Rejection(rule.verdict, detail, status)
-    if status in _TOO_LONG_STATUSES | {416} and (too_long := _too_long(status, text, message, request)):
+    if status in _TOO_LONG_STATUSES and (too_long := _too_long(status, text, message, request)):
         return too_long
-    for rule in (_FILTERED, _UNKNOWN_MODEL):
+    for rule in _wordings().after:
         if status in rule.statuses and _first_unquoted(rule.wording, text, request):
             return Rejection(rule.verdict, message, status)
     return None
 
 
 def _too_long(status: int, text: str, message: str, request: RequestParts) -> Rejection | None:
-    for wording in _MOST_OUTPUT:
+    for wording in _wordings().most_output:
         if match := _first_unquoted(wording, text, request):
             most = int(match[1]) - ("exclusive" in match[0]) if match[1].isdigit() else None
             return Rejection("token_limit", message, status, room=most)
-    for wording in _ROOM:
+    for wording in _wordings().room:
         if match := _first_unquoted(wording, text, request):
             room = _room(match.groupdict(), request.output_limit)
             certain = room is not None and room < 1
             return Rejection("context", message, status, room=room, context=int(match["context"]), certain=certain)
-    certain = bool(_first_unquoted(_PROMPT_TOO_LONG, text, request))
-    if certain or _first_unquoted(_TOO_LONG_TOGETHER, text, request):
+    certain = bool(_first_unquoted(_wordings().prompt, text, request))
+    if certain or _first_unquoted(_wordings().together, text, request):
         return Rejection("context", message, status, certain=certain)
     return None
 

@@ -1,20 +1,16 @@
 """Response cache: replies of models to requests, shared by name between runs and processes.
 
-Opt-in, because a cached reply shows what an endpoint once served, not what it serves now. Each name is one SQLite file
-in write-ahead mode: readers never wait for a writer, a killed process does not corrupt it, and any number of processes
-can share it. Reads and writes take less than a tenth of a millisecond and are synchronous; a write that another
-process blocks is repeated with the next reply.
-
-A fault of the file or the disk never ends a run: ``fault`` reports it once, and the run continues without the cache.
+Opt-in, because a cached reply shows what an endpoint once served, not what it serves now. Each name is one SQLite file,
+which any number of processes can share. A fault of the file or the disk never ends a run: ``fault`` reports it once,
+and the run continues without the cache.
 """
 
 import asyncio
 import re
 import sqlite3
-import time
 from collections.abc import Sequence
 from functools import lru_cache
-from hashlib import blake2b, sha256
+from hashlib import sha256
 from pathlib import Path
 from types import TracebackType
 
@@ -30,10 +26,8 @@ KEPT = frozenset({"stop", "tool_calls", "length", "filtered"})
 not on the request, and such a refusal is quick and free to repeat."""
 
 _TABLE = "CREATE TABLE replies (key TEXT PRIMARY KEY, entry BLOB NOT NULL)"
-_DIGEST_BYTES = 16
-_OPEN_WAIT_S = 2.0
-_CLOSE_WAIT_S = 2.0
-_MOST_UNWRITTEN = 20_000
+_WAIT_S = 1.0
+"""Time for another process to finish its write, which takes less than a millisecond."""
 
 
 class _Unusable(Exception):
@@ -63,7 +57,6 @@ class ResponseCache:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.fault: str | None = None
-        self._unwritten: dict[str, bytes] = {}
         self._connection: sqlite3.Connection | None = None
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -73,37 +66,35 @@ class ResponseCache:
 
     def get(self, key: str) -> Completion | None:
         """Return the reply under ``key``, marked as cached; None if there is none or it is damaged."""
-        entry = self._unwritten.get(key) or self._stored(key)
-        if entry is None or not entry.startswith(_digest(key, entry[_DIGEST_BYTES:])):
+        if self._connection is None:
             return None
         try:
-            completion = Completion.model_validate_json(entry[_DIGEST_BYTES:])
+            row = self._connection.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
+            completion = Completion.model_validate_json(row[0]) if row else None
+        except sqlite3.Error as error:
+            self._failed(error)
+            return None
         except ValidationError:
             return None
-        return completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
+        return completion and completion.model_copy(update={"cached": True, "seconds": 0.0, "attempts": 0})
 
     def put(self, key: str, completion: Completion) -> None:
         """Store a reply."""
         if self._connection is None:
             return
         try:
-            body = orjson.dumps(completion.model_dump(mode="json", exclude_defaults=True))
+            entry = orjson.dumps(completion.model_dump(mode="json", exclude_defaults=True))
+            self._connection.execute("INSERT OR REPLACE INTO replies VALUES (?, ?)", (key, entry))
         except orjson.JSONEncodeError:
             return  # Invalid Unicode.
-        if len(self._unwritten) < _MOST_UNWRITTEN:
-            self._unwritten[key] = _digest(key, body) + body
-        self._write(self._connection)
+        except sqlite3.Error as error:
+            self._failed(error)
 
     def close(self) -> None:
-        """Write pending replies and close the file."""
-        if self._connection is not None and self._unwritten:
-            try:
-                self._connection.execute(f"PRAGMA busy_timeout = {int(_CLOSE_WAIT_S * 1000)}")
-            except sqlite3.Error as error:
-                self._failed(error)
-            if not self._write(self._connection) and self.fault is None:
-                self.fault = _fault(self.path, "another program holds it locked")
-        self._drop()
+        """Close the file."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            connection.close()
 
     def __enter__(self) -> "ResponseCache":
         return self
@@ -113,44 +104,10 @@ class ResponseCache:
     ) -> None:
         self.close()
 
-    def _stored(self, key: str) -> bytes | None:
-        if self._connection is None:
-            return None
-        try:
-            row = self._connection.execute("SELECT entry FROM replies WHERE key = ?", (key,)).fetchone()
-        except sqlite3.Error as error:
-            if not _is_busy(error):  # a read that would have to wait counts as a miss
-                self._failed(error)
-            return None
-        return row[0] if row and isinstance(row[0], bytes) else None
-
-    def _write(self, connection: sqlite3.Connection) -> bool:
-        """Write pending replies; return False if another process holds a lock or the write fails."""
-        try:
-            connection.execute("BEGIN IMMEDIATE")
-            connection.executemany("INSERT OR REPLACE INTO replies VALUES (?, ?)", self._unwritten.items())
-            connection.execute("COMMIT")
-        except sqlite3.Error as error:
-            if not _is_busy(error):
-                self._failed(error)
-            elif connection.in_transaction:
-                connection.execute("ROLLBACK")
-            return False
-        self._unwritten.clear()
-        return True
-
     def _failed(self, error: Exception) -> None:
-        self.fault = self.fault or _fault(self.path, _error_text(error))
-        self._drop()
-
-    def _drop(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            connection.close()
-
-
-def _fault(path: Path, reason: str) -> str:
-    return f"the response cache {path} fails: {reason}; the run goes on without it"
+        reason = error.strerror or str(error) if isinstance(error, OSError) else str(error)
+        self.fault = self.fault or f"the response cache {self.path} fails: {reason}; the run goes on without it"
+        self.close()
 
 
 class CachedModel(ModelWrapper):
@@ -205,11 +162,6 @@ def _image_digest(url: str) -> str:
     return sha256(url.encode(errors="surrogatepass")).hexdigest()
 
 
-def _digest(key: str, body: bytes) -> bytes:
-    """Return a checksum of key and content that detects corruption and entries stored under another key."""
-    return blake2b(key.encode() + body, digest_size=_DIGEST_BYTES).digest()
-
-
 def _opened(path: Path) -> sqlite3.Connection:
     """Open the file as a response cache and create it if necessary.
 
@@ -218,45 +170,19 @@ def _opened(path: Path) -> sqlite3.Connection:
     """
     if path.exists() and not path.is_file():
         raise _Unusable("it is not a file")
-    deadline = time.monotonic() + _OPEN_WAIT_S
-    while True:
-        connection = sqlite3.connect(path, timeout=0.2, isolation_level=None)
-        try:
-            _prepare(connection)
-            connection.execute("PRAGMA busy_timeout = 0")  # the event loop must not block
-            return connection
-        except BaseException as error:
-            connection.close()
-            # Two processes that start at once collide here, because SQLite does not wait when the journal mode changes.
-            if not _is_busy(error) or time.monotonic() > deadline:
-                raise
-        time.sleep(0.02)
-
-
-def _prepare(connection: sqlite3.Connection) -> None:
-    connection.execute("PRAGMA trusted_schema = OFF")
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("BEGIN IMMEDIATE")
-    schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
-    if not schema:
-        connection.execute(_TABLE)
-    connection.execute("COMMIT")
-    # Only our own table: views and triggers of a foreign database must never run.
-    if schema and schema != [_TABLE]:
-        raise _Unusable("it is another database")
-
-
-def _is_busy(error: BaseException) -> bool:
-    return isinstance(error, sqlite3.Error) and getattr(error, "sqlite_errorcode", 0) & 0xFF in (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_LOCKED,
-    )
-
-
-def _error_text(error: Exception) -> str:
-    if _is_busy(error):
-        return "another program holds it locked"
-    if isinstance(error, OSError):
-        return error.strerror or str(error)
-    return str(error)
+    connection = sqlite3.connect(path, timeout=_WAIT_S, isolation_level=None)
+    try:
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA synchronous = OFF")  # a killed process leaves a whole file; only a power cut may not
+        connection.execute("BEGIN IMMEDIATE")
+        schema = [sql for (sql,) in connection.execute("SELECT sql FROM sqlite_master WHERE sql IS NOT NULL")]
+        if not schema:
+            connection.execute(_TABLE)
+        connection.execute("COMMIT")
+        # Only our own table: views and triggers of a foreign database must never run.
+        if schema and schema != [_TABLE]:
+            raise _Unusable("it is another database")
+    except BaseException:
+        connection.close()
+        raise
+    return connection

@@ -13,6 +13,7 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from agrotools.benchmarks.agent_x.plugin import CRITERIA, TOOLS
@@ -25,22 +26,7 @@ COLUMNS = {criterion.column: name for name, criterion in CRITERIA.items()}
 
 GOAL, TOOL_COLUMNS = "goal_accuray", ("precision_score", "tool_accuray", "toolset_accuray")
 
-GENERATIVE_ROWS = frozenset(
-    map(
-        int,
-        """
-        1 8 10 12 24 30 35 44 46 50 53 56 57 60 61 63 65 67 69 70 75 78 92 93 94 97 98 101 103 106 107 113
-        115 117 119 121 122 125 129 132 134 135 139 146 147 148 159 162 164 166 168 170 174 185 196 198 215
-        217 221 223 231 232 233 234 235 244 245 246 261 274 277 278 284 293 294 303 304 311 319 332 335 336
-        338 339 341 351 358 359 362 363 364 365 368 371 374 382 389 394 399 407 408 412 413 414 418 419 424
-        425 430 436 442 443 445 447 448 450 451 463 467 468 472 473 476 481 483 484 485 487 491 495 497 500
-        508 509 515 516 521 526 530 533 539 546 551 552 553 556 560 563 567 571 572 582 584 586 588 595 596
-        600 604 605 614 615 620 623 624 640 643 644 645 646 647 650 651 652 655 660 664 677 679 683 694 697
-        698 701 704 706 712 714 716 728 731 739 741 742 749 752 755 756 758 759 761 764 766 768 775 776 777
-        788 789 796 798 799 800 805 806 816 817 818 819 820 822 826
-        """.split(),
-    )
-)
+GENERATIVE_ROWS = frozenset(map(int, Path(__file__).with_name("generative_rows.txt").read_text().split()))
 """Rows of the result tables that the notebook treats as generative tasks: 222 positions, from 0.
 
 The notebook calls them ids but uses them as positions, so that they refer to other samples if a table lacks rows.

@@ -1,12 +1,11 @@
 """Report of runs on examination questions: metrics, places of correct options, and published figures of AgriEval.
 
-English names and abbreviations are those of the paper, Chinese ones those of the published file of open questions. No
-published file has the tasks of choice questions; their Chinese names are our translations and may differ from a file
-published later. Where table headers of the paper contradict its figures (Tables 9, 10, 12), a figure is shown in the
-column that it belongs to, with a doubt in :mod:`agrotools.report.published`.
+Where table headers of the paper contradict its figures (Tables 9, 10, 12), a figure is shown in the column that it
+belongs to, with a doubt in :mod:`agrotools.report.published`.
 """
 
 import re
+import tomllib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -40,33 +39,11 @@ MARK = "†"
 _COLUMNS_SIDE_BY_SIDE = 7
 _ARROWS = {"": "", "up": "↑", "down": "↓"}
 
-TASKS: Mapping[str, tuple[str, ...]] = {
-    "M-P": ("Fundamental Principles", "基本原理"),
-    "M-R": ("Operational Rules", "操作规程", "操作规则"),
-    "M-E": ("Production Management Essentials", "生产管理要点"),
-    "M-T": ("Terminology Explanation", "术语解释"),
-    "U-I": ("Type Identification", "类型识别"),
-    "U-S": ("Key-Point Summarization", "要点总结", "要点归纳"),
-    "U-V": ("Knowledge Verification", "知识验证", "知识判断"),
-    "I-D": ("Disease Diagnosis", "病害诊断", "疾病诊断"),
-    "I-N": ("Numerical Reasoning", "数值推理", "数值计算"),
-    "I-P": ("Production Planning", "生产规划"),
-    "I-S": ("Growth Status Analysis", "生长状态分析"),
-    "I-G": ("Genetic Inference", "遗传推理", "遗传推断"),
-    "G-QA": ("Knowledge-based Q&A", "知识问答"),
-    "G-PS": ("Production Strategy Formulation", "策略制定"),
-    "G-CA": ("Causal Analysis", "归因分析"),
-}
-"""Names of each task by its abbreviation, the English one first; tasks of the level G have open questions."""
-DOMAINS: Mapping[str, tuple[str, ...]] = {
-    "PP": ("Plant Production", "植物生产类"),
-    "Aqua": ("Aquaculture", "水产类"),
-    "GS": ("Grass Science", "草学类"),
-    "TCH": ("Traditional Chinese Herbology", "中草药类", "中药类"),
-    "Fore": ("Forestry", "林学类"),
-    "AST": ("Animal Science and Technology", "动物科学与技术类", "动物类"),
-}
-"""Names of each domain by its abbreviation; the last one is that of the older label ``type``."""
+_CATEGORIES: Mapping[str, Mapping[str, Sequence[str]]] = tomllib.loads(
+    Path(__file__).with_name("categories.toml").read_text("utf-8")
+)
+TASKS, DOMAINS = _CATEGORIES["tasks"], _CATEGORIES["domains"]
+"""Names of each task and domain by its abbreviation, the English one first."""
 FORMATS = {"single_choice": "SA", "multiple_choice": "MA", "true_false": "T/F"}
 """Table column of each type of choice question."""
 
@@ -113,7 +90,7 @@ GROUPINGS = (
 )
 
 
-def code_of(name: str, table: Mapping[str, tuple[str, ...]]) -> str:
+def code_of(name: str, table: Mapping[str, Sequence[str]]) -> str:
     """Return the abbreviation of a task or domain by any of its names, ignoring case; empty for an unknown name."""
     plain = " ".join(name.split()).casefold()
     return next((code for code, names in table.items() if plain in map(str.casefold, (code, *names))), "")

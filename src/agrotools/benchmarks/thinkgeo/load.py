@@ -9,7 +9,8 @@ a tie, and ``other`` without any match. Difficulty follows section 3.3 of the pa
 """
 
 import re
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Literal
@@ -142,40 +143,11 @@ def check_thinkgeo(data_root: Path | None, progress: Progress) -> FileCheck:
     return file_check(read, _LAYOUT, notes, None if has_sar else OPTICAL)
 
 
-USE_CASES: Mapping[str, str] = {
-    "disaster_and_change": (
-        r"damage[sd]?|damaged|disaster|destroyed|flood(?:s|ed|ing)?|hurricane|wildfires?|fire|volcan(?:o|ic)|"
-        r"tsunami|earthquake|tornado|debris|pre[- ]?(?:image|disaster|event)|post[- ]?(?:image|disaster|event)|"
-        r"before and after|changes?|changed|ChangeDetection"
-    ),
-    "aviation": (
-        r"aircrafts?|air ?planes?|planes?|jets?|runways?|airports?|airfield|helicopters?|hangars?|taxiways?|"
-        r"terminals?|aprons?|boarding"
-    ),
-    "recreation": (
-        r"tennis|basketball|baseball|football|soccer|courts?|playgrounds?|stadiums?|track|golf|sports?|players?|"
-        r"matches|gymnasium|recreation(?:al)?"
-    ),
-    "industrial_sites": (
-        r"storage tanks?|tanks?|industrial|factor(?:y|ies)|refiner(?:y|ies)|chimneys?|silos?|warehouses?|oil|fuel"
-    ),
-    "environment": (
-        r"garbage|waste|dump(?:s|ing)?|dumpsites?|landfills?|contaminat(?:ion|ed)|pollut(?:ion|ed)|"
-        r"water ?bod(?:y|ies)|agricultur(?:e|al)|crops?|farmland|vegetation|trees?|rivers?|lakes?"
-    ),
-    "transportation": (
-        r"vehicles?|cars?|trucks?|bus(?:es)?|vans?|traffic|intersections?|roundabouts?|lanes?|ships?|boats?|"
-        r"vessels?|harbou?rs?|docks?|piers?|parked|heading|highways?"
-    ),
-    "urban_planning": (
-        r"residential|houses?|buildings?|roofs?|swimming pools?|pools?|parking|roads?|bridges?|neighbou?rhoods?|"
-        r"urban|zoning|plots?|streets?"
-    ),
-}
-"""Use cases as in figure 2 of the paper, each with a pattern of words that indicate it."""
 _WORDS = {
-    name: re.compile(rf"(?<![A-Za-z])(?:{words})(?![A-Za-z])", re.IGNORECASE) for name, words in USE_CASES.items()
+    name: re.compile(rf"(?<![A-Za-z])(?:{'|'.join(words)})(?![A-Za-z])", re.IGNORECASE)
+    for name, words in tomllib.loads(Path(__file__).with_name("use_cases.toml").read_text("utf-8")).items()
 }
+"""Use cases in the order of figure 2 of the paper, each with a pattern of words that indicate it."""
 
 COMPLEX_WORDS = ("estimate", "compare", "distribution", "count", "area", "how many", "orientation", "proximity")
 """Words that make a question harder, according to the paper."""
