@@ -79,8 +79,8 @@ def draw_overlay(
             inside = cv2.resize(inside.astype(np.float32), size, interpolation=cv2.INTER_AREA) >= 0.5
         # Layers are drawn over grey, because over green leaves their colours would not match the legend.
         places = np.flatnonzero(inside)
-        covered = np.take(small.reshape(-1, 3), places, axis=0)
-        greys = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]  # three times the grey
+        covered: NDArray[Any] = np.take(small.reshape(-1, 3), places, axis=0)
+        greys: NDArray[np.uint16] = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]  # three times the grey
         shades = mixed(layer.colour, np.arange(3 * 255 + 1, dtype=np.float32)[:, None] / 3, _FILL).astype(np.uint8)
         picture.reshape(-1, 3)[places] = np.take(shades, greys, axis=0)
         outline(picture, inside, layer.colour)
@@ -104,7 +104,7 @@ def tint(
     outline(picture, inside, colour)
 
 
-def mixed(colour: Colour, below: NDArray[np.float32], fill: float) -> NDArray[np.float32]:
+def mixed(colour: Colour, below: NDArray[Any], fill: float) -> NDArray[Any]:
     """Return a colour over ``below`` with partial opacity."""
     return fill * np.array(colour, np.float32) + (1 - fill) * below
 
