@@ -175,7 +175,11 @@ class RecordIndex:
     @property
     def keys(self) -> list[Key]:
         """All keys, in the order of iteration."""
-        return [*map(_key_at, self._entries)]
+        return [*self.each_key()]
+
+    def each_key(self) -> Iterator[Key]:
+        """Yield all keys, in the order of iteration."""
+        return map(_key_at, self._entries)
 
     @property
     def finished(self) -> set[Key]:
