@@ -226,7 +226,7 @@ class Run:
     @property
     def valid(self) -> int:
         """Number of records with a reply of the model."""
-        return len(self._index.finished)
+        return self._index.n_finished
 
     @cached_property
     def _index(self) -> RecordIndex:

@@ -21,7 +21,7 @@ from pydantic import (
     WithJsonSchema,
     model_validator,
 )
-from pydantic_core import CoreSchema, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, PydanticCustomError, SchemaValidator, core_schema
 
 from agrotools.core.base import FrozenModel
 from agrotools.core.registry import BENCHMARKS, join_tables
@@ -353,6 +353,11 @@ def _adapter(types: tuple[type[Slot], ...]) -> TypeAdapter[Slot]:
     return TypeAdapter(choice)
 
 
+@cache
+def _engine_slots() -> SchemaValidator:
+    return cast("SchemaValidator", _adapter(SLOT_TYPES).validator)  # without the costs of the adapter at each slot
+
+
 ENGINE_TYPES = frozenset(each.model_fields["type"].default for each in SLOT_TYPES)
 
 
@@ -362,7 +367,7 @@ def _parsed(data: Any) -> Slot:
         return data
     name: Any = cast("dict[str, Any]", data).get("type") if isinstance(data, dict) else None
     if not isinstance(name, str) or name in ENGINE_TYPES:
-        return _adapter(SLOT_TYPES).validate_python(data)
+        return _engine_slots().validate_python(data)
     types = slot_types()
     if name not in types:
         raise PydanticCustomError(

@@ -5,13 +5,16 @@ relative to the folder. Loading stops at the first fault; :mod:`agrotools.benchm
 """
 
 import hashlib
+import os
 import tomllib
+import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property, lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Annotated, NamedTuple, Self, overload
+from tempfile import TemporaryFile
+from typing import IO, Annotated, NamedTuple, Self, overload
 
 import orjson
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -174,18 +177,18 @@ def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     Raises:
         BenchmarkError: the hash of a file is not known.
     """
-    return _content_hash(header, sorted(samples, key=lambda sample: sample.id))
+    return _content_hash(header, map(_content, sorted(samples, key=lambda sample: sample.id)))
 
 
-def _content_hash(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
-    """Return :func:`content_hash_of` for samples in the order of their ids."""
+def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
+    """Return :func:`content_hash_of` for the contents of samples in the order of their ids."""
     # Omitted if empty, so that hashes of benchmarks without these fields do not change. Protocol and turn limit of
     # a run are recorded in its manifest.
     left_out = {name for name in ("backends", "bare", "canary", "quick") if not getattr(header, name)}
     left_out |= {"metadata", "protocol", "max_steps"}
     digest = hashlib.sha256(header.model_dump_json(by_alias=True, exclude=left_out).encode())
-    for sample in samples:
-        digest.update(_content(sample))
+    for content in contents:
+        digest.update(content)
     return digest.hexdigest()
 
 
@@ -193,11 +196,19 @@ def _content(sample: Sample) -> bytes:
     for file in sample.files:
         if file.sha256 is None and file.pixels is None:
             raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-    if any(file.pixels for file in sample.files):
+    if sample.files and any(file.pixels for file in sample.files):
         files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
         sample = sample.model_copy(update={"files": files})
-    left_out = {"cluster", *(name for name in ("groups", "difficulty", "canary") if not getattr(sample, name))}
-    return b"\n" + sample.model_dump_json(by_alias=True, exclude=left_out).encode()
+    left_out = _left_out(bool(sample.groups), bool(sample.difficulty), bool(sample.canary))
+    return b"\n" + sample.__pydantic_serializer__.to_json(sample, by_alias=True, exclude=left_out)
+
+
+@cache
+def _left_out(*has: bool) -> set[str]:
+    return {
+        "cluster",
+        *(name for name, there in zip(("groups", "difficulty", "canary"), has, strict=True) if not there),
+    }
 
 
 MOST_KEPT = 20_000
@@ -213,8 +224,8 @@ class Facts(NamedTuple):
     """
 
     ids: Sequence[str]
-    no_tool: Sequence[bool]
-    reference: Sequence[bool]
+    no_tool: Sequence[int]
+    reference: Sequence[int]
 
 
 def facts_of(samples: Sequence[Sample]) -> Facts:
@@ -223,16 +234,18 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
         return samples.facts
     return Facts(
         [sample.id for sample in samples],
-        [sample.no_tool_eligible for sample in samples],
-        [sample.reference is not None for sample in samples],
+        bytearray(sample.no_tool_eligible for sample in samples),
+        bytearray(sample.reference is not None for sample in samples),
     )
 
 
 def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "LazySamples":
     """Return the samples at ``positions``, in that order, taken on demand."""
-    chosen = tuple(positions)
+    chosen = array("I", positions)
     ids, no_tool, reference = facts_of(samples)
-    facts = Facts([ids[at] for at in chosen], [no_tool[at] for at in chosen], [reference[at] for at in chosen])
+    facts = Facts(
+        [ids[at] for at in chosen], bytearray(no_tool[at] for at in chosen), bytearray(reference[at] for at in chosen)
+    )
     return LazySamples(facts, lambda at: samples[chosen[at]])
 
 
@@ -276,25 +289,58 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     if not (folder / SAMPLES_FILE).is_file():
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
     lines = _SampleLines(folder, with_files)
-    clusters = cluster_names(lines.checked())
-    if not clusters:
-        raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-    if unknown := {*header.quick} - lines.places.keys():
-        raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
+    with TemporaryFile() as file:
+        contents = _Contents(file)
+        clusters = cluster_names(contents.kept(lines.checked()))
+        if not clusters:
+            raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
+        if unknown := {*header.quick}.difference(lines.ids):
+            raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
+        by_id = sorted(range(len(lines.ids)), key=lines.ids.__getitem__)
+        known = contents.at(by_id) if contents.whole else (_content(lines.read(at)) for at in by_id)
+        content_hash = _content_hash(header, known)
     if lines.kept:
         kept = zip(lines.kept, clusters, strict=True)
         samples = tuple(sample.model_copy(update={"cluster": cluster}) for sample, cluster in kept)
-        return Benchmark(header, folder, samples, content_hash_of(header, samples))
-    facts = Facts([*lines.places], lines.no_tool, lines.reference)
+        return Benchmark(header, folder, samples, content_hash)
+    facts = Facts(lines.ids, lines.no_tool, lines.reference)
     on_demand = LazySamples(facts, lambda at: lines.read(at).model_copy(update={"cluster": clusters[at]}))
-    in_order = (lines.read(at) for _, at in sorted(lines.places.items()))
-    return Benchmark(header, folder, on_demand, _content_hash(header, in_order))
+    return Benchmark(header, folder, on_demand, content_hash)
+
+
+class _Contents:
+    """What the content hash of a benchmark is made of, in a file: it is needed in another order than it comes.
+
+    ``whole`` is False if the hash of a file was not known when its sample came.
+    """
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        self._ends = array("q", [0])
+        self.whole = True
+
+    def kept(self, samples: Iterable[Sample]) -> Iterator[Sample]:
+        """Yield the samples as they are, and keep their contents."""
+        for sample in samples:
+            if sample.files:
+                self.whole = self.whole and all(file.sha256 or file.pixels for file in sample.files)
+            content = _content(sample) if self.whole else b""
+            self._file.write(content)
+            self._ends.append(self._ends[-1] + len(content))
+            yield sample
+
+    def at(self, positions: Iterable[int]) -> Iterator[bytes]:
+        """Yield the contents of the samples at ``positions``."""
+        self._file.flush()
+        for at in positions:
+            yield os.pread(self._file.fileno(), self._ends[at + 1] - self._ends[at], self._ends[at])
 
 
 class _SampleLines:
     """Lines of ``samples.jsonl``, read once in order and then by position.
 
-    ``places``: position by id; ``kept``: all samples, empty if there are more than :data:`MOST_KEPT`.
+    ``ids``, ``no_tool`` and ``reference`` are the facts of the samples; ``kept``: all samples, empty if there are more
+    than :data:`MOST_KEPT`.
     """
 
     def __init__(self, folder: Path, with_files: Collection[str] | None) -> None:
@@ -303,9 +349,9 @@ class _SampleLines:
         self._hashes: dict[Path, str] = {}
         self._unrecorded: dict[str, str] = {}
         """SHA-256, by path, of files for which no line records one."""
-        self.places: dict[str, int] = {}
-        self.no_tool: list[bool] = []
-        self.reference: list[bool] = []
+        self._file: int | None = None
+        self.ids: list[str] = []
+        self.no_tool, self.reference = bytearray(), bytearray()
         self.kept: list[Sample] = []
 
     def checked(self) -> Iterator[Sample]:
@@ -314,23 +360,25 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
+        known: set[str] = set()
         for number, offset, line in _lines(self._folder):
             try:
                 sample = Sample.model_validate_json(line)
             except ValidationError as error:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            if sample.id in self.places:
+            if sample.id in known:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
+            known.add(sample.id)
             for file in sample.files if self._with_files is None or sample.id in self._with_files else ():
                 actual = _checked_hash(self._folder, sample, file, self._hashes)
                 if file.sha256 is None:
                     self._unrecorded[file.path] = actual
             sample = self._with_hashes(sample)
-            self.places[sample.id] = len(self.places)
+            self.ids.append(sample.id)
             self.no_tool.append(sample.no_tool_eligible)
             self.reference.append(sample.reference is not None)
             self._offsets.append(offset)
-            if len(self.places) <= MOST_KEPT:
+            if len(self.ids) <= MOST_KEPT:
                 self.kept.append(sample)
             else:
                 self.kept.clear()
@@ -343,18 +391,20 @@ class _SampleLines:
             BenchmarkError: the file has changed since it was checked.
         """
         try:
-            with (self._folder / SAMPLES_FILE).open("rb") as file:
-                file.seek(self._offsets[at])
-                sample = Sample.model_validate_json(file.readline())
+            if self._file is None:
+                self._file = os.open(self._folder / SAMPLES_FILE, os.O_RDONLY)
+                weakref.finalize(self, os.close, self._file)
+            end = self._offsets[at + 1] if at + 1 < len(self._offsets) else os.fstat(self._file).st_size
+            sample = Sample.model_validate_json(os.pread(self._file, end - self._offsets[at], self._offsets[at]))
         except (OSError, ValidationError):
             sample = None
-        if sample is None or self.places.get(sample.id) != at:
+        if sample is None or self.ids[at] != sample.id:
             raise _broken(self._folder, f"{SAMPLES_FILE} was changed or removed while it was in use")
         return self._with_hashes(sample)
 
     def _with_hashes(self, sample: Sample) -> Sample:
         """Return the sample with the hashes of files that its line does not record."""
-        if all(file.sha256 is not None for file in sample.files):
+        if not sample.files or all(file.sha256 is not None for file in sample.files):
             return sample
         known = ({"sha256": file.sha256 or self._unrecorded.get(file.path)} for file in sample.files)
         files = [file.model_copy(update=digest) for file, digest in zip(sample.files, known, strict=True)]

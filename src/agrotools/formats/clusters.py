@@ -1,5 +1,6 @@
 """Clusters of samples that share a file or are twins."""
 
+from array import array
 from collections.abc import Iterable
 
 from agrotools.core import Sample
@@ -18,7 +19,7 @@ def cluster_names(samples: Iterable[Sample]) -> list[str]:
     A cluster is named after its first sample. The samples need not be held in memory.
     """
     ids: list[str] = []
-    parents: list[int] = []
+    parents = array("I")
     owners: dict[tuple[str, str], int] = {}
 
     def root(place: int) -> int:
@@ -30,6 +31,8 @@ def cluster_names(samples: Iterable[Sample]) -> list[str]:
     for number, sample in enumerate(samples):
         ids.append(sample.id)
         parents.append(number)
+        if not sample.files and not sample.twin:
+            continue
         keys = [key for file in sample.files for key in (("path", file.path), ("sha256", file.sha256 or file.path))]
         keys += [("twin", min(sample.id, sample.twin))] if sample.twin else []
         for key in keys:

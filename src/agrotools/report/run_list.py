@@ -59,7 +59,7 @@ def run_entry(run: Path, folder: Path) -> RunEntry:
     try:
         manifest = read_manifest(run)
         spend = read_spend(run / "spend.jsonl")
-        n_finished = len(record_index(run).finished)
+        n_finished = record_index(run).n_finished
         score, metric = _stored_score(run, n_finished)
         records = run / RECORDS_FILE
         return RunEntry(

@@ -149,7 +149,7 @@ def _evaluate(
         RunStore(folder, manifest) as store,
         accounted(source, folder, cache=config.cache, tools=vision_model) as accounts,
     ):
-        todo = remaining(plan, store.finished, store.failed)
+        todo = remaining(plan, store.opened_with, store.failed)
         stats = source.meter.stats if source.meter else source.stats
         bar = Progress(
             progress,
@@ -173,7 +173,7 @@ def _evaluate(
         if config.degrade:
             cast("DegradedBenchmark", benchmark).prepare(todo.sample_ids(), stage_progress(progress))
         if source.stats is not None:
-            source.stats.worked_before = bool(store.finished)
+            source.stats.worked_before = store.has_finished
             source.stats.stopping = False  # left over from an earlier run of the same object
         vision = _vision(accounts, vision_model)
         try:
@@ -181,7 +181,7 @@ def _evaluate(
                 run = partial(_execute, todo, config, settings, benchmark, accounts, vision, store, bar, stop, confirm)
                 asyncio.run(servers.run(folder, run, bar.note, stop) if servers else run())
         except BudgetReached as stopped:
-            if not store.finished:
+            if not store.has_finished:
                 raise
             return Evaluation(folder, stopped)
         finally:

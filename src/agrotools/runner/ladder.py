@@ -11,6 +11,7 @@ import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import zip_longest
 from pathlib import Path
 
 from agrotools.benchmarks import Benchmark
@@ -20,7 +21,7 @@ from agrotools.formats.benchmark import facts_of, select_samples
 from agrotools.runner.config import RECORDED, EvalConfig
 from agrotools.runner.evaluate import evaluate
 from agrotools.runner.manifest import Manifest
-from agrotools.runner.records import record_index
+from agrotools.runner.records import RecordIndex, record_index
 from agrotools.runner.rescore import Rescored, score_runs
 from agrotools.runner.store import read_manifest
 
@@ -61,12 +62,17 @@ def references_of(
     """
     manifest = read_manifest(run)
     mode = mode or headline_mode(manifest.modes)
-    ids = frozenset(sample_id for of_mode, sample_id, _ in record_index(run).finished if of_mode == mode)
-    scored = {name: beside for name in (FLOOR, PLANNER, CEILING) if (beside := _beside(run, manifest, name, mode, ids))}
+    index = record_index(run)
+    n_samples = sum(1 for _ in index.finished_ids(mode))
+    scored = {
+        name: beside for name in (FLOOR, PLANNER, CEILING) if (beside := _beside(run, manifest, name, mode, index))
+    }
     names = [name for name in (FLOOR, CEILING) if name not in scored and (mode != "no-tool" or name == FLOOR)]
-    if manifest.degrade or manifest.faults or not 0 < len(ids) <= MOST_SAMPLES:
+    if manifest.degrade or manifest.faults or not 0 < n_samples <= MOST_SAMPLES:
         names = []
-    all_ids = facts_of(benchmark.samples).ids
+    if not names:
+        return References(scored)
+    ids, all_ids = {*index.finished_ids(mode)}, facts_of(benchmark.samples).ids
     part = replace(
         benchmark, samples=select_samples(benchmark.samples, [at for at, each in enumerate(all_ids) if each in ids])
     )
@@ -85,20 +91,19 @@ def references_of(
             )
             evaluate(config, io.StringIO(), benchmark=part)
             scored[name] = score_runs([Path(folder) / "run"])[0]
-    if names:
-        progress("floor and ceiling", len(names), len(names))
+    progress("floor and ceiling", len(names), len(names))
     return References(scored, frozenset(names))
 
 
-def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, ids: frozenset[str]) -> Rescored | None:
-    """Return the scores of a complete run of baseline ``name`` on these samples in the folder of ``run``, if any."""
+def _beside(run: Path, manifest: Manifest, name: str, mode: Mode, index: RecordIndex) -> Rescored | None:
+    """Return the scores of a complete run of baseline ``name`` on the samples of ``index`` beside ``run``, if any."""
     for folder in sorted(run.absolute().parent.glob(f"*{name.removeprefix('baseline:')}*")):
         with suppress(AgrotoolsError):
             other = read_manifest(folder)
             if other.model == name and mode in other.modes and all(
                 getattr(other, each) == getattr(manifest, each) for each in _SAME
             ):  # fmt: skip
-                finished = record_index(folder).finished
-                if {sample_id for of_mode, sample_id, _ in finished if of_mode == mode} == {*ids}:
+                ids, others = index.finished_ids(mode), record_index(folder).finished_ids(mode)
+                if all(one == other for one, other in zip_longest(ids, others)):
                     return score_runs([folder])[0]
     return None

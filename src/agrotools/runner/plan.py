@@ -1,13 +1,15 @@
 """Plan of a run: the samples, modes and epochs that it runs, and what is left of them."""
 
 import hashlib
-from collections.abc import Iterable, Iterator, Sequence
+from array import array
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
+from itertools import compress
 from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Sample
 from agrotools.formats.benchmark import Facts, facts_of
-from agrotools.runner.records import Key
+from agrotools.runner.records import Key, RecordIndex
 
 
 class WorkItem(NamedTuple):
@@ -55,7 +57,11 @@ class Plan:
 
     def sample_ids(self) -> list[str]:
         """Return the ids of the samples that at least one item runs, in the order of the benchmark."""
-        return [self.ids[at] for at in sorted({at for part in self.parts for at in part.positions})]
+        runs = bytearray(len(self.ids))
+        for part in self.parts:
+            for at in part.positions:
+                runs[at] = 1
+        return [*compress(self.ids, runs)]
 
     def keys(self) -> Iterator[Key]:
         """Yield the key of every item, in order, without loading samples."""
@@ -85,24 +91,22 @@ def work_items(
     """
     requested = set(modes)
     facts = facts_of(samples)
-    allowed = set(only or facts.ids)
     selected_modes: list[Mode] = [mode for mode in MODES if mode in requested]
     parts = [
-        Part(mode, 0, _limited(facts.ids, positions, limit))
+        Part(mode, 0, _limited(facts.ids, _running_in(facts, mode, single_shot, frozenset(only)), limit))
         for mode in selected_modes
-        for positions in [[at for at in _running_in(facts, mode, single_shot) if facts.ids[at] in allowed]]
     ]
     before = [part for part in parts if part.mode != "step-by-step"]
     after = [part for part in parts if part.mode == "step-by-step"]
     return Plan(samples, [part._replace(epoch=k) for some in (before, after) for k in range(epochs) for part in some])
 
 
-def _running_in(facts: Facts, mode: Mode, single_shot: bool) -> Iterable[int]:
-    """Return the positions of the samples that run in ``mode``."""
-    if mode == "end-to-end" or single_shot:
-        return range(len(facts.ids))
+def _running_in(facts: Facts, mode: Mode, single_shot: bool, only: AbstractSet[str]) -> Sequence[int]:
+    """Return the positions of the samples that run in ``mode``, those of ``only`` if it is not empty."""
+    every = range(len(facts.ids))
     able = facts.no_tool if mode == "no-tool" else facts.reference
-    return (position for position, can in enumerate(able) if can)
+    positions = every if mode == "end-to-end" or single_shot else compress(every, able)
+    return array("I", (at for at in positions if facts.ids[at] in only) if only else positions)
 
 
 def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) -> Sequence[int]:
@@ -112,23 +116,18 @@ def _limited(ids: Sequence[str], positions: Sequence[int], limit: int | None) ->
     return sorted(sorted(positions, key=lambda at: hashlib.sha256(ids[at].encode()).hexdigest())[:limit])
 
 
-def remaining(plan: Plan, finished: AbstractSet[Key], failed: AbstractSet[Key] = frozenset()) -> Plan:
-    """Return the items without a finished record; items in ``failed`` come last.
+def remaining(plan: Plan, recorded: AbstractSet[Key] | RecordIndex, failed: AbstractSet[Key] = frozenset()) -> Plan:
+    """Return the items that are not ``recorded``, and then those in ``failed``.
 
     A sample that has failed before says little about the endpoint; an untried one says more.
     """
-    if not finished and not failed:
+    if not recorded and not failed:
         return plan
-    fresh = [_without(part, plan.ids, finished | failed) for part in plan.parts]
-    again = [_without(part, plan.ids, finished, among=failed) for part in plan.parts]
+    fresh = [_where(part, plan.ids, lambda key: key not in recorded and key not in failed) for part in plan.parts]
+    again = [_where(part, plan.ids, lambda key: key in failed) for part in plan.parts] if failed else []
     return Plan(plan.samples, [*fresh, *again])
 
 
-def _without(part: Part, ids: Sequence[str], keys: AbstractSet[Key], *, among: AbstractSet[Key] | None = None) -> Part:
-    """Return the items of ``part`` that are not in ``keys`` (and, if given, in ``among``)."""
-    positions_left = [
-        at
-        for at in part.positions
-        if (key := (part.mode, ids[at], part.epoch)) not in keys and (among is None or key in among)
-    ]
-    return part._replace(positions=positions_left)
+def _where(part: Part, ids: Sequence[str], keep: Callable[[Key], bool]) -> Part:
+    """Return the items of ``part`` whose keys satisfy ``keep``."""
+    return part._replace(positions=array("I", (at for at in part.positions if keep((part.mode, ids[at], part.epoch)))))

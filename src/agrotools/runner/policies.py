@@ -386,11 +386,10 @@ def _replay(name: str, run: Path) -> PolicySource:
 
     manifest = read_manifest(run)
     index = record_index(run)
-    finished = index.finished
 
     def make(sample: Sample, mode: Mode, epoch: int) -> Policy:
         keys = ((mode, sample.id, epoch), (mode, sample.id, 0))
-        record = next((index.get(key) for key in keys if key in finished), None)
+        record = next((index.get(key) for key in keys if index.has_finished(key)), None)
         if record is None:
             raise UsageError(
                 f"the run {run} has no record of sample {sample.id} in mode {mode}",

@@ -175,7 +175,7 @@ def import_predictions(
     with RunStore(folder, manifest) as store:
         for sample in planned:
             record = _record(sample, answers.get(sample.id), file.name)
-            if record.key not in store.finished | store.failed:
+            if record.key not in store.opened_with:
                 store.append(record)
     return folder, counts
 

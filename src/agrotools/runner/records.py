@@ -1,16 +1,18 @@
 """Records of a run: an index of their offsets, iteration one record at a time, and repair after a crash.
 
-Only offsets are kept in memory, so that a run of any length can be read. A key may occur on several lines (an invalid
-sample is run again): the last finished record is valid, or the last invalid one if none is finished. Lines that are
-not records (after a disk fault) are always reported.
+Only keys and offsets are kept in memory, in about 70 bytes a record, so that a run of any length can be read. A key may
+occur on several lines (an invalid sample is run again): the last finished record is valid, or the last invalid one if
+none is finished. Lines that are not records (after a disk fault) are always reported.
 """
 
 import errno
 import os
+from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections import defaultdict
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from itertools import groupby
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any, NamedTuple
@@ -18,7 +20,7 @@ from typing import IO, Any, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from agrotools.core import MODES, Record, RunStoreError, Score, first_error
+from agrotools.core import MODES, Mode, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
 from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE, sync, temporary_sibling
 
@@ -46,6 +48,25 @@ class BadLine(NamedTuple):
 _RERUN = "the same agrotools eval command runs what is missing again"
 
 
+_ORDER: tuple[Mode, ...] = tuple(sorted(MODES))
+_RANKS: dict[object, bytes] = {mode: bytes([rank]) for rank, mode in enumerate(_ORDER)}
+_EPOCH_BYTES, _PLACE_BYTES = 9, 9
+_MIDDLE = 1 << 63
+"""Added to epochs, which in a damaged file may be any number of 64 bits."""
+
+
+def _entry_key(key: Key) -> bytes:
+    """Return a key as bytes that sort like the key."""
+    mode, name, epoch = key
+    return b"%b%b\0%b" % (_RANKS[mode], name.encode(), (epoch + _MIDDLE).to_bytes(_EPOCH_BYTES, "big"))
+
+
+def _key_at(entry: bytes) -> Key:
+    """Return the key of an entry."""
+    name, epoch = entry[1 : -_EPOCH_BYTES - _PLACE_BYTES - 1], entry[-_EPOCH_BYTES - _PLACE_BYTES : -_PLACE_BYTES]
+    return _ORDER[entry[0]], name.decode(), int.from_bytes(epoch, "big") - _MIDDLE
+
+
 class RecordIndex:
     """Index of ``records.jsonl`` by key. Iteration yields the records by mode, sample id and epoch.
 
@@ -69,7 +90,8 @@ class RecordIndex:
         """Keys with several finished records, of which the last counts."""
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
-        self._at: dict[Key, int] = {}  # offset of the line; for an invalid record its (negative) bitwise complement
+        self._entries: list[bytes] = []
+        """The key of each record (:func:`_entry_key`), the offset of its line, and 1 if it is finished, in order."""
         self._n_lines = 0
         self._read(whole)
 
@@ -79,15 +101,15 @@ class RecordIndex:
         Raises:
             RunStoreError: the file cannot be read, or has become shorter.
         """
-        before = dict(self._at)
+        before = {*self._entries}
         if self.path.stat().st_size < self.end:
             raise _changed(self.path)
         self._read(whole=False)
         self.leave_out(run)
-        return sorted(key for key, offset in self._at.items() if before.get(key) != offset)
+        return [_key_at(entry) for entry in self._entries if entry not in before]
 
     def _read(self, whole: bool) -> None:
-        at = self._at
+        entries = [*self._entries]
         with _opened(self.path) as file:
             if file is not None:
                 file.seek(self.end)
@@ -99,19 +121,30 @@ class RecordIndex:
                     key, finished = _key_of(line)
                     if whole:
                         self._check(line, number)
+                    entries.append(b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished))
                 except (ValueError, LookupError, TypeError) as error:
                     if not line.endswith(b"\n"):
                         break
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
-                else:
-                    if finished:
-                        if at.get(key, -1) >= 0:
-                            self.repeated.add(key)
-                        at[key] = self.end
-                    elif at.get(key, -1) < 0:
-                        at[key] = ~self.end
                 self.end += len(line)
                 self._n_lines = number
+        entries.sort()
+        self._entries = self._that_count(entries)
+
+    def _that_count(self, entries: Iterable[bytes]) -> list[bytes]:
+        """Return one entry of each key: of its last finished record, or of its last one."""
+        kept: list[bytes] = []
+        last = b""
+        for entry in entries:
+            key = entry[:-_PLACE_BYTES]
+            if key != last:
+                kept.append(entry)
+            elif entry[-1] or not kept[-1][-1]:
+                if kept[-1][-1]:
+                    self.repeated.add(_key_at(entry))
+                kept[-1] = entry
+            last = key
+        return kept
 
     def _check(self, line: bytes, number: int) -> None:
         """Raise a ValueError for a damaged record, and a RunStoreError for a record of another version."""
@@ -123,20 +156,50 @@ class RecordIndex:
             raise
 
     def __len__(self) -> int:
-        return len(self._at)
+        return len(self._entries)
 
-    def __contains__(self, key: object) -> bool:
-        return key in self._at
+    def __contains__(self, key: Key) -> bool:
+        return self._entry(key) is not None
+
+    def _entry(self, key: Key) -> bytes | None:
+        wanted = _entry_key(key)
+        at = bisect_left(self._entries, wanted)
+        entry = self._entries[at] if at < len(self._entries) else b""
+        return entry if entry[:-_PLACE_BYTES] == wanted else None
+
+    def has_finished(self, key: Key) -> bool:
+        """Return True if there is a record of this key that is not invalid."""
+        entry = self._entry(key)
+        return entry is not None and entry[-1] == 1
 
     @property
     def keys(self) -> list[Key]:
         """All keys, in the order of iteration."""
-        return sorted(self._at)
+        return [*self.each_key()]
+
+    def each_key(self) -> Iterator[Key]:
+        """Yield all keys, in the order of iteration."""
+        return map(_key_at, self._entries)
 
     @property
     def finished(self) -> set[Key]:
         """Keys whose record is not invalid."""
-        return {key for key, offset in self._at.items() if offset >= 0}
+        return {_key_at(entry) for entry in self._entries if entry[-1]}
+
+    @property
+    def failed(self) -> frozenset[Key]:
+        """Keys whose record is invalid."""
+        return frozenset(_key_at(entry) for entry in self._entries if not entry[-1])
+
+    def finished_ids(self, mode: Mode) -> Iterator[str]:
+        """Yield the id of each sample that has a record in ``mode`` that is not invalid, in ascending order."""
+        names = (_key_at(entry)[1] for entry in self._entries if entry[-1] and entry[:1] == _RANKS[mode])
+        return (name for name, _ in groupby(names))
+
+    @property
+    def n_finished(self) -> int:
+        """Number of keys whose record is not invalid."""
+        return sum(entry[-1] for entry in self._entries)
 
     @property
     def _damage(self) -> str:
@@ -168,42 +231,55 @@ class RecordIndex:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
             manifest = orjson.loads((run / MANIFEST_FILE).read_bytes())
-            planned, epochs = {*manifest["sample_ids"]}, range(manifest["epochs"])
-            others = {key for key in self._at if planned and (key[1] not in planned or key[2] not in epochs)}
-            self.foreign = sorted({*self.foreign, *others})
-            self.repeated = self.repeated if planned else set()  # a recorded session is written after every call
-            for key in self._at.keys() & self.foreign:
-                del self._at[key]
+            planned, epochs = sorted(manifest["sample_ids"]), range(manifest["epochs"])
+            if not planned:
+                self.repeated = set()  # a recorded session is written after every call
+                return
+            foreign: list[Key] = []
+            kept: list[bytes] = []
+            for entry in self._entries:
+                _, name, epoch = key = _key_at(entry)
+                at = bisect_left(planned, name)
+                is_planned = epoch in epochs and at < len(planned) and planned[at] == name
+                kept.append(entry) if is_planned else foreign.append(key)
+            self._entries = kept
+            self.foreign = sorted({*self.foreign, *foreign})
 
     def __iter__(self) -> Iterator[Record]:
-        return self._records(self.keys)
+        return self._records(self._entries)
 
     def get(self, key: Key) -> Record | None:
         """Return the record of ``key``, or None."""
-        return next(self._records([key]), None) if key in self._at else None
+        entry = self._entry(key)
+        return next(self._records([entry]), None) if entry else None
 
     def of_sample(self, sample_id: str) -> list[Record]:
         """Return all records of a sample, over all modes and epochs."""
-        return list(self._records([key for key in self.keys if key[1] == sample_id]))
+        found: list[bytes] = []
+        for mode in _ORDER:
+            first = _entry_key((mode, sample_id, -_MIDDLE))
+            at = bisect_left(self._entries, first)
+            while at < len(self._entries) and self._entries[at].startswith(first[:-_EPOCH_BYTES]):
+                found.append(self._entries[at])
+                at += 1
+        return [*self._records(found)]
 
     def at(self, places: Iterable[int]) -> Iterator[Record]:
         """Yield the records at these places in the order of iteration, one at a time."""
-        keys = self.keys
-        return self._records([keys[place] for place in places])
+        return self._records(self._entries[place] for place in places)
 
-    def _records(self, keys: Iterable[Key]) -> Iterator[Record]:
+    def _records(self, entries: Iterable[bytes]) -> Iterator[Record]:
         with _opened(self.path) as file:
-            for key in keys:
+            for entry in entries:
                 if file is None:
                     raise _changed(self.path)
-                offset = self._at[key]
-                offset = offset if offset >= 0 else ~offset
+                offset = int.from_bytes(entry[-_PLACE_BYTES:-1], "big")
                 file.seek(offset)
                 try:
                     record = parsed(file.readline())
                 except ValueError as error:
                     raise _unreadable(self.path, file, offset, error) from error
-                if record.key != key:
+                if _entry_key(record.key) != entry[:-_PLACE_BYTES]:
                     raise _changed(self.path)
                 yield record
 
@@ -325,7 +401,7 @@ def _key_of(line: bytes) -> tuple[Key, bool]:
     """Return the key of the record on a line and whether it is finished, without validating the rest."""
     data: Any = orjson.loads(line)
     mode, name, epoch = _MODES[data["mode"]], data["sample"]["id"], data.get("epoch", 0)
-    if type(name) is not str or type(epoch) is not int:
+    if type(name) is not str or "\0" in name or type(epoch) is not int:
         raise TypeError("no id")
     return (mode, name, epoch), data.get("invalid") is None
 

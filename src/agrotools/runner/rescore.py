@@ -7,7 +7,7 @@ requested.
 
 import re
 from collections.abc import Callable, Iterator, Sequence
-from itertools import dropwhile, groupby, takewhile
+from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
 from shutil import copyfileobj
@@ -142,30 +142,29 @@ def stored_split(run: Path) -> dict[str, Any] | None:
     return attribution.model_dump(mode="json", exclude={"samples"})
 
 
-_SCORES_BEGIN = b'  "scores": [\n'
-
-
 def stored_scores(run: Path) -> Iterator[tuple[Key, list[Score]]]:
-    """Yield the score rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
+    """Yield the score rows of each record that has any, as :func:`stored_rows`."""
+    return ((key, [*map(Score.model_validate, rows)]) for key, rows in stored_rows(run))
+
+
+def stored_rows(run: Path) -> Iterator[tuple[Key, list[dict[str, Any]]]]:
+    """Yield the rows of each record that has any, as :func:`rescore` wrote them, in the order of the records.
 
     Raises:
         RunStoreError: they cannot be read.
     """
     try:
         with (run / SCORES_FILE).open("rb") as file:
-            lines = dropwhile(lambda line: line != _SCORES_BEGIN, file)
-            next(lines, None)
-            listed = takewhile(lambda line: line.startswith(b"    {"), lines)
-            for key, group in groupby(map(_stored_row, listed), key=itemgetter(0)):
+            rows = (line for line in file if line.startswith(b'    {"mode":'))
+            for key, group in groupby(map(_stored_row, rows), key=itemgetter(0)):
                 yield key, [row for _, row in group]
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, KeyError) as error:
         raise RunStoreError(f"cannot read the scores of {run}: {error}", hint="score the run again") from error
 
 
-def _stored_row(line: bytes) -> tuple[Key, Score]:
-    mode, _, rest = line.strip(b" ,\n").removeprefix(b'{"mode":"').partition(b'",')
-    row = Score.model_validate_json(b"{" + rest)
-    return (mode.decode(), row.sample_id, row.epoch), row
+def _stored_row(line: bytes) -> tuple[Key, dict[str, Any]]:
+    row: dict[str, Any] = orjson.loads(line.strip(b" ,\n"))
+    return (row.pop("mode"), row["sample_id"], row["epoch"]), row
 
 
 OnScored = Callable[[Record, list[Score]], None]

@@ -26,7 +26,7 @@ from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
 from agrotools.runner.manifest import FORMAT, Manifest, differences, merged
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Key, recover
+from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, recover
 
 LOCK_FILE = ".lock"
 MANIFEST_COPY = ".manifest.copy.json"
@@ -41,8 +41,8 @@ _WRITER = re.compile(r"\.(\d+)(?:\.\d+)?$")
 class RunStore:
     """An open run folder, used by one process at a time.
 
-    ``finished``: keys of samples that need not run again; ``failed``: keys whose record was invalid when the run was
-    opened; ``notes``: repairs made then; ``scratch``: temporary folder, emptied when the run is opened or closed.
+    ``opened_with``: index of the records when the run was opened; ``failed``: keys whose record was invalid then;
+    ``notes``: repairs made then; ``scratch``: temporary folder, emptied when the run is opened or closed.
 
     Raises:
         RunStoreError: the folder is in use by another process, belongs to another run, or cannot be written;
@@ -52,8 +52,8 @@ class RunStore:
     def __init__(self, folder: Path, manifest: Manifest) -> None:
         self.folder = folder
         self._stored_artifacts: set[Path] = set()
-        self._unwritten: list[tuple[bytes, bytes, Key | None]] = []
-        """Prompts, record, and key of a finished record, to be written in the next pass of the event loop."""
+        self._unwritten: list[tuple[bytes, bytes, bool]] = []
+        """Prompts, record, and if it is finished, to be written in the next pass of the event loop."""
         self._fault: RunStoreError | None = None
         with ExitStack() as undo:
             try:
@@ -65,9 +65,10 @@ class RunStore:
                 if new_folders:
                     undo.callback(_forget_start, folder)
                 self.manifest, notes = resolved_manifest(folder, manifest)
-                index, repairs = recover(folder)
-                self.finished: set[Key] = index.finished
-                self.failed = frozenset(key for key in index.keys if key not in self.finished)
+                self.opened_with, repairs = recover(folder)
+                self.failed = self.opened_with.failed
+                self.has_finished = self.opened_with.n_finished > 0
+                """True if the run has a record that is not invalid."""
                 self.notes = [*notes, *repairs]
                 _make_subfolder(folder / _ARTIFACTS)
                 self.scratch = _emptied(folder / _SCRATCH)
@@ -82,6 +83,11 @@ class RunStore:
                     hint="choose another folder with --out, or free some space",
                 ) from error
             undo.pop_all()
+
+    @property
+    def finished(self) -> set[Key]:
+        """Keys of samples that need not run again; the records are read for it."""
+        return RecordIndex(self.folder).finished
 
     def append(self, record: Record, requests: Sequence[Request] = ()) -> None:
         """Write one record, preceded by the requests that were sent to a model for it; both are synced within a second.
@@ -110,18 +116,18 @@ class RunStore:
             with self._writing():
                 prompts = self._prompts.lines(record.key, requests)
         stored_record, line = _stored(record)
-        self._unwritten.append((prompts, line, stored_record.key if stored_record.invalid is None else None))
+        self._unwritten.append((prompts, line, stored_record.invalid is None))
 
     def _write(self) -> None:
         if not self._unwritten:
             return
-        prompts, records, keys = zip(*self._unwritten, strict=True)
+        prompts, records, finished = zip(*self._unwritten, strict=True)
         self._unwritten = []
         with self._writing():
             if any(prompts):
                 self._prompts.write(b"".join(prompts))
             self._records.append(b"".join(records))
-        self.finished.update(key for key in keys if key)
+        self.has_finished |= any(finished)
 
     def _write_soon(self) -> None:
         try:

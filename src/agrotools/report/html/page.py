@@ -10,7 +10,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -24,6 +24,7 @@ from agrotools.core.base import Progress, no_progress
 from agrotools.core.files import temporary_sibling
 from agrotools.plugin import NO_COMPARISONS, TextComparisons
 from agrotools.report.html.detail import reason_line, record_data
+from agrotools.report.html.listing import MOST_LISTED, Choice, choose_records
 from agrotools.report.html.overview import Data, head_data
 from agrotools.report.html.pictures import (
     BUDGET_BYTES,
@@ -50,14 +51,17 @@ from agrotools.report.layout import harmless, shortened
 from agrotools.report.settings import Papers, papers_of_runs
 from agrotools.runner.prompts import StoredPrompts
 from agrotools.runner.records import Key
-from agrotools.runner.rescore import stored_scores
-from agrotools.scoring import RunAggregator, Summary
+from agrotools.runner.rescore import credited, stored_scores
+from agrotools.scoring import RunAggregator, Summary, score_record
 from agrotools.scoring.attribution import first_part, read_attribution
 from agrotools.scoring.metrics import SCORING_VERSION
 
 DETAIL_BYTES = 7_000_000
 """Size limit of all details on the page, in bytes as written; further records are listed without details."""
 _BLOCK_BYTES = 200_000
+_SAMPLE, _MASK, _BLOCK = 2, 5, 8
+"""Columns of an entry of the list: number of the sample, facets, and block of the details (None: there are none)."""
+_FACET_BITS = {facet: bit for bit, facet in enumerate(FACETS)}
 _LONG_TEXT = 400
 _UNSAFE = re.compile("[<>&\u007f-\u009f\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff]")
 """Characters that end a script element or change the direction of text."""
@@ -104,6 +108,7 @@ def build_report(
     picture_bytes: int = BUDGET_BYTES,
     detail_bytes: int = DETAIL_BYTES,
     longest_px: int = LONGEST_SIDE_PX,
+    most_listed: int = MOST_LISTED,
     share: bool = False,
     progress: Progress = no_progress,
 ) -> ReportResult:
@@ -124,6 +129,7 @@ def build_report(
         picture_bytes: size limit of all pictures together, in bytes.
         detail_bytes: size limit of all details, in bytes as written; further records are listed without details.
         longest_px: longest side of a picture; larger ones are scaled down.
+        most_listed: most records in the list; of longer runs, those of the samples that lost points.
         share: remove coordinates, file names that are not the benchmark's, folders and addresses from the page.
         progress: callback for the records written.
 
@@ -152,7 +158,7 @@ def build_report(
             with tempfile.TemporaryFile("w+", encoding="utf-8", newline="\n") as body:
                 keep = partial(_write_element, body)
                 page = Page(opened, pictures, keep, detail_bytes, Scrubber() if share else None)
-                page.write_records(progress, scored=scored)
+                page.write_records(progress, scored=scored, most=most_listed)
                 if summaries is None:
                     summarise(opened, allow_invalid=allow_invalid)
                 # Tables of papers need records scored by the current version; runs with stored scores have none.
@@ -174,7 +180,7 @@ def build_report(
         bytes=size,
         runs=len(opened),
         records=page.n_records,
-        shown=sum(row["block"] is not None for row in page.rows),
+        shown=len(page.rows) - page.without_detail,
         pictures=pictures.n,
         missing_pictures=len(page.missing),
         removed=page.scrubber.summary() if page.scrubber else "",
@@ -223,9 +229,18 @@ class Page:
         ]
         """Lost points by part of each attributed record, run by run."""
         self.n_records = sum(len(run.records) for run in runs)
-        self.rows: list[Data] = []
-        """Entries of the list, one for each shown record."""
+        self.choice: Choice | None = None
+        """Choice of the listed records; None if all are listed."""
+        self.rows: list[list[Any]] = []
+        """Entries of the list in columns, one for each listed record."""
         self._places: dict[tuple[int, Key], int] = {}
+        """Places of the entries on a live page, where they may be replaced."""
+        self._modes: dict[str, int] = {}
+        self._parts: dict[str, int] = {}
+        self._wrong: list[list[Any]] = []
+        """Entries of end-to-end records that lost points."""
+        self._unsolved: set[int] = set()
+        """Samples on which the oracle lost points."""
         self._prompts = [StoredPrompts(run.folder) for run in runs]
         self._samples: dict[str, list[Any]] = {}
         self._texts: dict[str, int] = {}
@@ -234,25 +249,41 @@ class Page:
         self._n_blocks = 0
         self._detail_bytes = 0
 
-    def write_records(self, progress: Progress, *, scored: bool = False) -> None:
-        """Write the details and pictures of all shown records, and collect their rows.
+    def write_records(self, progress: Progress, *, scored: bool = False, most: int = MOST_LISTED) -> None:
+        """Write the details and pictures of all listed records, and collect their rows.
 
-        ``scored``: read score rows in ``scores.json`` instead of scoring the records again.
+        ``scored``: read score rows in ``scores.json`` instead of scoring the records again. If there are more than
+        ``most`` records, all are looked at first, and those of the samples that lost points are listed.
         """
-        for at, run in enumerate(self._runs):
-            # The page shows the rows of judges apart.
-            stored = stored_scores(run.folder) if scored and not run.judges.metrics else iter(())
-            key, scores = next(stored, (None, []))
+        if self.n_records > most:
+            self.choice = choose_records(self._runs, self._part, progress, scored=scored, most=most)
+        for at in range(len(self._runs)):
             with self._prompts[at].kept_open():
-                for record in run.records:
-                    if record.key == key:
-                        self._add(at, record, scores)
-                        key, scores = next(stored, (None, []))
+                for record, scores in self._listed(at, scored=scored):
+                    self._add(at, record, scores)
+                    if self.choice is None:
+                        progress("report", len(self.rows), self.n_records)
                     else:
-                        self._add(at, record, run.scores_of(record))
-                    progress("report", len(self.rows), self.n_records)
+                        progress("list", len(self.rows), self.choice.n_listed)
         self._write_block()
         self._mark_lost()
+
+    def _listed(self, at: int, *, scored: bool) -> Iterator[tuple[Record, list[Score]]]:
+        """Yield the listed records of a run, with their score rows."""
+        run = self._runs[at]
+        if self.choice is not None:
+            for record in run.records.at(self.choice.places[at]):
+                yield record, credited(record, score_record(record, run.comparisons), run.records)
+            return
+        # The page shows the rows of judges apart.
+        stored = stored_scores(run.folder) if scored and not run.judges.metrics else iter(())
+        key, scores = next(stored, (None, []))
+        for record in run.records:
+            if record.key == key:
+                yield record, scores
+                key, scores = next(stored, (None, []))
+            else:
+                yield record, run.scores_of(record)
 
     def add(self, at: int, keys: Sequence[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
@@ -276,22 +307,26 @@ class Page:
             steps = [self.scrubber.step(step, names) for step in data["steps"]]
             data = {**self.scrubber.data({**data, "steps": []}, names), "steps": steps}
             query, reason = (self.scrubber.text(text, names) for text in (query, reason))
-        row: Data = {
-            "run": at,
-            "mode": record.mode,
-            "sample": self._sample_number(record, data, query),
-            "epoch": record.epoch,
-            "value": value,
-            "part": part,
-            "facets": facets,
-            "reason": reason,
-            "block": None if prompts is None else self._n_blocks,
-            "line": len(self._block),
-            "seconds": data["seconds"],
-            "tokens": sum(data["tokens"]),
-            "calls": sum("call" in step for step in data["steps"]),
-        }
-        place = self._places.setdefault((at, record.key), len(self.rows))
+        row: list[Any] = [
+            at,
+            self._modes.setdefault(record.mode, len(self._modes)),
+            self._sample_number(record, data, query),
+            record.epoch,
+            None if value is None else round(value, 4),
+            sum(1 << _FACET_BITS[facet] for facet in facets),
+            self._parts.setdefault(part, len(self._parts)),
+            reason,
+            None if prompts is None else self._n_blocks,
+            len(self._block),
+            data["seconds"],
+            sum(data["tokens"]),
+            sum("call" in step for step in data["steps"]),
+        ]
+        if record.mode == "end-to-end" and value is not None and value < 1:
+            self._wrong.append(row)
+            if self._runs[at].manifest.model == "baseline:oracle":
+                self._unsolved.add(row[_SAMPLE])
+        place = self._places.setdefault((at, record.key), len(self.rows)) if self._live else len(self.rows)
         self.rows[place:] = [row, *self.rows[place + 1 :]]
         for name, url in self._pictures.fresh():
             if self.scrubber is None or name not in self.scrubber.left_out:
@@ -309,10 +344,12 @@ class Page:
 
     def _sample_number(self, record: Record, data: Data, query: str) -> int:
         sample = record.sample
-        pictures = [each["picture"] for each in data["files"] if "picture" in each]
-        asked = shortened(harmless(query), 140)
-        facts = [sample.id, harmless(sample.task_type), sample.answer_type, asked, *pictures[:1]]
-        return self._samples.setdefault(sample.id, [len(self._samples), *facts])[0]
+        if sample.id not in self._samples:
+            pictures = [each["picture"] for each in data["files"] if "picture" in each]
+            asked = shortened(harmless(query), 140)
+            facts = [sample.id, harmless(sample.task_type), sample.answer_type, asked, *pictures[:1]]
+            self._samples[sample.id] = [len(self._samples), *facts]
+        return self._samples[sample.id][0]
 
     def _stored_text(self, text: str) -> Any:
         """Return a short text as it is, and for a long one the number under which the page stores it once."""
@@ -339,12 +376,14 @@ class Page:
 
     def _mark_lost(self) -> None:
         """Mark wrong end-to-end records of samples on which the oracle, with the same tools, fails too."""
-        scored = [row for row in self.rows if row["mode"] == "end-to-end" and row["value"] is not None]
-        wrong = [row for row in scored if row["value"] < 1]
-        unsolved = {row["sample"] for row in wrong if self._runs[row["run"]].manifest.model == "baseline:oracle"}
-        for row in wrong:
-            if row["sample"] in unsolved and TOOL_FAILED not in row["facets"]:
-                row["facets"].append(TOOL_FAILED)
+        for row in self._wrong:
+            if row[_SAMPLE] in self._unsolved:
+                row[_MASK] |= 1 << _FACET_BITS[TOOL_FAILED]
+
+    @property
+    def without_detail(self) -> int:
+        """Number of listed records without details."""
+        return sum(row[_BLOCK] is None for row in self.rows)
 
     def shell(
         self,
@@ -362,11 +401,10 @@ class Page:
         script = '"use strict";\n(() => {\n' + "\n".join(scripts) + "})();\n"
         summaries = [run.summary for run in self._runs]
         command = f"agrotools report {' '.join(harmless(str(run.folder)) for run in self._runs)}"
-        without_detail = sum(row["block"] is None for row in self.rows)
         tallies = tallies or [run.tally for run in self._runs if run.tally is not None]
         head = head_data(self._runs, references, differences(self._runs, tallies)) | {
             "n_records": self.n_records,
-            "without_detail": without_detail,
+            "without_detail": self.without_detail,
             "missing_pictures": len(self.missing),
             "n_pictures": self._pictures.n + len(self.missing),
             "shrunk": self._pictures.shrunk,
@@ -375,6 +413,8 @@ class Page:
             "command": command,
             "live": live,
         }
+        if self.choice is not None:
+            head |= {"lost": self.choice.lost, "notes": [self.choice.note, *head["notes"]]}
         facts = [run_facts(run.name, run.folder, run.manifest, run.summary) for run in self._runs]
         tables: dict[str, Any] = {
             "results": result_tables(summaries),
@@ -407,31 +447,12 @@ class Page:
 
     def _index(self) -> Data:
         """Return the list in columns of numbers, which is smaller and faster to read than a list of objects."""
-        modes = list(dict.fromkeys(row["mode"] for row in self.rows))
-        names, parts = list(FACETS), list(dict.fromkeys(row["part"] for row in self.rows))
         return {
-            "modes": modes,
-            "facets": names,
-            "parts": parts,
+            "modes": [*self._modes],
+            "facets": [*FACETS],
+            "parts": [*self._parts],
             "samples": [facts[1:] for facts in self._samples.values()],
-            "records": [
-                [
-                    row["run"],
-                    modes.index(row["mode"]),
-                    row["sample"],
-                    row["epoch"],
-                    None if row["value"] is None else round(row["value"], 4),
-                    sum(1 << names.index(facet) for facet in row["facets"]),
-                    parts.index(row["part"]),
-                    row["reason"],
-                    row["block"],
-                    row["line"],
-                    row["seconds"],
-                    row["tokens"],
-                    row["calls"],
-                ]
-                for row in self.rows
-            ],
+            "records": self.rows,
         }
 
 

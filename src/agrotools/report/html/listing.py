@@ -1,0 +1,167 @@
+"""Choice of the records that a page lists: all of them, or in very long runs those of the samples that lost points.
+
+A browser takes about 50,000 rows with ease, and nobody reads more. All records are looked at one by one; only one byte
+of each is kept.
+"""
+
+from array import array
+from collections import Counter, defaultdict, deque
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from heapq import merge
+from itertools import groupby, islice, takewhile
+from typing import Any, Protocol
+
+from agrotools.core import Record, Score
+from agrotools.core.base import Progress
+from agrotools.report.html.runs import Run, value_of
+from agrotools.runner.records import Key
+from agrotools.runner.rescore import stored_rows
+from agrotools.scoring import scores_sample
+
+MOST_LISTED = 50_000
+"""Most records that a page lists."""
+
+
+class NamesPart(Protocol):
+    """Function that returns the part that lost most points of a record of run number ``at``."""
+
+    def __call__(self, at: int, record: Record, scores: Sequence[Score]) -> str: ...
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The listed records of a page whose runs have more than :data:`MOST_LISTED`."""
+
+    places: list[Sequence[int]]
+    """Places of the listed records of each run in its index; those of samples that lost points first."""
+    lost: list[dict[str, dict[str, Any]]]
+    """Of each run and mode: ``n`` samples with a score, and the points of 100 that they lost by ``parts``."""
+    n_records: int
+    n_telling: int
+    """Number of samples that lost points or are invalid in a run."""
+    n_told: int
+    """Number of these samples that are listed."""
+
+    @property
+    def n_listed(self) -> int:
+        return sum(map(len, self.places))
+
+    @property
+    def note(self) -> str:
+        """Sentence that says which records are listed."""
+        listed = f"{self.n_listed:,} of {self.n_records:,} records are listed"
+        if self.n_told < self.n_telling:
+            which = f"those of the first {self.n_told:,} of {self.n_telling:,} samples that lost points or are invalid"
+        else:
+            which = f"those of all {self.n_telling:,} samples that lost points or are invalid, and the first others"
+        return f"{listed}: {which}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
+
+
+def _sums() -> defaultdict[str, float]:
+    return defaultdict(float)
+
+
+@dataclass
+class _Looked:
+    """What is kept of the records of a run: 1 for each that lost points, and sums over them."""
+
+    telling: bytearray = field(default_factory=bytearray)
+    n_records: Counter[str] = field(default_factory=Counter[str])
+    n_samples: Counter[str] = field(default_factory=Counter[str])
+    """Numbers of records and samples with a score, by mode."""
+    points: defaultdict[str, defaultdict[str, float]] = field(default_factory=lambda: defaultdict(_sums))
+    """Points that these records lost, by mode and part."""
+
+
+def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, scored: bool, most: int) -> Choice:
+    """Look at all records of the runs, and choose those to list: at most ``most`` of whole samples.
+
+    ``scored``: read score rows in ``scores.json`` instead of scoring the records.
+    """
+    total = sum(len(run.records) for run in runs)
+    looked: list[_Looked] = []
+    for at, run in enumerate(runs):
+        seen = _Looked()
+        look = _stored_values(run) if scored and not run.judges.metrics else _new_values(run)
+        last = ""
+        for (mode, name, _), value, record, scores in look:
+            seen.telling.append(value != 1)
+            if value is not None:
+                seen.n_records[mode] += 1
+                seen.n_samples[mode] += last != name + mode
+                last = name + mode
+            if value not in (None, 1) and record is not None:
+                lost = "" if record.actions is not None else part(at, record, scores)
+                if lost:
+                    seen.points[mode][lost] += 100 * (1 - value)
+            progress("report", sum(len(each.telling) for each in looked) + len(seen.telling), total)
+        looked.append(seen)
+    width = len({(at, mode, epoch) for at, run in enumerate(runs) for mode, _, epoch in run.records.each_key()})
+    room = max(1, most // width)
+    told = {*islice(_samples(runs, looked, telling=True), room)}
+    n_telling = sum(1 for _ in _samples(runs, looked, telling=True))
+    others = (name for name in _samples(runs, looked, telling=False) if name not in told)
+    also = {*islice(others, room - len(told))}
+    places = [
+        [place for some in (told, also) for place, key in enumerate(run.records.each_key()) if key[1] in some]
+        for run in runs
+    ]
+    lost = [
+        {
+            mode: {"n": seen.n_samples[mode], "parts": {part: lost / n for part, lost in seen.points[mode].items()}}
+            for mode, n in seen.n_records.items()
+        }
+        for seen in looked
+    ]
+    return Choice([array("I", each) for each in places], lost, total, n_telling, len(told))
+
+
+def _samples(runs: Sequence[Run], looked: Sequence[_Looked], *, telling: bool) -> Iterator[str]:
+    """Yield the ids of the samples with a record that is telling, or with one that is not, in order, each once."""
+
+    def of_mode(run: Run, seen: _Looked, mode: str) -> Iterator[str]:
+        keys = zip(run.records.each_key(), seen.telling, strict=True)
+        return (name for (of, name, _), flag in keys if of == mode and flag == telling)
+
+    pairs = [*zip(runs, looked, strict=True)]
+    modes = [[mode for mode, _ in groupby(key[0] for key in run.records.each_key())] for run in runs]
+    parts = [of_mode(*pair, mode) for pair, some in zip(pairs, modes, strict=True) for mode in some]
+    return (name for name, _ in groupby(merge(*parts)))
+
+
+Look = tuple[Key, float | None, Record | None, Sequence[Score]]
+"""Key, value, record and score rows of a record; of one that lost nothing, record and rows may be missing."""
+
+
+def _new_values(run: Run) -> Iterator[Look]:
+    for record in run.records:
+        scores = run.scores_of(record)
+        yield record.key, value_of(record, scores), record, scores
+
+
+def _stored_values(run: Run) -> Iterator[Look]:
+    """Yield the records with their stored scores; only those that may have lost points are parsed."""
+    unsure: deque[tuple[int, list[dict[str, Any]]]] = deque()
+    """Places and rows of records that are being read."""
+
+    def look() -> Iterator[int]:
+        stored = stored_rows(run.folder)
+        of_rows, rows = next(stored, (None, []))
+        for place, key in enumerate(run.records.each_key()):
+            own: list[dict[str, Any]] = []
+            if key == of_rows:
+                own = rows
+                of_rows, rows = next(stored, (None, []))
+            value = next((row["value"] for row in own if scores_sample(row["metric"])), None)
+            if value != 1 or key[0] == "step-by-step":
+                unsure.append((place, own))
+                yield place
+
+    keys = enumerate(run.records.each_key())
+    for record in run.records.at(look()):
+        place, rows = unsure.popleft()
+        yield from ((key, 1.0, None, ()) for _, key in takewhile(lambda each, until=place: each[0] < until, keys))
+        scores = [*map(Score.model_validate, rows)]
+        yield record.key, value_of(record, scores), record, scores
+    yield from ((key, 1.0, None, ()) for _, key in keys)
