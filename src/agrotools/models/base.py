@@ -245,16 +245,13 @@ def request_body(
     tools: Sequence[ToolSpec],
     settings: ModelSettings,
     spelling: Mapping[str, str | None] = MappingProxyType({}),
-    *,
-    more_messages: Sequence[Any] = (),
 ) -> dict[str, Any]:
     """Return the JSON body of a request.
 
     Args:
         spelling: the endpoint's names of settings that differ from the format's; None for unsupported settings.
-        more_messages: further messages, already in wire form.
     """
-    body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages), *more_messages]}
+    body: dict[str, Any] = {"model": model, "messages": [*map(message_on_wire, messages)]}
     if tools:
         body["tools"] = function_list(tools)
     for key, value in (
@@ -317,6 +314,9 @@ class RequestEncoder:
     def __init__(self, model: str, spelling: Mapping[str, str | None]) -> None:
         self._model = model
         self._spelling = dict(spelling)
+        self._opening = b'{"model":%b,"messages":[' % json_bytes(model)
+        self._written: tuple[Sequence[ToolSpec], ModelSettings, bytes] | None = None
+        """Tools and settings of the last request, and its JSON behind the messages: most requests have the same."""
 
     def spelled(self, setting: str) -> str | None:
         """Return the endpoint's name of ``setting``, or None if the endpoint does not support it."""
@@ -327,12 +327,17 @@ class RequestEncoder:
         if used != "max_tokens" or "max_completion_tokens" not in message:
             return False
         self._spelling["max_tokens"] = "max_completion_tokens"
+        self._written = None
         return True
 
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
-        written = [orjson.Fragment(message_json(message)) for message in messages]
-        return json_bytes(request_body(self._model, (), tools, settings, self._spelling, more_messages=written))
+        if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
+            body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
+            if not body.startswith(self._opening):  # extra fields replace the model or the messages
+                return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
+            self._written = tools, settings, body.removeprefix(self._opening)
+        return b"%b%b%b" % (self._opening, b",".join(map(message_json, messages)), self._written[2])
 
 
 def message_json(message: Message) -> bytes:

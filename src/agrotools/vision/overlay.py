@@ -80,7 +80,8 @@ def draw_overlay(
         # Layers are drawn over grey, because over green leaves their colours would not match the legend.
         places = np.flatnonzero(inside)
         covered: NDArray[Any] = np.take(small.reshape(-1, 3), places, axis=0)
-        greys: NDArray[np.uint16] = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]  # three times the grey
+        # three times the grey
+        greys: NDArray[np.uint16] = covered[:, 0].astype(np.uint16) + covered[:, 1] + covered[:, 2]
         shades = mixed(layer.colour, np.arange(3 * 255 + 1, dtype=np.float32)[:, None] / 3, _FILL).astype(np.uint8)
         picture.reshape(-1, 3)[places] = np.take(shades, greys, axis=0)
         outline(picture, inside, layer.colour)
