@@ -333,9 +333,9 @@ class RequestEncoder:
     def encode(self, messages: Sequence[Message], tools: Sequence[ToolSpec], settings: ModelSettings) -> bytes:
         """Return the JSON body of a request."""
         if self._written is None or self._written[0] is not tools or self._written[1] is not settings:
-            body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
-            if not body.startswith(self._opening):  # extra fields replace the model or the messages
+            if not settings.extra.keys().isdisjoint(("model", "messages")):  # these replace ours
                 return json_bytes(request_body(self._model, messages, tools, settings, self._spelling))
+            body = json_bytes(request_body(self._model, (), tools, settings, self._spelling))
             self._written = tools, settings, body.removeprefix(self._opening)
         return b"%b%b%b" % (self._opening, b",".join(map(message_json, messages)), self._written[2])
 
