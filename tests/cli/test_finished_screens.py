@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -151,3 +152,15 @@ def test_a_run_with_a_budget_is_evaluated_again(tmp_path: Path, monkeypatch: pyt
     with running(latency_s=0.0) as endpoint:
         command = (bench, tmp_path / "run", endpoint, "--price", "1/1", "--budget", "1")
         assert [was_shown_again(evaluate(*command)) for _ in range(2)] == [False, False]
+
+
+def test_a_screen_that_was_cut_off_is_not_shown_again(place: Path):
+    program = [sys.executable, "-m", "agrotools", *COMMAND]
+    cut = subprocess.Popen(program, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+    assert cut.stdout is not None
+    cut.stdout.readline()
+    cut.stdout.close()
+    cut.wait()
+    whole = run_eval(place)
+    assert not was_shown_again(whole)
+    assert "next" in whole.stdout

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
 WARNED: list[str] = []
-"""Warnings that the running command has shown."""
+"""Warnings that the running command has shown, and that its output was cut off."""
 
 DONE = 0
 FAULTS = 1
@@ -63,6 +63,7 @@ def allow_closed_pipe() -> Generator[None]:
     except (BrokenPipeError, SystemExit) as error:  # Rich replaces the error by SystemExit.
         if isinstance(error, SystemExit) and not isinstance(error.__context__, BrokenPipeError):
             raise
+        WARNED.append("nobody reads the output to its end")  # a screen that was cut off is not kept
         redirect_unread_streams()
 
 

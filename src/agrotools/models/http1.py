@@ -6,10 +6,12 @@ need any of these use it (:mod:`agrotools.models.transport`). Replies are parsed
 """
 
 import asyncio
+import socket
 import zlib
 from collections.abc import Mapping
 from typing import cast
 
+import aiohappyeyeballs
 import httptools
 from multidict import CIMultiDict
 from yarl import URL
@@ -219,9 +221,10 @@ class PlainHttp:
     async def _connect(self, loop: asyncio.AbstractEventLoop, host: str, port: int) -> _Connection:
         try:
             async with asyncio.timeout(min(CONNECT_S, self._wire.timeout_s)):
-                _, connection = await loop.create_connection(
-                    lambda: _Connection(loop), host, port, happy_eyeballs_delay=0.25
-                )
+                addresses = await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+                # asyncio's own races between addresses leave sockets open when they are cancelled.
+                connected = await aiohappyeyeballs.start_connection(addresses, happy_eyeballs_delay=0.25, loop=loop)
+                _, connection = await loop.create_connection(lambda: _Connection(loop), sock=connected)
         except TimeoutError as error:
             raise HttpFault("connect_timeout", f"{host}:{port}") from error
         except OSError as error:
