@@ -360,6 +360,43 @@ def test_what_is_left_out_is_said_with_how_to_get_it(shared_runs, monkeypatch: p
     assert len(page.records) == 24
 
 
+@pytest.mark.parametrize("scored", [False, True])
+def test_the_page_of_a_long_run_lists_the_samples_that_lost_points_and_says_so(shared_runs, scored: bool):
+    model, oracle = shared_runs
+    whole = page_of(model)
+    given = {"summaries": [rescore(model).summary], "scored": True} if scored else {}
+    page = page_of(model, most_listed=8, **given)
+    lost = sorted({row["sample"] for row in whole.records if row["value"] != 1})
+    assert len(lost) == 12  # all are wrong in step-by-step
+    assert {row["sample"] for row in page.records} == {*lost[:4]}
+    assert len(page.records) == len(page.details) == 8
+    assert page.head["notes"][0].startswith(
+        "8 of 24 records are listed: those of the first 4 of 12 samples that lost points or are invalid. Scores and"
+    )
+    for row in page.records:
+        (same,) = (each for each in whole.records if (each["sample"], each["mode"]) == (row["sample"], row["mode"]))
+        assert {**row, "block": 0, "line": 0} == {**same, "block": 0, "line": 0}
+        assert page.detail(row) == whole.detail(same)
+    ours, all_rows = page.head["lost"][0]["end-to-end"], [r for r in whole.records if r["mode"] == "end-to-end"]
+    by_part = {part: sum(100 * (1 - r["value"]) for r in all_rows if r["part"] == part) / 12 for part in ours["parts"]}
+    assert (ours["n"], ours["parts"]) == (12, pytest.approx(by_part))
+    assert sum(by_part.values()) == pytest.approx(100 * (1 - page.head["runs"][0]["score"][0]))
+    assert [page.head["runs"], page.head["measure"]] == [whole.head["runs"], whole.head["measure"]]
+    both = page_of(model, oracle, most_listed=9)
+    assert {(row["run"], row["sample"]) for row in both.records} == {(run, name) for run in (0, 1) for name in lost[:3]}
+
+
+def test_the_page_of_a_long_run_without_failures_lists_the_first_samples(tmp_path: Path):
+    samples = [made_sample(f"s{number:02}") for number in range(6)]
+    lost = end_to_end(samples[4], answer="rows: 9")
+    run = write_run(tmp_path / "run", [*(right(each) for each in samples if each is not samples[4]), lost])
+    page = page_of(run, most_listed=3)
+    assert [row["sample"] for row in page.records] == ["s04", "s00", "s01"]
+    assert "those of all 1 samples that lost points or are invalid, and the first others" in page.head["notes"][0]
+    assert "notes" in page_of(run).head
+    assert "lost" not in page_of(run).head
+
+
 def test_given_summaries_are_what_the_tables_show(shared_runs, page_of_both):
     rescored = [rescore(run) for run in shared_runs]
     given = {"summaries": [each.summary for each in rescored], "tallies": [each.tally for each in rescored]}

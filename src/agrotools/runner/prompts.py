@@ -14,7 +14,9 @@ Prompts are written just before the record that they belong to, so that every re
 
 import base64
 import os
+from array import array
 from binascii import Error as Base64Error
+from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from contextvars import ContextVar
@@ -215,6 +217,35 @@ class StoredRequest(NamedTuple):
     """Number of leading messages shared with the previous request."""
 
 
+class _Offsets:
+    """Offsets of lines by name, in 16 bytes a line. Of equal names the last one counts."""
+
+    def __init__(self) -> None:
+        self._hashes, self._offsets = array("q"), array("q")
+        self._is_sorted = False
+
+    def __len__(self) -> int:
+        return len(self._hashes)
+
+    def add(self, name: bytes, offset: int) -> None:
+        self._hashes.append(hash(name))
+        self._offsets.append(offset)
+        self._is_sorted = False
+
+    def __getitem__(self, name: bytes) -> int:
+        if not self._is_sorted:
+            import numpy as np
+
+            order = np.argsort(np.array(self._hashes), kind="stable")
+            self._hashes = array("q", np.array(self._hashes)[order].tobytes())
+            self._offsets = array("q", np.array(self._offsets)[order].tobytes())
+            self._is_sorted = True
+        at = bisect_right(self._hashes, hash(name)) - 1
+        if at < 0 or self._hashes[at] != hash(name):
+            raise KeyError(name)
+        return self._offsets[at]
+
+
 class StoredPrompts:
     """Index of the requests of a run, in one pass over ``prompts.jsonl``; only offsets are kept in memory.
 
@@ -226,9 +257,8 @@ class StoredPrompts:
 
     def __init__(self, run: Path) -> None:
         self._path = run / PROMPTS_FILE
-        self._contents: dict[bytes, int] = {}
-        self._keys: dict[bytes, int] = {}
-        """Offset of the last line of each key, by its beginning."""
+        self._contents, self._keys = _Offsets(), _Offsets()
+        """Places of contents by hash, and of the last line of each key by its beginning."""
         self._end = 0
         self._file: BinaryIO | None = None
         self._recent: dict[str, Any] = {}
@@ -247,9 +277,9 @@ class StoredPrompts:
             for line in _lines(self._path, self._end):
                 offset, self._end = self._end, self._end + len(line)
                 if line.startswith(_CONTENT):
-                    self._contents[line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]] = offset
+                    self._contents.add(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS], offset)
                 else:
-                    self._keys[line.partition(_REQUESTS)[0]] = offset
+                    self._keys.add(line.partition(_REQUESTS)[0], offset)
 
     def of(self, key: Key) -> list[StoredRequest] | None:
         """Return the requests that were sent for a sample; None if none are stored.
@@ -257,8 +287,9 @@ class StoredPrompts:
         Raises:
             RunStoreError: the file cannot be read, or content that it refers to is missing.
         """
-        offset = self._keys.get(orjson.dumps({"key": key})[:-1])
-        if offset is None:
+        try:
+            offset = self._keys[orjson.dumps({"key": key})[:-1]]
+        except KeyError:
             return None
         requests: list[StoredRequest] = []
         with self._reading(), nullcontext(self._file) if self._file else self._path.open("rb") as file:

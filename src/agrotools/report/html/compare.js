@@ -61,7 +61,7 @@ function drawCompare(parameters) {
     el("div.choose", {}, choose(0, "Compare"), choose(1, "with")),
     rows.length ? el("div.scroll", { tabindex: "0", role: "region", "aria-label": "Differences" }, el("table.numbers.differences", {}, el("thead", {}, el("tr", {}, el("td"), ["difference", "95 % interval", "", "verdict", "p, adjusted", "n", "detectable"].map((text) => el("th", { scope: "col" }, text)))), el("tbody", {}, rows)))
       : el("p.dim", {}, "No difference is shown: the runs have no common samples, the score of one is withheld, or they were scored by an older version."),
-    el("p", {}, `${flips.of} samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in the first, ${flips.down.length} in the second, ${flips.same} are equal.`),
+    el("p", {}, `${flips.of} ${head.lost ? "of the listed " : ""}samples are in both runs (${words(mode ?? "")}): ${flips.up.length} score higher in the first, ${flips.down.length} in the second, ${flips.same} are equal.`),
     el("p.dim", {}, "By task and by cause: ", el("code", {}, `agrotools compare ${runs[first].folder} ${runs[second].folder}`)),
     el("div.columns", {}, flipList(`Better in ${runs[first].label}`, flips.up), flipList(`Better in ${runs[second].label}`, flips.down)));
 }

@@ -110,13 +110,15 @@ function lostSplit() {
   const run = runs[chosenRun], { attribution } = run;
   if (attribution) return { ...attribution, exact: true };
   const own = records.filter((record) => record.run === chosenRun && record.mode === head.measure?.mode && record.value !== null);
-  const parts = {};
-  for (const record of own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
+  // Where the page does not list all records, the sums over all of them are in its head.
+  const whole = head.lost?.[chosenRun][head.measure?.mode];
+  const parts = { ...whole?.parts };
+  for (const record of whole ? [] : own) for (const [part, lost] of Object.entries(lostParts(record))) parts[part] = (parts[part] ?? 0) + lost / own.length;
   const sum = Object.values(parts).reduce((all, lost) => all + lost, 0);
   const gap = run.score && own.length ? 100 * (1 - run.score[0]) : sum;
   // A refusal of the unanswerable twin does not count if the answerable one was refused, too.
   if (gap - sum >= 0.05) parts.reading = (parts.reading ?? 0) + gap - sum;
-  return { run: { n: new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts }, joint: [], exact: false };
+  return { run: { n: whole?.n ?? new Set(own.map((record) => record.sample)).size, score: 100 - gap, ceiling: 100, gap, parts }, joint: [], exact: false };
 }
 
 function lostCard() {
