@@ -392,7 +392,7 @@ def test_the_page_of_a_long_run_without_failures_lists_the_first_samples(tmp_pat
     run = write_run(tmp_path / "run", [*(right(each) for each in samples if each is not samples[4]), lost])
     page = page_of(run, most_listed=3)
     assert [row["sample"] for row in page.records] == ["s04", "s00", "s01"]
-    assert "those of all 1 samples that lost points or are invalid, and the first others" in page.head["notes"][0]
+    assert "those of every sample that lost points or is invalid (1), and the first others" in page.head["notes"][0]
     assert "notes" in page_of(run).head
     assert "lost" not in page_of(run).head
 

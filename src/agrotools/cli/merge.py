@@ -28,6 +28,7 @@ def merge(
         merged = merge_runs(runs, out, allow_missing=allow_missing, progress=terminal_progress())
     for note in (*merged.gaps, *merged.notes):
         typer.echo(f"warning: {note}", err=True)
-    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(len(runs), 'shard')}", err=as_json)
+    n_shards = len({run.resolve() for run in runs})
+    typer.echo(f"{out}: {count_text(merged.records, 'record')} of {count_text(n_shards, 'shard')}", err=as_json)
     code = show_runs([out], NO_COMPARISONS, allow_invalid=False, details=False, as_json=as_json)
     raise typer.Exit(code or (FAULTS if merged.gaps else 0))

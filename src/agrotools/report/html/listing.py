@@ -54,7 +54,7 @@ class Choice:
         if self.n_told < self.n_telling:
             which = f"those of the first {self.n_told:,} of {self.n_telling:,} samples that lost points or are invalid"
         else:
-            which = f"those of all {self.n_telling:,} samples that lost points or are invalid, and the first others"
+            which = f"those of every sample that lost points or is invalid ({self.n_telling:,}), and the first others"
         return f"{listed}: {which}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
 
 
