@@ -31,7 +31,7 @@ from typing import Any
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.study import Bench, Figure, calibration_points, estimate
 from agrotools.build.sources.reading import read_items
-from agrotools.core.base import AgrotoolsError, UsageError, count_text
+from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES
@@ -49,7 +49,7 @@ class Row:
     ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
     whole study, libraries included. ``sources``: repositories, commits and numbers of the images, from ``truth.json``.
     ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about. ``points``: of a
-    calibration error, probability and outcome (1 if right) of each answer.
+    calibration error, probability and outcome (1 if right) of each answer. ``unreadable``: images left out.
     """
 
     tool: str
@@ -71,6 +71,7 @@ class Row:
     sources: str = ""
     is_ours: bool = True
     points: Sequence[Sequence[float]] = ()
+    unreadable: Sequence[str] = ()
     error: str | None = None
 
 
@@ -238,7 +239,7 @@ def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
         return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
     sources, is_ours = ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
     origin = {"sources": sources, "is_ours": is_ours}
-    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
+    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")}
     figures = result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
     return [Row(study.tool, study.folder, **figure, **origin) for figure in figures]
 
@@ -287,8 +288,8 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         rows = [_figure_row(figure) for figure in figures]
         if not rows:
             return {"error": "it gave no figure"}
-    except KeyError as error:
-        return {"error": _with_place(error, f"an item of {folder.name}/truth.json seems to lack the field {error}")}
+    except BenchmarkError as error:
+        return {"error": " ".join(str(error).split())}
     except Exception as error:
         kind = "" if isinstance(error, AgrotoolsError) else f"{type(error).__name__}: "
         return {"error": _with_place(error, f"{kind}{error}")}
@@ -299,6 +300,7 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         "ms_median": statistics.median(bench.call_ms) if bench.call_ms else None,
         "ms_per_megapixel": statistics.median(per_megapixel) if per_megapixel else None,
         "peak_mb": peak_mb,
+        "unreadable": bench.unreadable,
         "overlays": [str(path) for path in bench.overlays if path.is_file()],
     }
 
