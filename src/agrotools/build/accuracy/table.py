@@ -96,7 +96,7 @@ def markdown(
         pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
-    of_ours = all(row.is_ours for row in rows)
+    of_ours = bool(rows) and all(row.is_ours for row in rows)
     lines += _prose("introduction") if of_ours else []
     lines += section(list(dict.fromkeys(row.tool for row in rows))) if of_ours else []
     if strangers:
@@ -109,7 +109,7 @@ def markdown(
         ]
     for tool in dict.fromkeys(row.tool for row in rows):
         mine = [row for row in rows if row.tool == tool]
-        prose = _prose(tool) if all(row.is_ours for row in mine) else []
+        prose = _prose(tool) if of_ours else []
         shown = [
             f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if pictures and _is_drawn(row)
         ]
