@@ -188,6 +188,12 @@ def bench(
     if bench_plan.absent:
         where = "no --data given" if data is None else f"not in {data}"
         typer.echo(f"left out, {where}: {', '.join(bench_plan.absent)}", err=True)
+    if bench_plan.ignored:
+        ignored, layouts = ", ".join(bench_plan.ignored), ", ".join(bench_plan.layouts)
+        typer.echo(f"ignored, as no study uses a folder of that name: {ignored}; known: {layouts}", err=True)
+    if bench_plan.drawn_left_out:
+        left_out = count_text(bench_plan.drawn_left_out, "study", "studies")
+        typer.echo(f"left out, as the data is not ours: {left_out} on drawn scenes (--folder names them)", err=True)
     rows = list(bench_plan.faults)
     count = len(bench_plan.studies)
     numbers = {study: number for number, study in enumerate(bench_plan.studies, start=1)}

@@ -19,7 +19,7 @@ TOOL = "made_brightness"
 KEYS = {
     "tool", "folder", "metric", "value", "low", "high", "n", "independent", "calls", "ms_median", "ms_per_megapixel",
     "peak_mb", "goal", "higher_is_better", "goal_reached", "note", "sources",
-    "is_ours", "points", "error",
+    "is_ours", "points", "unreadable", "error",
 }  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def test_a_truth_that_lacks_a_field_is_named(data: Path):
     (data / "greys" / "truth.json").write_text('[{"id": "0", "image": "0.png"}]')
     ended = bench("--data", data, "--tool", TOOL, "--folder", "greys")
     assert ended.returncode == 3
-    assert "an item of greys/truth.json seems to lack the field 'mean_pct'" in ended.stderr
+    assert "greys/truth.json, item '0' lacks the field 'mean_pct'" in ended.stderr
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,7 @@ The candidate with the best worst scene is chosen, by F1 less that of marking ev
 candidate with a difference of zero, so a rule ships only if it is better than marking everything in every scene.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from pathlib import Path
@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from agrotools.build.sources.reading import read_items
 from agrotools.tools.change.buildings import RoofRule, built_change
 from agrotools.tools.change.pairs import shift_back, shift_between
 from agrotools.vision.reading import read_image, read_labels
@@ -74,10 +73,10 @@ class Choice:
     worst: float
 
 
-def read_pairs(folder: Path) -> list[ScenePair]:
-    """Read the pairs of LEVIR-CD; BenchmarkError if ``truth.json`` is missing or invalid."""
+def read_pairs(folder: Path, items: Sequence[Mapping[str, Any]]) -> list[ScenePair]:
+    """Read the pairs of LEVIR-CD."""
     pairs: list[ScenePair] = []
-    for item in read_items(folder):
+    for item in items:
         before, after = (read_image(folder / item[date]).pixels for date in ("before", "after"))
         truth = read_labels(folder / item["mask"]).classes > 0
         valid = np.ones(truth.shape, np.bool_)

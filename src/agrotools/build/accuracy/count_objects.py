@@ -15,6 +15,7 @@ from scipy.spatial import KDTree
 from agrotools.build.accuracy.fruit_and_leaves import COUNT_STUDIES
 from agrotools.build.accuracy.study import Bench, Columns, Figure, Study
 from agrotools.build.scenes.stands import BLOCK_GSD_M, make_block
+from agrotools.core import BenchmarkError
 from agrotools.tools.counting.count_objects import RULES
 from agrotools.tools.counting.fruit_net import overlaps
 
@@ -239,9 +240,15 @@ def _table(path: Path) -> Floats:
 
 
 def _boxes(path: Path) -> Floats:
-    with path.open(encoding="utf-8", newline="") as file:
-        rows = [row[:4] for row in csv.reader(file) if row and row[0].replace(".", "").replace("-", "").isdigit()]
-    return np.array(rows, np.float64).reshape(-1, 4)
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            rows = [row[:4] for row in csv.reader(file) if row and row[0].replace(".", "").replace("-", "").isdigit()]
+        return np.array(rows, np.float64).reshape(-1, 4)
+    except (ValueError, csv.Error) as error:
+        where = f"{path.parent.name}/{path.name}"
+        raise BenchmarkError(
+            f"{where} (field 'boxes') is not a table; expected left,top,right,bottom per row"
+        ) from error
 
 
 def _match_tops(tops: Floats, radii: Floats, table: Floats) -> list[tuple[int, int]]:

@@ -118,7 +118,7 @@ _GOAL = 0.40
 
 
 def _measure_levir(bench: Bench) -> list[Figure]:
-    pairs = read_pairs(bench.folder)
+    pairs = read_pairs(bench.folder, bench.items())
     scenes = [pair.scene for pair in pairs]
     figures: list[Figure] = []
     for target in ("farmland", "any"):

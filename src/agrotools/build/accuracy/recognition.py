@@ -158,7 +158,7 @@ PEST_DISEASE_STUDIES = (
     Study(
         "diagnose_pest_disease",
         "coffee_leaf_class",
-        partial(_known, crop="coffee", true=_COFFEE.__getitem__, goal=0.85),
+        partial(_known, crop="coffee", true=lambda label: _COFFEE.get(label, label), goal=0.85),
     ),
     *(Study("diagnose_pest_disease", folder, _unknown) for folder in ("apple_leaf_class", "rice_disease")),
     Study("diagnose_pest_disease", "bean_leaf_class", _pack),

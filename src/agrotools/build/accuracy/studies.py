@@ -31,7 +31,7 @@ from typing import Any
 from agrotools.build.accuracy import STUDIES
 from agrotools.build.accuracy.study import Bench, Figure, calibration_points, estimate
 from agrotools.build.sources.reading import read_items
-from agrotools.core.base import AgrotoolsError, UsageError, count_text
+from agrotools.core.base import AgrotoolsError, BenchmarkError, UsageError, count_text
 from agrotools.tools import TOOLS, get_tool
 from agrotools.tools.worker_process import worker_environment
 from agrotools.vision import STRANGENESS_FILES
@@ -49,7 +49,7 @@ class Row:
     ``ms_per_megapixel`` the median over calls of time divided by the size of the files read; ``peak_mb`` is for the
     whole study, libraries included. ``sources``: repositories, commits and numbers of the images, from ``truth.json``.
     ``is_ours``: True if the images are drawn, or those that the sentences in ``prose`` are about. ``points``: of a
-    calibration error, probability and outcome (1 if right) of each answer.
+    calibration error, probability and outcome (1 if right) of each answer. ``unreadable``: images left out.
     """
 
     tool: str
@@ -71,6 +71,7 @@ class Row:
     sources: str = ""
     is_ours: bool = True
     points: Sequence[Sequence[float]] = ()
+    unreadable: Sequence[str] = ()
     error: str | None = None
 
 
@@ -87,15 +88,25 @@ class Planned:
 
 @dataclass(frozen=True)
 class Plan:
-    """Studies to run. ``absent``: required folders that do not exist; ``faults``: tools without usable studies."""
+    """Studies to run.
+
+    ``absent``: required folders that do not exist; ``faults``: tools without usable studies; ``ignored``: folders of
+    the data that no study uses, beside the ``layouts`` that some do; ``drawn_left_out``: studies on drawn scenes that
+    nobody asked for.
+    """
 
     studies: tuple[Planned, ...]
     absent: tuple[str, ...]
     faults: tuple[Row, ...] = ()
+    ignored: tuple[str, ...] = ()
+    layouts: tuple[str, ...] = ()
+    drawn_left_out: int = 0
 
 
 def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = ()) -> Plan:
     """Select the studies of ``tools`` (default: all) on ``folders`` (default: all) of the folder ``data``.
+
+    Studies on drawn scenes are left out of data of which none is ours, unless ``folders`` names them.
 
     Raises:
         UsageError: no study knows the tool or folder, or ``data`` is not a folder.
@@ -130,7 +141,30 @@ def plan(data: Path | None, tools: Sequence[str] = (), folders: Sequence[str] = 
         if folder not in known and not faults:
             raise UsageError(f"no study of {', '.join(names)} uses a folder {folder!r}",
                              hint=f"known: {', '.join(sorted(known))}")  # fmt: skip
-    return Plan(tuple(studies), tuple(dict.fromkeys(absent)), tuple(faults))
+    chosen = studies
+    if data is not None and not folders and not any(_is_ours(study) for study in studies if not study.drawn):
+        chosen = [study for study in studies if not study.drawn]
+    layouts = _layouts()
+    there = [] if data is None else sorted(path.name for path in data.iterdir() if path.is_dir())
+    ignored = tuple(name for name in there if name not in layouts and not name.startswith("."))
+    return Plan(tuple(chosen), tuple(dict.fromkeys(absent)), tuple(faults), ignored, layouts,
+                len(studies) - len(chosen))  # fmt: skip
+
+
+def _layouts() -> tuple[str, ...]:
+    """Return the folders of images that the studies of all tools use."""
+    used: set[str] = set()
+    for tool in STUDIES.names():
+        with suppress(UsageError):
+            used.update(study.folder for study in STUDIES.get(tool) if study.needs_folder)
+    return tuple(sorted(used))
+
+
+def _is_ours(study: Planned) -> bool:
+    try:
+        return study.drawn or sources_of(study.folder, study.path, study.tool)[1]
+    except BenchmarkError:
+        return False
 
 
 def run(
@@ -235,10 +269,12 @@ def _last_words(path: Path, code: int) -> str:
 def _rows(study: Planned, result: dict[str, Any]) -> list[Row]:
     if "error" in result:
         where = str(study.path.resolve())
-        return [Row(study.tool, study.folder, error=result["error"].replace(where, study.folder))]
+        return [
+            Row(study.tool, study.folder, is_ours=_is_ours(study), error=result["error"].replace(where, study.folder))
+        ]
     sources, is_ours = ("", True) if study.drawn else sources_of(study.folder, study.path, study.tool)
     origin = {"sources": sources, "is_ours": is_ours}
-    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb")}
+    origin |= {name: result[name] for name in ("calls", "ms_median", "ms_per_megapixel", "peak_mb", "unreadable")}
     figures = result["figures"] if is_ours else [{**figure, "note": ""} for figure in result["figures"]]
     return [Row(study.tool, study.folder, **figure, **origin) for figure in figures]
 
@@ -262,7 +298,8 @@ def sources_of(name: str, folder: Path, tool: str) -> tuple[str, bool]:
         for (repo, commit), count in sorted(counts.items())
     ]
     known = tomllib.loads((files("agrotools.build.accuracy") / "folders.toml").read_text("utf-8"))["folders"].get(name)
-    return ", ".join(words), known is None or {repo for repo, _ in counts} <= set(known.get("sources", ()))
+    ours = known is None or (bool(counts) and {repo for repo, _ in counts} <= set(known.get("sources", ())))
+    return ", ".join(words), ours
 
 
 _ROUNDING = 1e-9
@@ -287,8 +324,8 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         rows = [_figure_row(figure) for figure in figures]
         if not rows:
             return {"error": "it gave no figure"}
-    except KeyError as error:
-        return {"error": _with_place(error, f"an item of {folder.name}/truth.json seems to lack the field {error}")}
+    except BenchmarkError as error:
+        return {"error": " ".join(str(error).split())}
     except Exception as error:
         kind = "" if isinstance(error, AgrotoolsError) else f"{type(error).__name__}: "
         return {"error": _with_place(error, f"{kind}{error}")}
@@ -299,6 +336,7 @@ def run_study(tool: str, number: int, folder: Path, scratch: Path) -> dict[str, 
         "ms_median": statistics.median(bench.call_ms) if bench.call_ms else None,
         "ms_per_megapixel": statistics.median(per_megapixel) if per_megapixel else None,
         "peak_mb": peak_mb,
+        "unreadable": bench.unreadable,
         "overlays": [str(path) for path in bench.overlays if path.is_file()],
     }
 

@@ -25,7 +25,7 @@ from PIL import Image
 from rasterio.transform import from_origin
 from scipy.special import betaincinv, ndtr, stdtrit
 
-from agrotools.build.sources.reading import read_items
+from agrotools.build.accuracy.truth import read_truth
 from agrotools.core import Artifact, SampleFile, ToolError
 from agrotools.tools import get_tool
 from agrotools.tools.result import ToolResult
@@ -278,6 +278,7 @@ class Bench:
     """Environment of a study: its folder, its tool, and the timings.
 
     ``scratch`` is the folder for artifacts (a subfolder per call); it is removed afterwards, but overlays can be kept.
+    ``unreadable``: pictures of the folder that were left out.
     """
 
     tool: str
@@ -286,13 +287,21 @@ class Bench:
     call_ms: list[float] = field(default_factory=list)
     call_megapixels: list[float] = field(default_factory=list)
     overlays: list[Path] = field(default_factory=list)
+    unreadable: list[str] = field(default_factory=list)
+    _items: list[dict[str, Any]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.scratch.mkdir(parents=True, exist_ok=True)
 
     def items(self) -> list[dict[str, Any]]:
-        """Return ``truth.json`` of the folder: one object per image, with relative paths; BenchmarkError if invalid."""
-        return read_items(self.folder)
+        """Return ``truth.json`` of the folder: one object per readable image, with relative paths.
+
+        Raises:
+            BenchmarkError: it is invalid, or no image can be read.
+        """
+        if not self._items:
+            self._items, self.unreadable = read_truth(self.folder)
+        return list(self._items)
 
     def call(
         self, *, infos: Mapping[Path, SampleFile] | None = None, backend: str | None = None, **arguments: Any

@@ -11,6 +11,8 @@ from importlib.resources import files
 from agrotools.build.accuracy.studies import Row
 from agrotools.build.accuracy.study import LEAST_CLUSTERS
 from agrotools.build.accuracy.uncertainty import section
+from agrotools.build.sources.part import first_few
+from agrotools.core.base import count_text
 
 COLUMNS = ("tool", "folder", "metric", "value", "95 % interval", "n", "independent", "ms", "ms/MP", "peak MB", "goal")
 _LIBRARIES = ("numpy", "scipy", "scikit-image", "opencv-python-headless", "rasterio", "pillow")
@@ -94,7 +96,7 @@ def markdown(
         pictures: folder of the files of :func:`curves`, as seen from the document; none are shown without it.
     """
     lines = ["# How accurate the tools are", "", *_provenance(command, absent, today), ""]
-    of_ours = all(row.is_ours for row in rows)
+    of_ours = bool(rows) and all(row.is_ours for row in rows)
     lines += _prose("introduction") if of_ours else []
     lines += section(list(dict.fromkeys(row.tool for row in rows))) if of_ours else []
     if strangers:
@@ -107,7 +109,7 @@ def markdown(
         ]
     for tool in dict.fromkeys(row.tool for row in rows):
         mine = [row for row in rows if row.tool == tool]
-        prose = _prose(tool) if all(row.is_ours for row in mine) else []
+        prose = _prose(tool) if of_ours else []
         shown = [
             f"![{row.metric}, {row.folder}]({pictures}/{_file_of(row)})" for row in mine if pictures and _is_drawn(row)
         ]
@@ -199,6 +201,9 @@ def _notes(rows: Sequence[Row]) -> list[str]:
         every = sum((row.tool, row.folder) == (tool, folder) for row in rows)
         which = "" if len(metrics) == every else f", {'; '.join(metrics)}"
         lines.append(f"{folder}{which}: {note}")
+    left_out = dict.fromkeys((row.tool, row.folder, tuple(row.unreadable)) for row in rows if row.unreadable)
+    lines += [f"{folder}: {tool} left out {count_text(len(names), 'picture')} that cannot be read: {first_few(names)}"
+              for tool, folder, names in left_out]  # fmt: skip
     return lines
 
 
