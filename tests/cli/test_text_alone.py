@@ -36,11 +36,11 @@ def test_text_needs_no_libraries_for_images(tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("AGROTOOLS_CACHE", str(tmp_path / "cache"))
     bench = write_text_benchmark(tmp_path / "bench", 12)
 
-    def agrotools(*arguments: object) -> str:
+    def agrotools(*arguments: object, code: int = 0) -> str:
         command = [sys.executable, "-c", WITHOUT_IMAGES, *map(str, arguments)]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        assert done.returncode == code, done.stderr
+        return done.stderr if code else done.stdout
 
     with running(latency_s=0.0) as endpoint:
         model = ("-m", "m", "--base-url", endpoint.base_url)
@@ -50,6 +50,8 @@ def test_text_needs_no_libraries_for_images(tmp_path: Path, monkeypatch: pytest.
     agrotools("report", "run")
     agrotools("compare", "run", "guess")
     agrotools("explain", "run", "q0")
+    refused = agrotools("doctor", code=3)
+    assert "is not installed, and this command reads or draws pictures\nhint: pip install" in refused
 
 
 @pytest.mark.unit

@@ -9,7 +9,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from agrotools.cli.output import ARGUMENTS, WARNED, code_of, make_streams_safe, redirect_unread_streams
+from agrotools.cli.output import (
+    ARGUMENTS,
+    IMAGE_LIBRARIES,
+    NOT_DONE,
+    WARNED,
+    code_of,
+    make_streams_safe,
+    redirect_unread_streams,
+)
 
 if TYPE_CHECKING:
     from typer._click import Command, Context, HelpFormatter  # the copy of click bundled with typer
@@ -170,6 +178,13 @@ def main() -> None:
         if isinstance(end.__context__, BrokenPipeError):
             sys.exit(0)
         raise
+    except ModuleNotFoundError as error:
+        if (name := str(error.name).partition(".")[0]) not in IMAGE_LIBRARIES:
+            raise
+        from agrotools.core.base import install_command
+
+        _print_error(f"{name} is not installed, and this command reads or draws pictures", install_command())
+        sys.exit(NOT_DONE)
     except Exception as error:
         # Imported here because --help must not wait for pydantic.
         from agrotools.core.base import AgrotoolsError

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ARGUMENTS: list[str] = []
 """Arguments of the running command, as typed."""
+IMAGE_LIBRARIES = ("cv2", "rasterio", "matplotlib", "onnxruntime", "skimage")
+"""Dependencies that work on text alone does without (docs/index.md)."""
 WARNED: list[str] = []
 """Warnings that the running command has shown, and that its output was cut off."""
 
