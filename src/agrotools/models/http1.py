@@ -228,7 +228,7 @@ class PlainHttp:
         except TimeoutError as error:
             raise HttpFault("connect_timeout", f"{host}:{port}") from error
         except OSError as error:
-            raise HttpFault("connect", f"cannot connect to {host}:{port} ({error.strerror or error})") from error
+            raise HttpFault("connect", f"cannot connect to {host}:{port} [{error.strerror or error}]") from error
         return connection
 
     def close(self) -> None:
