@@ -191,6 +191,19 @@ def test_classes_and_indices_are_no_heights(tmp_path: Path) -> None:
     assert "implausible_heights" not in measured(tmp_path, chm=grass).flags
 
 
+@pytest.mark.parametrize(
+    ("gsd_m", "low", "high", "flagged"),
+    [(10.0, 0.2, 0.84, True), (0.5, 0.2, 0.84, False), (10.0, 0.0, 0.84, False), (10.0, 0.2, 1.4, False)],
+)
+def test_an_index_without_negative_values_shows_no_ground(
+    tmp_path: Path, gsd_m: float, low: float, high: float, flagged: bool
+) -> None:
+    values = np.random.default_rng(0).uniform(low, high, (64, 64)).astype(np.float32)
+    result = measured(tmp_path, chm=raster(tmp_path / "index.tif", values), gsd_m=gsd_m)
+    assert ("implausible_heights" in result.flags) is flagged
+    assert any("bare ground or above 1 m" in note for note in result.notes) is flagged
+
+
 def plane(columns: np.ndarray, rows: np.ndarray, transform_: Affine) -> np.ndarray:
     """A sloping terrain, as elevation at the centres of pixels."""
     x, y = transform_ * (columns + 0.5, rows + 0.5)

@@ -29,6 +29,9 @@ TALLEST_M = 130.0
 _MOST_CLASSES = 12
 _LEAST_MAP_PX = 1000
 INDEX_NOTE = "all values are at most 1, and some are negative: is it an index such as NDVI?"
+_COARSE_INDEX_NOTE = "no pixel of 5 m or more is bare ground or above 1 m: is it an index such as NDVI?"
+_COARSE_M = 5.0
+_BARE_M = 0.05
 _SMOOTH_NOTE = "as smooth as bare ground: is it an elevation?"
 _SMOOTHEST = 0.005
 """Roughness below which heights are those of bare ground: half of that of the smoothest model of a canopy."""
@@ -346,6 +349,15 @@ def _measure(
     elif terrain is None and negative and statistics.maximum <= 1:
         flags.append("implausible_heights")
         notes.append(INDEX_NOTE)
+    elif (
+        terrain is None
+        and (gsd_m or 0) >= _COARSE_M
+        and statistics.count >= _LEAST_MAP_PX
+        and statistics.minimum > _BARE_M
+        and statistics.maximum <= 1
+    ):
+        flags.append("implausible_heights")
+        notes.append(_COARSE_INDEX_NOTE)
     elif roughness.is_smooth:
         flags.append("implausible_heights")
         notes.append(_SMOOTH_NOTE)
