@@ -304,6 +304,8 @@ def compare(
         if one.seen:
             line += f"; it learnt from {one.seen} of these photographs, so this says nothing about others"
         typer.echo(line)
+        if one.unknown:
+            typer.echo(f"{one.backend} has no name for {', '.join(one.unknown)}: it cannot be right on these")
 
 
 def _interval_text(one: "Estimate") -> str:

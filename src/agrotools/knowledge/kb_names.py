@@ -1,5 +1,6 @@
 """Mapping of labels of recognisers to entries of the knowledge base."""
 
+import re
 from collections.abc import Collection, Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -60,11 +61,59 @@ class KbNames:
                 return entry.id
         return folded(crop).removesuffix("s")
 
+    def mean_same(self, first: str, second: str, crop: str | None = None) -> bool:
+        """True if two labels or ids of diseases, pests, weeds or healthy leaves mean the same thing.
+
+        A name without its crop means the thing on ``crop``, or else on a crop of the other: "angular leaf spot" is
+        "disease.bean_angular_leaf_spot".
+        """
+        if folded(first) == folded(second):
+            return True
+        healthy = [healthy_crop(name) for name in (first, second)]
+        if None in healthy:
+            ids = [self._ids(name, [crop] if crop else []) for name in (first, second)]
+            if crop is None:
+                crops = [{on for entry in self.entries if entry.id in known for on in entry.crops} for known in ids]
+                ids = [ids[0] | self._ids(first, crops[1]), ids[1] | self._ids(second, crops[0])]
+            return healthy == [None, None] and bool(ids[0] & ids[1])
+        return len({self.key_of_crop(of) for one in healthy if (of := one or crop)}) < 2
+
+    def _ids(self, name: str, crops: Iterable[str]) -> set[str]:
+        """Return the ids of the diseases, pests and weeds with a name, also after one of ``crops``."""
+        named = [*self.all_of_name(name), *(entry for on in crops for entry in self.all_of_name(f"{on} {name}"))]
+        if shipped := self.of_shipped(name):
+            named.append(shipped)
+        ids = {entry.id for entry in named if entry.kind in ("disease", "pest", "weed")}
+        return ids or {entry.id for entry in self.entries if entry.id == name}
+
     def key_of_name(self, name: str, kinds: Collection[Kind]) -> str:
         """Return a key that is equal for all names of a thing: the id of its entry, or else the folded name."""
         plain = folded(name)
         entry = self.of_name(name, kinds) or next((each for each in self.entries if folded(each.id) == plain), None)
         return entry.id if entry else plain
+
+
+_HEALTHY = ("no disease", "sound", "none", "健康", "无病", "正常")
+_LEAF = re.compile(r"\b(?:an?|the|leaf|leaves|plants?)\b")
+
+
+def healthy_crop(name: str) -> str | None:
+    """Return the crop of a name that means a healthy plant, "" if it names no crop; None if it means another thing."""
+    plain = folded(name)
+    if plain in _HEALTHY:
+        return ""
+    words = _LEAF.sub(" ", plain).split()
+    is_healthy = "healthy" in (words[:1] + words[-1:])
+    return " ".join(word for word in words if word != "healthy") if is_healthy else None
+
+
+def healthy_label(name: str, crop: str | None = None) -> str | None:
+    """Return the label of a name that means a healthy plant ("bean_healthy", "healthy"), or None."""
+    named = healthy_crop(name)
+    if named is None:
+        return None
+    of = named or crop
+    return f"{folded(of).replace(' ', '_')}_healthy" if of else "healthy"
 
 
 def kb_names() -> KbNames:

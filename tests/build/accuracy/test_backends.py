@@ -106,3 +106,9 @@ def test_two_back_ends_of_a_naming_or_counting_tool_are_needed(photographs: Path
     ):
         with pytest.raises(UsageError, match=message):
             compare_backends(tool, backends, pictures, {})
+
+
+def test_labels_that_a_back_end_has_no_name_for_are_said(photographs: Path) -> None:
+    shown = run_command("tools", "compare", "--backends", ",".join(BACKENDS), "--data", str(photographs))
+    assert "offline has no name for brown leaf, green leaf, yellow leaf" in shown.stdout
+    assert "pack:plants has no name" not in shown.stdout

@@ -11,10 +11,12 @@ from typing import Any
 from agrotools.build.accuracy.recognition import answers
 from agrotools.build.accuracy.study import Bench, Estimate, estimate, mean_of
 from agrotools.core import ToolError, UsageError
+from agrotools.knowledge.kb_names import kb_names
 from agrotools.scoring.statistics import estimate_difference
 from agrotools.tools import get_tool
 from agrotools.tools.execution import check_backend
-from agrotools.tools.recognition.candidates import PACK
+from agrotools.tools.learned import LEARNED
+from agrotools.tools.recognition.candidates import PACK, recogniser_for
 from agrotools.tools.recognition.pack_training import LabelledImage
 from agrotools.tools.recognition.packs import load_pack
 from agrotools.tools.services import VLM
@@ -33,7 +35,8 @@ class BackendScore:
     back-end's, paired by photograph, None for the first. ``better``, ``worse``: photographs on which it does better and
     worse than the first. ``refused``: share without an answer. ``likeliest``: share of names whose first candidate is
     right, refused or not. ``seen``: number of photographs that a pack learnt from, which say nothing about others.
-    ``unreadable``: files left out for all back-ends. ``ms``: median time of a call.
+    ``unreadable``: files left out for all back-ends. ``unknown``: labels that none of its names means.
+    ``ms``: median time of a call.
     """
 
     backend: str
@@ -46,6 +49,7 @@ class BackendScore:
     likeliest: float | None
     seen: int
     unreadable: tuple[str, ...]
+    unknown: tuple[str, ...]
     ms: float
 
 
@@ -68,8 +72,9 @@ def compare_backends(
 ) -> list[BackendScore]:
     """Run each back-end on each photograph and score it; intervals are over groups of photographs.
 
-    A name is right if it is that of the label, or the entry of the knowledge base that the label names; a refusal is
-    wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left out.
+    A name is right if it means the same as the label (:meth:`~agrotools.knowledge.kb_names.KbNames.mean_same`); a
+    refusal is wrong. The error of a count that is refused is the whole label. Photographs that cannot be read are left
+    out.
 
     Raises:
         UsageError: fewer than two back-ends, a tool that gives neither names nor a count, labels that are no counts, a
@@ -99,6 +104,7 @@ def compare_backends(
         raise UsageError(f"no photograph can be read: {', '.join(unreadable[:3])}", hint="pass JPEG or PNG files")
     groups = tuple(pictures[place].group for place in read)
     metric = "mean absolute error of counts" if tool == COUNTING else "named right, share"
+    crop = arguments.get("crop")
     sign = -1 if tool == COUNTING else 1
     scores: list[BackendScore] = []
     first: list[float] | None = None
@@ -118,6 +124,7 @@ def compare_backends(
                 None if tool == COUNTING else sum(result.likeliest for result in results) / len(read),
                 _seen(backend, [pictures[place].path for place in read]),
                 unreadable,
+                () if tool == COUNTING else _unknown_labels(tool, backend, [pictures[place] for place in read], crop),
                 ms[backend],
             )
         )
@@ -174,6 +181,17 @@ def _difference(metric: str, values: Sequence[float], first: Sequence[float], gr
         return Estimate(paired.value, low, high, paired.n, paired.n_clusters)
     gains = [value - before for value, before in zip(values, first, strict=True)]
     return estimate(mean_of(metric, gains, clusters=tuple(groups)))
+
+
+def _unknown_labels(tool: str, backend: str, pictures: Sequence[LabelledImage], crop: str | None) -> tuple[str, ...]:
+    """Return the labels that no name of a back-end means."""
+    names = kb_names()
+    if backend.startswith(LEARNED):
+        given = [entry.id for entry in names.of_kinds(("disease", "pest", "weed"))] + ["healthy"]
+    else:
+        given = list(recogniser_for(backend, "weeds" if tool == "identify_weed" else "leaves", pictures[0].path).labels)
+    labels = sorted({one.label for one in pictures})
+    return tuple(label for label in labels if not any(names.mean_same(label, name, crop) for name in given))
 
 
 def _seen(backend: str, paths: Sequence[Path]) -> int:

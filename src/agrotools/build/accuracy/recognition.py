@@ -46,21 +46,21 @@ def answers(
     Raises:
         ToolError: any error but ``low_confidence``, which counts as an answer.
     """
-    names = kb_names()
+    names, crop = kb_names(), arguments.get("crop")
     identified: list[Answer] = []
     for item in items:
         label = true(item["label"])
-        entries = (names.of_shipped(label), names.of_name(label, ("disease", "pest", "weed")))
-        right = {label, *(entry.id for entry in entries if entry)}
         try:
             result = bench.call(image=bench.folder / item["image"], backend=backend, **arguments)
         except ToolError as error:
             if error.kind != "low_confidence":
                 raise
-            identified.append(Answer(label, error.candidates[0] in right, True, False, None, scene(item)))
+            identified.append(
+                Answer(label, names.mean_same(label, error.candidates[0], crop), True, False, None, scene(item))
+            )
         else:
             best = result.candidates[0]
-            is_right, named = identifier(best) in right, not result.abstained
+            is_right, named = names.mean_same(label, identifier(best), crop), not result.abstained
             identified.append(Answer(label, is_right, False, named, best.score, scene(item)))
     return identified
 

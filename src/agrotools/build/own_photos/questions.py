@@ -24,7 +24,7 @@ from agrotools.build.templates.thing import Subject
 from agrotools.build.templates.wording import Language
 from agrotools.core import SampleFile
 from agrotools.knowledge.entries import Entry, Kind
-from agrotools.knowledge.kb_names import kb_names
+from agrotools.knowledge.kb_names import healthy_crop, healthy_label, kb_names
 from agrotools.text.normalise import CJK
 
 _FAMILIES = {"number": ("own_number",), "name": ("own_name",), "yes": ("own_statement",)}
@@ -131,7 +131,6 @@ def _round(value: float) -> float:
 _MOST_TOGETHER = 4
 _CLUSTERS = 10
 """Minimum number of clusters for confidence intervals."""
-_HEALTHY = ("healthy", "no disease", "sound", "none", "健康", "无病", "正常")
 _KINDS: dict[str, tuple[Kind, ...]] = {"disease": ("disease", "pest"), "pest": ("pest",), "weed": ("weed",)}
 _OPTIONS = 4
 _MOST_NAMES = 6
@@ -326,13 +325,13 @@ def is_known(name: str, column: Column) -> bool:
 
 def is_healthy(name: str, column: Column) -> bool:
     """Return True if this name in a disease column means a healthy plant."""
-    return name.casefold() in _HEALTHY and column.ask == "disease"
+    return healthy_crop(name) is not None and column.ask == "disease"
 
 
 def id_of(name: str, column: Column) -> str:
     """Return the identifier that the tool uses for a name: the id in the knowledge base, otherwise the name itself."""
-    if is_healthy(name, column):
-        return f"{column.crop}_healthy" if column.crop else "healthy"
+    if is_healthy(name, column) and (healthy := healthy_label(name, column.crop)):
+        return healthy
     entry = entry_of(name, column)
     return entry.id if entry else name
 

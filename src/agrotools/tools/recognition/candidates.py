@@ -180,9 +180,9 @@ def is_negative(label: str) -> bool:
 
 def candidate_of(label: str, entry: Entry | None, score: float) -> Candidate:
     """Return a candidate with the names from its knowledge base entry."""
-    from agrotools.knowledge.words import folded
+    from agrotools.knowledge.kb_names import healthy_crop
 
-    healthy = folded(label).split()[-1:] == ["healthy"] or folded(label).startswith("healthy ")
+    healthy = healthy_crop(label) is not None and not is_negative(label)
     kind, common_name, kb_id = "other", None, None
     if healthy:
         crop = entry.names.en if entry and entry.kind == "crop" else None

@@ -146,7 +146,7 @@ def diagnose_pest_disease(
     Sources: a residual network trained from scratch (He et al. 2016), its card in ``data/nets/leaves.md``; temperature
         (Guo et al. 2017); evidence by colour rules (:mod:`agrotools.tools.lesions.segmentation`).
     """
-    from agrotools.knowledge.kb_names import kb_names
+    from agrotools.knowledge.kb_names import healthy_label, kb_names
 
     backend, names = backend_in_use(), kb_names()
     looked = read_image_part(image, region, shown_name(image))
@@ -165,7 +165,7 @@ def diagnose_pest_disease(
         notes = (*notes, "the best candidate is damage by a pest")
     return Diagnosis(
         candidates=candidates,
-        best=identifier(best) if best else None,
+        best=(healthy_label(best.label, crop) or identifier(best)) if best else None,
         abstained=best is None,
         evidence=evidence,
         box=box,
