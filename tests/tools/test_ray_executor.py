@@ -22,7 +22,6 @@ from test_executor import (  # noqa: F401
     test_artifacts_that_cannot_be_written_are_an_infrastructure_error,
     test_equal_calls_draw_equal_random_numbers,
     test_libraries_use_the_threads_they_are_given_and_not_those_of_this_process,
-    test_many_calls_at_a_time_share_few_workers,
     test_nan_is_null,
     test_stray_prints_do_not_reach_the_protocol,
     test_the_chosen_back_end_reaches_the_tool,
@@ -32,7 +31,6 @@ from test_executor import (  # noqa: F401
 )
 from test_worker_faults import (  # noqa: F401
     test_a_broken_line_is_seen_at_once_and_costs_its_own_call_alone,
-    test_found_results_never_reach_a_worker,
     test_leaked_memory_is_not_charged_to_the_next,
     test_processes_that_a_tool_leaves_behind_are_ended,
     test_what_a_call_leaves_behind_is_not_charged_to_the_next,
