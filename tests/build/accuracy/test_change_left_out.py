@@ -1,5 +1,6 @@
 """Constants of detect_change are chosen on other scenes than the one they are measured on."""
 
+import json
 import os
 from dataclasses import dataclass
 from pathlib import Path
@@ -70,7 +71,8 @@ def test_what_ships_is_what_all_real_scenes_choose() -> None:
     data = Path(os.environ.get("AGROTOOLS_TEST_DATA", "absent"))
     if not (data / "levir_cd").is_dir():
         pytest.skip("the real pairs are not part of the project")
-    pairs = read_pairs(data / "levir_cd")
+    items = json.loads((data / "levir_cd" / "truth.json").read_text(encoding="utf-8"))
+    pairs = read_pairs(data / "levir_cd", items)
     scenes = [pair.scene for pair in pairs]
     for gains_only in (True, False):
         choice = left_out(pairs, scenes, RoofRules(gains_only))
