@@ -309,7 +309,7 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
 
 
 class _Contents:
-    """What the content hash of a benchmark is made of, in a file: it is needed in another order than it comes.
+    """Contents for the hash of a benchmark, in a temporary file because they are needed in the order of the ids.
 
     ``whole`` is False if the hash of a file was not known when its sample came.
     """

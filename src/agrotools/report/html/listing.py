@@ -38,9 +38,9 @@ class Choice:
     lost: list[dict[str, dict[str, Any]]]
     """Of each run and mode: ``n`` samples with a score, and the points of 100 that they lost by ``parts``."""
     n_records: int
-    n_telling: int
+    n_losing: int
     """Number of samples that lost points or are invalid in a run."""
-    n_told: int
+    n_shown: int
     """Number of these samples that are listed."""
 
     @property
@@ -51,10 +51,10 @@ class Choice:
     def note(self) -> str:
         """Sentence that says which records are listed."""
         listed = f"{self.n_listed:,} of {self.n_records:,} records are listed"
-        if self.n_told < self.n_telling:
-            which = f"those of the first {self.n_told:,} of {self.n_telling:,} samples that lost points or are invalid"
+        if self.n_shown < self.n_losing:
+            which = f"those of the first {self.n_shown:,} of {self.n_losing:,} samples that lost points or are invalid"
         else:
-            which = f"those of every sample that lost points or is invalid ({self.n_telling:,}), and the first others"
+            which = f"those of every sample that lost points or is invalid ({self.n_losing:,}), and the first others"
         return f"{listed}: {which}. Scores and tables are of all records. Any other: agrotools explain RUN SAMPLE"
 
 
@@ -64,7 +64,7 @@ def _sums() -> defaultdict[str, float]:
 
 @dataclass
 class _Looked:
-    """What is kept of the records of a run: 1 for each that lost points, and sums over them."""
+    """Facts on the records of a run: 1 for each that lost points, and sums over them."""
 
     telling: bytearray = field(default_factory=bytearray)
     n_records: Counter[str] = field(default_factory=Counter[str])
@@ -99,12 +99,12 @@ def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, 
         looked.append(seen)
     width = len({(at, mode, epoch) for at, run in enumerate(runs) for mode, _, epoch in run.records.each_key()})
     room = max(1, most // width)
-    told = {*islice(_samples(runs, looked, telling=True), room)}
-    n_telling = sum(1 for _ in _samples(runs, looked, telling=True))
-    others = (name for name in _samples(runs, looked, telling=False) if name not in told)
-    also = {*islice(others, room - len(told))}
+    losing = {*islice(_samples(runs, looked, telling=True), room)}
+    n_losing = sum(1 for _ in _samples(runs, looked, telling=True))
+    others = (name for name in _samples(runs, looked, telling=False) if name not in losing)
+    others_shown = {*islice(others, room - len(losing))}
     places = [
-        [place for some in (told, also) for place, key in enumerate(run.records.each_key()) if key[1] in some]
+        [place for some in (losing, others_shown) for place, key in enumerate(run.records.each_key()) if key[1] in some]
         for run in runs
     ]
     lost = [
@@ -114,7 +114,7 @@ def choose_records(runs: Sequence[Run], part: NamesPart, progress: Progress, *, 
         }
         for seen in looked
     ]
-    return Choice([array("I", each) for each in places], lost, total, n_telling, len(told))
+    return Choice([array("I", each) for each in places], lost, total, n_losing, len(losing))
 
 
 def _samples(runs: Sequence[Run], looked: Sequence[_Looked], *, telling: bool) -> Iterator[str]:
