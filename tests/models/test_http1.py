@@ -10,7 +10,8 @@ from agrotools.models import WireSettings
 from agrotools.models.transport import NoResponse, Response, TimedOut, Transport
 from models.test_wire_faults import GOOD, raw_server, reply, says
 
-WIRE = WireSettings(timeout_s=1.0, stall_s=0.3)
+WIRE = WireSettings(timeout_s=30.0, stall_s=30.0)
+HASTY = WireSettings(timeout_s=1.0, stall_s=0.3)
 
 
 async def post(base_url: str, body: bytes = b"{}", wire: WireSettings = WIRE) -> Response:
@@ -119,10 +120,10 @@ async def test_silence_before_a_reply_is_a_time_out_and_afterwards_a_stall() -> 
 
     async with raw_server(silent) as server:
         with pytest.raises(TimedOut, match="within 1 s"):
-            await post(server.base_url)
+            await post(server.base_url, wire=HASTY)
     async with raw_server(says(reply()[:-5])) as server:
         with pytest.raises(NoResponse, match="stalled"):
-            await post(server.base_url)
+            await post(server.base_url, wire=HASTY)
 
 
 async def test_a_reply_or_headers_without_end_are_given_up() -> None:
@@ -132,9 +133,8 @@ async def test_a_reply_or_headers_without_end_are_given_up() -> None:
             writer.write(b"X-Filler: 1\r\n" * 5000 if number == 1 else b"10000\r\n" + b" " * 0x10000 + b"\r\n")
             await writer.drain()
 
-    patient = WIRE.model_copy(update={"timeout_s": 30.0, "stall_s": 30.0})
     async with raw_server(endless) as server:
-        transport = Transport(f"{server.base_url}/chat/completions", {}, patient)
+        transport = Transport(f"{server.base_url}/chat/completions", {}, WIRE)
         with pytest.raises(NoResponse):
             await transport.post(b"{}")
         with pytest.raises(NoResponse, match="longer than 16 MiB"):
