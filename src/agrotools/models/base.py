@@ -124,6 +124,11 @@ class WireSettings(FrozenModel):
     longest_wait_s: PositiveFloat = 30.0
 
     @property
+    def silence_s(self) -> float:
+        """Seconds of silence that end a reply; if both limits would end a silent one, the silence is reported."""
+        return min(self.stall_s, self.timeout_s / 2)
+
+    @property
     def impatient(self) -> "WireSettings":
         """Copy for tiny requests: few attempts (some seconds for a server that is starting) and short time limits."""
         return self.model_copy(

@@ -207,10 +207,9 @@ class PlainHttp:
                 connection = None
         began = loop.time()
         connection = connection or await self._connect(loop, *server)
-        # If both limits would end a silent reply, the silence is reported.
-        stall_s = min(self._wire.stall_s, self._wire.timeout_s / 2)
         left_s = self._wire.timeout_s - (loop.time() - began)
-        await connection.exchange(b"%bContent-Length: %d\r\n\r\n" % (head, len(body)), body, left_s, stall_s)
+        head = b"%bContent-Length: %d\r\n\r\n" % (head, len(body))
+        await connection.exchange(head, body, left_s, self._wire.silence_s)
         if connection.is_reusable and connection.is_open:
             connection.idle_since = loop.time()
             idle.append(connection)

@@ -104,7 +104,7 @@ class Transport:
         except aiohttp.ConnectionTimeoutError as error:
             raise NoResponse(f"no connection in time: {error}", overload=True, unreachable=True) from error
         except TimeoutError as error:
-            raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from error
+            raise self._timed_out() from error
         except aiohttp.ClientConnectorCertificateError as error:
             raise UntrustedServer(str(error.certificate_error)) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -119,7 +119,7 @@ class Transport:
                 case "connect_timeout":
                     raise NoResponse(f"no connection in time: {fault}", overload=True, unreachable=True) from fault
                 case "timeout":
-                    raise TimedOut(f"no complete reply within {self._wire.timeout_s:g} s") from fault
+                    raise self._timed_out() from fault
                 case "stalled":
                     raise NoResponse("the reply began and then stalled") from fault
                 case "endless":
@@ -143,12 +143,10 @@ class Transport:
         return URL(f"{self._bases[next(self._turns) % len(self._bases)]}/{self._url.path.removeprefix('/v1/')}")
 
     async def _read(self, content: aiohttp.StreamReader) -> bytes:
-        # If both limits would end a silent reply, the silence is reported.
-        patience_s = min(self._wire.stall_s, self._wire.timeout_s / 2)
         pieces: list[bytes] = []
         size = 0
         while True:
-            silence = asyncio.timeout(patience_s)
+            silence = asyncio.timeout(self._wire.silence_s)
             try:
                 async with silence:
                     piece = await content.readany()
@@ -162,6 +160,9 @@ class Transport:
             size += len(piece)
             if size > LONGEST_REPLY_BYTES:
                 raise _too_long()
+
+    def _timed_out(self) -> TimedOut:
+        return TimedOut(f"no complete reply within {self._wire.timeout_s:g} s")
 
     def _endless(self) -> NoResponse:
         return NoResponse(f"the reply began and had no end within {self._wire.timeout_s:g} s")
