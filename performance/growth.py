@@ -1,20 +1,25 @@
-"""Growth of time and memory of a run with its samples. Replies are scripted, so that agrotools alone is measured.
+"""Growth of CPU time and memory of a run with its samples. Replies are scripted, so that agrotools alone is measured.
 
-    python performance/growth.py [--texts 10000,100000] [--agents 1000,10000] [--json]
+    python performance/growth.py [--texts 10000,100000,1000000] [--agents 1000,10000,50000] [--json]
 
-Each size is run once, resumed after a tenth of its records was cut off, and repeated when all is done.
+Each size is run once, resumed after a thousandth of its records was cut off, and repeated when all is done. Seconds are
+those of the CPU that the process itself used; workers of tools are not counted, in seconds or memory.
 
-* ``start_s``: from the start of the process to its first record; ``resume_s``: the same with nine tenths finished.
-* ``run_s``, ``score_s``, ``report_s``: from the first record to the last, from there to the end of scoring, and to the
-  end of the process.
+* ``start_s``: from the start of the process to its first record; ``resume_s``: the same when the run is resumed.
+* ``run_ms``, ``score_ms``, ``report_ms``: for each further sample than those of the size before, from the first record
+  to the last, from there to the end of scoring, and to the end of the process.
 * ``repeat_s``: the same command when everything is done.
-* ``start_mb``, ``run_mb``, ``score_mb``, ``report_mb``: most resident memory of the process in each phase.
+* ``start_mb``, ``run_mb``, ``score_mb``, ``report_mb``, ``resume_mb``: most resident memory of the process in each phase, and
+  until the first record of the resumed run.
+* ``start_b``, ``run_b``, ``score_b``, ``report_b``, ``resume_b``: bytes of it for each further sample than those of the size
+  before.
 
-Agents make one call of ``calculate`` and answer; its workers are not counted in the memory.
+Agents make one call of ``calculate`` and answer.
 """
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import tempfile
@@ -27,6 +32,7 @@ from throughput_clients.workload import HEADER, sample
 ANSWER = "9 plants and 5 plants are 14 plants.\nanswer: 14"
 CALL = 'Thought: I add both rows.\nAction: calculate\nAction Input: {"expression": "9 + 5"}'
 PHASES = ("start", "run", "score", "report")
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
 def main() -> None:
@@ -35,19 +41,22 @@ def main() -> None:
     parser.add_argument("--agents", default="1000,10000,50000", help="sizes of the runs of agents")
     parser.add_argument("--json", action="store_true", help="print rows as JSON")
     options = parser.parse_args()
-    sizes = [("texts", each) for each in options.texts.split(",") if each]
-    sizes += [("agents", each) for each in options.agents.split(",") if each]
-    rows = [measured(kind, int(size)) for kind, size in sizes]
-    if options.json:
-        print(json.dumps(rows))
-        return
-    print("".join(f"{name:>11}" for name in rows[0]))
-    for row in rows:
-        print("".join(f"{value:>11}" for value in row.values()))
+    for kind, sizes in (("texts", options.texts), ("agents", options.agents)):
+        before: dict[str, Any] = {}
+        for size in filter(None, sizes.split(",")):
+            figures = measured(kind, int(size))
+            row = {"kind": kind, "samples": int(size)} | in_columns(figures, before)
+            if options.json:
+                print(json.dumps(row), flush=True)
+            else:
+                if not before:
+                    print("".join(f"{name:>11}" for name in row))
+                print("".join(f"{value:>11}" for value in row.values()), flush=True)
+            before = figures
 
 
 def measured(kind: str, size: int) -> dict[str, Any]:
-    """Run, resume and repeat a benchmark of ``size`` samples."""
+    """Run, resume and repeat a benchmark of ``size`` samples; return CPU seconds (``s``) and memory (``mb``)."""
     with tempfile.TemporaryDirectory(prefix="growth-") as scratch:
         folder = Path(scratch)
         write_benchmark(folder / "bench", size)
@@ -56,14 +65,29 @@ def measured(kind: str, size: int) -> dict[str, Any]:
         mode = ["--mode", "no-tool" if kind == "texts" else "end-to-end"]
         script = Path(sys.executable).with_name("agrotools")
         command = [str(script), "eval", "bench", "-m", "scripted:replies.json", *mode, "--out", "run"]
-        first = watched(command, folder, size)
-        records = folder / "run" / "records.jsonl"
-        cut(records, size - size // 10)
-        again = watched(command, folder, size)
-        repeat = watched(command, folder, size)
-        peaks = {f"{phase}_mb": round(max(each["mb"][phase] for each in (first, again))) for phase in PHASES}
-        times = {f"{phase}_s": first[phase] for phase in PHASES}
-        return {"kind": kind, "samples": size} | times | {"resume_s": again["start"], "repeat_s": repeat["all"]} | peaks
+        figures = watched(command, folder, size)
+        cut(folder / "run" / "records.jsonl", size - max(1, size // 1000))
+        again, repeat = watched(command, folder, size), watched(command, folder, size)
+        figures["s"] |= {"resume": again["s"]["start"], "repeat": sum(repeat["s"].values())}
+        figures["mb"]["resume"] = again["mb"]["start"]
+        return figures | {"samples": size}
+
+
+def in_columns(figures: dict[str, Any], before: dict[str, Any]) -> dict[str, Any]:
+    """Return the columns of a row; figures per further sample need those of the size ``before``."""
+    further = figures["samples"] - before["samples"] if before else 0
+
+    def slopes(unit: str, suffix: str, factor: float, names: tuple[str, ...], digits: int) -> dict[str, Any]:
+        rises = {name: figures[unit][name] - before[unit][name] if before else 0 for name in names}
+        return {f"{n}_{suffix}": round(rise * factor / further, digits) if further else "" for n, rise in rises.items()}
+
+    seconds, memory = figures["s"], figures["mb"]
+    return (
+        {f"{name}_s": round(seconds[name], 1) for name in ("start", "resume", "repeat")}
+        | slopes("s", "ms", 1e3, PHASES[1:], 3)
+        | {f"{name}_mb": round(mb) for name, mb in memory.items()}
+        | slopes("mb", "b", 1e6, tuple(memory), 0)
+    )
 
 
 def write_benchmark(folder: Path, size: int) -> None:
@@ -83,17 +107,16 @@ def cut(records: Path, lines: int) -> None:
 
 
 def watched(command: list[str], folder: Path, size: int) -> dict[str, Any]:
-    """Run a command; return the seconds of its phases and the most memory in each, looked at ten times a second."""
-    records, began = folder / "run" / "records.jsonl", time.monotonic()
+    """Run a command; return the CPU seconds of its phases and the most memory in each, looked at every 20 ms."""
+    records = folder / "run" / "records.jsonl"
     old = records.stat().st_size if records.exists() else 0
-    ends: dict[str, float] = {}
-    peaks = dict.fromkeys(PHASES, 0.0)
+    seconds, peaks = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0.0)
     with (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=err)
-        phase = "start"
-        while process.poll() is None:
-            time.sleep(0.1)
-            peaks[phase] = max(peaks[phase], resident_mb(process.pid))
+        phase, used = "start", 0.0
+        while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
+            time.sleep(0.02)
+            seconds[phase], peaks[phase] = cpu_s(process.pid) - used, max(peaks[phase], resident_mb(process.pid))
             shown = (folder / "stderr").read_text()
             ended = {
                 "start": records.exists() and records.stat().st_size > old,
@@ -101,24 +124,23 @@ def watched(command: list[str], folder: Path, size: int) -> dict[str, Any]:
                 "score": f"scores: {size}/{size}" in shown,
             }
             while phase != "report" and ended[phase]:
-                ends[phase] = time.monotonic()
-                phase = PHASES[PHASES.index(phase) + 1]
-    if process.returncode:
+                phase, used = PHASES[PHASES.index(phase) + 1], sum(seconds.values())
+    seconds[phase] = cpu_s(process.pid) - used
+    if process.wait():
         sys.exit(f"the run failed:\n{(folder / 'stderr').read_text()[-3000:]}")
-    ends["report"] = time.monotonic()
-    seconds: dict[str, Any] = {"mb": peaks, "all": round(ends["report"] - began, 1)}
-    for each in PHASES:
-        seconds[each] = round(max(ends.get(each, began) - began, 0.0), 1)
-        began = ends.get(each, began)
-    return seconds
+    return {"s": seconds, "mb": peaks}
+
+
+def cpu_s(pid: int) -> float:
+    """CPU seconds of a process that has not been waited for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / TICKS_PER_S
 
 
 def resident_mb(pid: int) -> float:
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-    except OSError:
-        return 0.0
-    return next((int(line.split()[1]) / 1000 for line in lines if line.startswith("VmRSS")), 0.0)
+    """Resident memory of a process; 0 if it has ended."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return next((int(line.split()[1]) * 1024 / 1e6 for line in lines if line.startswith("VmRSS")), 0.0)
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache
+from functools import cache, cached_property, lru_cache, partial
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import IO, Annotated, NamedTuple, Self, overload
@@ -32,7 +32,8 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
-from agrotools.formats.clusters import cluster_names
+from agrotools.core.packed import PackedNames
+from agrotools.formats.clusters import cluster_firsts
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -128,8 +129,8 @@ class Benchmark:
         return self.header.modes
 
     @cached_property
-    def _positions(self) -> Mapping[str, int]:
-        return {sample_id: position for position, sample_id in enumerate(facts_of(self.samples).ids)}
+    def _ids(self) -> PackedNames:
+        return facts_of(self.samples).ids
 
     def sample(self, sample_id: str) -> Sample:
         """Return the sample with this id.
@@ -137,9 +138,10 @@ class Benchmark:
         Raises:
             UsageError: there is no such sample.
         """
-        if sample_id not in self._positions:
+        position = self._ids.find(sample_id)
+        if position < 0:
             raise UsageError(f"benchmark {self.name!r} has no sample {sample_id!r}")
-        return self.samples[self._positions[sample_id]]
+        return self.samples[position]
 
     def file_path(self, file: SampleFile) -> Path:
         """Return the path of a sample's file."""
@@ -213,6 +215,7 @@ def _left_out(*has: bool) -> set[str]:
 
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
+_BLOCK_BYTES = 1 << 20
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -223,7 +226,7 @@ class Facts(NamedTuple):
     ``no_tool``: True if a sample can be run without tools. ``reference``: True if it has gold calls.
     """
 
-    ids: Sequence[str]
+    ids: PackedNames
     no_tool: Sequence[int]
     reference: Sequence[int]
 
@@ -233,7 +236,7 @@ def facts_of(samples: Sequence[Sample]) -> Facts:
     if isinstance(samples, LazySamples):
         return samples.facts
     return Facts(
-        [sample.id for sample in samples],
+        PackedNames(sample.id for sample in samples),
         bytearray(sample.no_tool_eligible for sample in samples),
         bytearray(sample.reference is not None for sample in samples),
     )
@@ -244,7 +247,7 @@ def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "Lazy
     chosen = array("I", positions)
     ids, no_tool, reference = facts_of(samples)
     facts = Facts(
-        [ids[at] for at in chosen], bytearray(no_tool[at] for at in chosen), bytearray(reference[at] for at in chosen)
+        PackedNames(ids[at] for at in chosen), bytearray(no_tool[at] for at in chosen), bytearray(reference[at] for at in chosen)
     )
     return LazySamples(facts, lambda at: samples[chosen[at]])
 
@@ -291,20 +294,23 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
     lines = _SampleLines(folder, with_files)
     with TemporaryFile() as file:
         contents = _Contents(file)
-        clusters = cluster_names(contents.kept(lines.checked()))
-        if not clusters:
+        firsts = cluster_firsts(contents.kept(lines.checked()))
+        if not firsts:
             raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
-        if unknown := {*header.quick}.difference(lines.ids):
+        if unknown := [name for name in header.quick if lines.ids.find(name) < 0]:
             raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-        by_id = sorted(range(len(lines.ids)), key=lines.ids.__getitem__)
+        n = len(lines.ids)
+        by_id = range(n) if lines.ascending else sorted(range(n), key=lines.ids.__getitem__)
         known = contents.at(by_id) if contents.whole else (_content(lines.read(at)) for at in by_id)
         content_hash = _content_hash(header, known)
+
+    def with_cluster(sample: Sample, at: int) -> Sample:
+        return sample.model_copy(update={"cluster": lines.ids[firsts[at]]})
+
     if lines.kept:
-        kept = zip(lines.kept, clusters, strict=True)
-        samples = tuple(sample.model_copy(update={"cluster": cluster}) for sample, cluster in kept)
-        return Benchmark(header, folder, samples, content_hash)
+        return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, range(n))), content_hash)
     facts = Facts(lines.ids, lines.no_tool, lines.reference)
-    on_demand = LazySamples(facts, lambda at: lines.read(at).model_copy(update={"cluster": clusters[at]}))
+    on_demand = LazySamples(facts, lambda at: with_cluster(lines.read(at), at))
     return Benchmark(header, folder, on_demand, content_hash)
 
 
@@ -330,8 +336,12 @@ class _Contents:
             yield sample
 
     def at(self, positions: Iterable[int]) -> Iterator[bytes]:
-        """Yield the contents of the samples at ``positions``."""
+        """Yield the contents of the samples at ``positions``, in larger blocks if these are all, in order."""
         self._file.flush()
+        if positions == range(len(self._ends) - 1):
+            self._file.seek(0)
+            yield from iter(partial(self._file.read, _BLOCK_BYTES), b"")
+            return
         for at in positions:
             yield os.pread(self._file.fileno(), self._ends[at + 1] - self._ends[at], self._ends[at])
 
@@ -350,7 +360,9 @@ class _SampleLines:
         self._unrecorded: dict[str, str] = {}
         """SHA-256, by path, of files for which no line records one."""
         self._file: int | None = None
-        self.ids: list[str] = []
+        self.ids = PackedNames()
+        self.ascending = True
+        """True if each id is greater than the one before."""
         self.no_tool, self.reference = bytearray(), bytearray()
         self.kept: list[Sample] = []
 
@@ -360,15 +372,16 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        known: set[str] = set()
+        last = ""
         for number, offset, line in _lines(self._folder):
             try:
                 sample = Sample.model_validate_json(line)
             except ValidationError as error:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            if sample.id in known:
+            self.ascending = self.ascending and sample.id > last
+            if not self.ascending and self.ids.find(sample.id) >= 0:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
-            known.add(sample.id)
+            last = sample.id
             for file in sample.files if self._with_files is None or sample.id in self._with_files else ():
                 actual = _checked_hash(self._folder, sample, file, self._hashes)
                 if file.sha256 is None:
@@ -380,8 +393,8 @@ class _SampleLines:
             self._offsets.append(offset)
             if len(self.ids) <= MOST_KEPT:
                 self.kept.append(sample)
-            else:
-                self.kept.clear()
+            elif self.kept:
+                self.kept = []
             yield sample
 
     def read(self, at: int) -> Sample:

@@ -7,18 +7,20 @@ from agrotools.core import Sample
 
 
 def with_clusters(samples: Iterable[Sample]) -> tuple[Sample, ...]:
-    """Return the samples with ``cluster`` set to that of :func:`cluster_names`. Stored clusters are replaced."""
+    """Return the samples with ``cluster`` set to the id of its first sample. Stored clusters are replaced."""
     ordered = tuple(samples)
-    names = cluster_names(ordered)
-    return tuple(sample.model_copy(update={"cluster": name}) for sample, name in zip(ordered, names, strict=True))
+    firsts = cluster_firsts(ordered)
+    return tuple(
+        sample.model_copy(update={"cluster": ordered[first].id}) for sample, first in zip(ordered, firsts, strict=True)
+    )
 
 
-def cluster_names(samples: Iterable[Sample]) -> list[str]:
-    """Return the cluster of each sample: components connected by a shared file (content or path), or as twins.
+def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
+    """Return the place of the first sample of each sample's cluster.
 
-    A cluster is named after its first sample. The samples need not be held in memory.
+    Clusters are components connected by a shared file (content or path), or as twins. The samples need not be held in
+    memory.
     """
-    ids: list[str] = []
     parents = array("I")
     owners: dict[tuple[str, str], int] = {}
 
@@ -29,7 +31,6 @@ def cluster_names(samples: Iterable[Sample]) -> list[str]:
         return place
 
     for number, sample in enumerate(samples):
-        ids.append(sample.id)
         parents.append(number)
         if not sample.files and not sample.twin:
             continue
@@ -38,4 +39,6 @@ def cluster_names(samples: Iterable[Sample]) -> list[str]:
         for key in keys:
             first, second = root(owners.setdefault(key, number)), root(number)
             parents[max(first, second)] = min(first, second)
-    return [ids[root(number)] for number in range(len(ids))]
+    for number in range(len(parents)):
+        parents[number] = root(number)
+    return parents
