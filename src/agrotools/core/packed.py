@@ -3,7 +3,7 @@
 from array import array
 from collections.abc import Iterable, Iterator, Sequence
 from heapq import merge
-from itertools import islice
+from itertools import accumulate, islice
 from typing import overload
 
 _SORTED_AT_ONCE = 1 << 15
@@ -26,6 +26,10 @@ class PackedBytes:
     def append(self, entry: bytes) -> None:
         self._content += entry
         self._ends.append(len(self._content))
+
+    def extend(self, entries: Sequence[bytes]) -> None:
+        self._ends.extend(islice(accumulate(map(len, entries), initial=len(self._content)), 1, None))
+        self._content += b"".join(entries)
 
     def __len__(self) -> int:
         return len(self._ends) - 1
@@ -87,6 +91,11 @@ class PackedNames(Sequence[str]):
     def append(self, name: str) -> None:
         self._names.append(name.encode())
 
+    @property
+    def encoded(self) -> PackedBytes:
+        """The names in UTF-8."""
+        return self._names
+
     def find(self, name: str) -> int:
         """Return the place of the first equal name; -1 if there is none."""
         return self._names.find(name.encode())
@@ -107,7 +116,9 @@ class PackedNames(Sequence[str]):
         return map(bytes.decode, self._names)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, PackedNames) and self._names == other._names
+        if isinstance(other, PackedNames):
+            return self._names == other._names
+        return isinstance(other, list | tuple) and [*self] == [*other]
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -123,7 +134,5 @@ def sorted_entries(entries: Iterable[bytes]) -> PackedBytes:
         lower, held = held[: len(held) - len(block)], held[len(held) - len(block) :]
         if len(runs[-1]) and lower[0] < runs[-1][-1]:
             runs.append(PackedBytes())
-        for entry in lower:
-            runs[-1].append(entry)
+        runs[-1].extend(lower)
     return runs[0] if len(runs) == 1 else PackedBytes(merge(*runs))
-

@@ -247,7 +247,9 @@ def select_samples(samples: Sequence[Sample], positions: Sequence[int]) -> "Lazy
     chosen = array("I", positions)
     ids, no_tool, reference = facts_of(samples)
     facts = Facts(
-        PackedNames(ids[at] for at in chosen), bytearray(no_tool[at] for at in chosen), bytearray(reference[at] for at in chosen)
+        PackedNames(ids[at] for at in chosen),
+        bytearray(no_tool[at] for at in chosen),
+        bytearray(reference[at] for at in chosen),
     )
     return LazySamples(facts, lambda at: samples[chosen[at]])
 

@@ -1,12 +1,24 @@
 """Manifest of a run: all settings that must be equal for two records to belong together."""
 
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import Field, JsonValue
+import orjson
+from pydantic import Field, JsonValue, PlainSerializer, PlainValidator, TypeAdapter
 
 from agrotools.core import MODES, FrozenModel, Mode, Protocol
 from agrotools.core.files import sha256_of_json
+from agrotools.core.packed import PackedNames
 from agrotools.scoring.metrics import FIRST_VERSION
+
+_NAMES = TypeAdapter(tuple[str, ...])
+
+
+def _packed(names: object) -> PackedNames:
+    return names if isinstance(names, PackedNames) else PackedNames(_NAMES.validate_python(names))
+
+
+SampleIds = Annotated[Sequence[str], PlainValidator(_packed), PlainSerializer(list)]
 
 
 class Shard(FrozenModel):
@@ -15,7 +27,7 @@ class Shard(FrozenModel):
     number: int
     """From 1."""
     count: int
-    sample_ids: tuple[str, ...]
+    sample_ids: SampleIds
     """Samples of the whole run."""
     planned: dict[Mode, int]
     """Number of records of one epoch of the whole run, by mode."""
@@ -100,7 +112,7 @@ class Manifest(FrozenModel):
     """Maximum number of looks at the re-run noise (``--repeat-until``); 1 if the number of epochs was fixed."""
     quick: bool = False
     """True if the run is limited to the quick part of the benchmark, a fixed selection of its samples."""
-    sample_ids: tuple[str, ...]
+    sample_ids: SampleIds
     """Samples requested so far (``--limit`` may grow between invocations)."""
     planned: dict[Mode, int] = {}
     """Number of records of a complete run, by mode; empty in runs of older versions."""
@@ -116,6 +128,57 @@ class Manifest(FrozenModel):
     def conditions(self) -> str:
         """Doses of ``--degrade`` and ``--faults``; empty without any."""
         return ",".join(filter(None, (self.degrade, self.faults)))
+
+
+_IDS, _BETWEEN, _END = b'\n  "sample_ids": [', b'",\n    "', b"]"
+_BLOCK_BYTES = 1 << 20
+
+
+def manifest_json(manifest: Manifest) -> bytes:
+    """Return a manifest as JSON; the ids are added one by one, because a run may have a million of them."""
+    rest = orjson.dumps(
+        manifest.model_copy(update={"sample_ids": PackedNames()}).model_dump(mode="json"), option=orjson.OPT_INDENT_2
+    )
+    if not len(manifest.sample_ids):
+        return rest + b"\n"
+    before, after = rest.split(_IDS)
+    content = bytearray(before + _IDS)
+    for name in manifest.sample_ids:
+        content += b"\n    %b," % orjson.dumps(name)
+    content[-1:] = b"\n  " + after + b"\n"
+    return bytes(content)
+
+
+def parse_manifest(content: bytes) -> Manifest:
+    """Return the manifest in a JSON text.
+
+    Raises:
+        ValueError: it is not one.
+    """
+    rest, names = split_ids(content)
+    manifest = Manifest.model_validate_json(rest)
+    return manifest.model_copy(update={"sample_ids": names}) if len(names) else manifest
+
+
+def split_ids(content: bytes) -> tuple[bytes, PackedNames]:
+    """Return the JSON text of a manifest without the ids of its samples, and these, read block by block.
+
+    A text that is not as :func:`manifest_json` writes it is returned whole, without ids.
+    """
+    start = content.find(_IDS) + len(_IDS)
+    end = content.find(_END, start)
+    names = PackedNames()
+    if start < len(_IDS) or end < 0 or content.find(b"\\", start, end) >= 0:
+        return content, names
+    at, last = content.find(b'"', start, end) + 1, content.rfind(b'"', start, end)
+    while 0 < at < last:
+        stop = content.find(_BETWEEN, at + _BLOCK_BYTES, last)
+        stop = last if stop < 0 else stop
+        names.encoded.extend(content[at:stop].split(_BETWEEN))
+        at = stop + len(_BETWEEN)
+    if content.count(b'"', start, end) != 2 * len(names):
+        return content, PackedNames()
+    return content[:start] + content[end:], names
 
 
 IDENTITY = (
@@ -181,7 +244,7 @@ def merged(old: Manifest, new: Manifest) -> Manifest:
             "looks": max(old.looks, new.looks),
             "sample_ids": new.sample_ids
             if new.sample_ids == old.sample_ids
-            else tuple(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
+            else PackedNames(dict.fromkeys((*old.sample_ids, *new.sample_ids))),
             "planned": {
                 mode: max(old.planned.get(mode, 0), new.planned.get(mode, 0))
                 for mode in MODES

@@ -8,6 +8,7 @@ from itertools import compress
 from typing import NamedTuple
 
 from agrotools.core import MODES, Mode, Sample
+from agrotools.core.packed import PackedNames
 from agrotools.formats.benchmark import Facts, facts_of
 from agrotools.runner.records import Key, RecordIndex
 
@@ -55,13 +56,13 @@ class Plan:
             sizes[part.mode] = sizes.get(part.mode, 0) + len(part.positions)
         return sizes
 
-    def sample_ids(self) -> list[str]:
+    def sample_ids(self) -> PackedNames:
         """Return the ids of the samples that at least one item runs, in the order of the benchmark."""
         runs = bytearray(len(self.ids))
         for part in self.parts:
             for at in part.positions:
                 runs[at] = 1
-        return [*compress(self.ids, runs)]
+        return PackedNames(compress(self.ids, runs))
 
     def keys(self) -> Iterator[Key]:
         """Yield the key of every item, in order, without loading samples."""

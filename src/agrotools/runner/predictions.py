@@ -168,7 +168,7 @@ def import_predictions(
         prompt_hash="",
         modes=("no-tool",),
         epochs=1,
-        sample_ids=tuple(plan.sample_ids()),
+        sample_ids=plan.sample_ids(),
         planned=plan.sizes(),
     )
     folder = out or default_folder(manifest)

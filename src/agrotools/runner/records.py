@@ -1,18 +1,17 @@
-"""Records of a run: an index of their offsets, iteration one record at a time, and repair after a crash.
+"""Records of a run: an index of their offsets, and iteration one record at a time.
 
-Only keys and offsets are kept in memory, in about 70 bytes a record, so that a run of any length can be read. A key may
-occur on several lines (an invalid sample is run again): the last finished record is valid, or the last invalid one if
-none is finished. Lines that are not records (after a disk fault) are always reported.
+Only keys and offsets are kept in memory, in 28 bytes a record and those of its id, so that a run of any length can be
+read. A key may occur on several lines (an invalid sample is run again): the last finished record is valid, or the last
+invalid one if none is finished. Lines that are not records (after a disk fault) are always reported.
 """
 
-import errno
 import os
 from bisect import bisect_left
 from codecs import BOM_UTF8
 from collections import defaultdict
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from itertools import groupby
+from itertools import chain, groupby, pairwise
 from pathlib import Path
 from statistics import fmean
 from typing import IO, Any, NamedTuple
@@ -22,18 +21,19 @@ from pydantic import ValidationError
 
 from agrotools.core import MODES, Mode, Record, RunStoreError, Score, first_error
 from agrotools.core.base import count_text
-from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE, sync, temporary_sibling
+from agrotools.core.files import MANIFEST_FILE, RECORDS_FILE
+from agrotools.core.packed import PackedBytes, sorted_entries
+from agrotools.runner.manifest import split_ids
 
 Key = tuple[str, str, int]
 """Identity of a record in its run: mode, sample id, epoch."""
 
-REJECTED_FILE = "records.rejected.jsonl"
-
 _MODES = {mode: mode for mode in MODES}
 _OTHER_VERSION = {"extra_forbidden", "slot_type"}
 """Validation errors that point to another version, not to damage: unknown fields, slots of a missing plug-in."""
+_NOT_IN_JSON = (b"NaN", b"Infinity")
+"""Numbers that pydantic reads and JSON does not have."""
 _BLOCK = 1 << 16
-_COPIED_AT_ONCE = 1 << 20
 
 
 class BadLine(NamedTuple):
@@ -67,6 +67,14 @@ def _key_at(entry: bytes) -> Key:
     return _ORDER[entry[0]], name.decode(), int.from_bytes(epoch, "big") - _MIDDLE
 
 
+def _key_bytes(entry: bytes) -> bytes:
+    return entry[:-_PLACE_BYTES]
+
+
+def _offset_at(entry: bytes) -> int:
+    return int.from_bytes(entry[-_PLACE_BYTES:-1], "big")
+
+
 class RecordIndex:
     """Index of ``records.jsonl`` by key. Iteration yields the records by mode, sample id and epoch.
 
@@ -90,8 +98,10 @@ class RecordIndex:
         """Keys with several finished records, of which the last counts."""
         self.end = 0
         """Offset after the last complete line; anything after it is an interrupted write."""
-        self._entries: list[bytes] = []
+        self._entries = PackedBytes()
         """The key of each record (:func:`_entry_key`), the offset of its line, and 1 if it is finished, in order."""
+        self._next = 0
+        """Place after that of the last key that was asked for: most come in order."""
         self._n_lines = 0
         self._read(whole)
 
@@ -101,15 +111,17 @@ class RecordIndex:
         Raises:
             RunStoreError: the file cannot be read, or has become shorter.
         """
-        before = {*self._entries}
-        if self.path.stat().st_size < self.end:
+        before = self.end
+        if self.path.stat().st_size < before:
             raise _changed(self.path)
         self._read(whole=False)
         self.leave_out(run)
-        return [_key_at(entry) for entry in self._entries if entry not in before]
+        return [_key_at(entry) for entry in self._entries if _offset_at(entry) >= before]
 
     def _read(self, whole: bool) -> None:
-        entries = [*self._entries]
+        self._entries = self._that_count(sorted_entries(chain(self._entries, self._new_entries(whole))))
+
+    def _new_entries(self, whole: bool) -> Iterator[bytes]:
         with _opened(self.path) as file:
             if file is not None:
                 file.seek(self.end)
@@ -118,42 +130,45 @@ class RecordIndex:
                     line = line.removeprefix(BOM_UTF8)
                     self.end += len(BOM_UTF8)
                 try:
-                    key, finished = _key_of(line)
-                    if whole:
-                        self._check(line, number)
-                    entries.append(b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished))
+                    key, finished = self._checked(line, number) if whole else _key_of(line)
+                    yield b"%b%b%c" % (_entry_key(key), self.end.to_bytes(_PLACE_BYTES - 1, "big"), finished)
                 except (ValueError, LookupError, TypeError) as error:
                     if not line.endswith(b"\n"):
                         break
                     self.bad.append(BadLine(number, self.end, len(line), _reason(line, error)))
                 self.end += len(line)
                 self._n_lines = number
-        entries.sort()
-        self._entries = self._that_count(entries)
 
-    def _that_count(self, entries: Iterable[bytes]) -> list[bytes]:
+    def _that_count(self, entries: PackedBytes) -> PackedBytes:
         """Return one entry of each key: of its last finished record, or of its last one."""
-        kept: list[bytes] = []
-        last = b""
-        for entry in entries:
-            key = entry[:-_PLACE_BYTES]
-            if key != last:
-                kept.append(entry)
-            elif entry[-1] or not kept[-1][-1]:
-                if kept[-1][-1]:
-                    self.repeated.add(_key_at(entry))
-                kept[-1] = entry
-            last = key
+        if all(_key_bytes(one) != _key_bytes(other) for one, other in pairwise(entries)):
+            return entries
+        kept = PackedBytes()
+        for _, of_key in groupby(entries, key=_key_bytes):
+            every = [*of_key]
+            finished = [entry for entry in every if entry[-1]]
+            if len(finished) > 1:
+                self.repeated.add(_key_at(finished[-1]))
+            kept.append((finished or every)[-1])
         return kept
 
-    def _check(self, line: bytes, number: int) -> None:
-        """Raise a ValueError for a damaged record, and a RunStoreError for a record of another version."""
+    def _checked(self, line: bytes, number: int) -> tuple[Key, bool]:
+        """Return what :func:`_key_of` returns, for a line that is a record as a whole.
+
+        Raises:
+            ValueError: it is damaged.
+            RunStoreError: it is a record of another version.
+        """
+        if any(each in line for each in _NOT_IN_JSON):
+            _key_of(line)
         try:
-            parsed(line)
+            record = parsed(line)
         except ValidationError as error:
+            _key_of(line)
             if {each["type"] for each in error.errors(include_url=False)} <= _OTHER_VERSION:
                 raise _not_a_record(self.path, number, error) from error
             raise
+        return record.key, record.invalid is None
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -162,10 +177,12 @@ class RecordIndex:
         return self._entry(key) is not None
 
     def _entry(self, key: Key) -> bytes | None:
-        wanted = _entry_key(key)
-        at = bisect_left(self._entries, wanted)
+        wanted, at = _entry_key(key), self._next
+        if at >= len(self._entries) or _key_bytes(self._entries[at]) != wanted:
+            at = bisect_left(self._entries, wanted)
+        self._next = at + 1
         entry = self._entries[at] if at < len(self._entries) else b""
-        return entry if entry[:-_PLACE_BYTES] == wanted else None
+        return entry if _key_bytes(entry) == wanted else None
 
     def has_finished(self, key: Key) -> bool:
         """Return True if there is a record of this key that is not invalid."""
@@ -230,20 +247,30 @@ class RecordIndex:
     def leave_out(self, run: Path) -> None:
         """Leave out the records of samples and epochs that are not in the manifest of ``run``, if it lists samples."""
         with suppress(OSError, ValueError, LookupError, TypeError):
-            manifest = orjson.loads((run / MANIFEST_FILE).read_bytes())
-            planned, epochs = sorted(manifest["sample_ids"]), range(manifest["epochs"])
-            if not planned:
+            content, names = split_ids((run / MANIFEST_FILE).read_bytes())
+            manifest = orjson.loads(content)
+            planned = sorted_entries(map(str.encode, names or manifest["sample_ids"]))
+            if not len(planned):
                 self.repeated = set()  # a recorded session is written after every call
                 return
-            foreign: list[Key] = []
-            kept: list[bytes] = []
-            for entry in self._entries:
-                _, name, epoch = key = _key_at(entry)
-                at = bisect_left(planned, name)
-                is_planned = epoch in epochs and at < len(planned) and planned[at] == name
-                kept.append(entry) if is_planned else foreign.append(key)
-            self._entries = kept
-            self.foreign = sorted({*self.foreign, *foreign})
+            foreign = {*self._foreign(planned, range(manifest["epochs"]))}
+            if foreign:
+                self._entries = PackedBytes(entry for entry in self._entries if entry not in foreign)
+            self.foreign = sorted({*self.foreign, *map(_key_at, foreign)})
+
+    def _foreign(self, planned: PackedBytes, epochs: range) -> Iterator[bytes]:
+        """Yield the entries of samples that are not ``planned`` (in ascending order), or of other epochs."""
+        place, last = 0, b""
+        for entry in self._entries:
+            _, name, epoch = _key_at(entry)
+            encoded = name.encode()
+            if encoded < last:
+                place = 0  # another mode
+            last = encoded
+            while place < len(planned) and planned[place] < encoded:
+                place += 1
+            if epoch not in epochs or place == len(planned) or planned[place] != encoded:
+                yield entry
 
     def __iter__(self) -> Iterator[Record]:
         return self._records(self._entries)
@@ -273,13 +300,13 @@ class RecordIndex:
             for entry in entries:
                 if file is None:
                     raise _changed(self.path)
-                offset = int.from_bytes(entry[-_PLACE_BYTES:-1], "big")
+                offset = _offset_at(entry)
                 file.seek(offset)
                 try:
                     record = parsed(file.readline())
                 except ValueError as error:
                     raise _unreadable(self.path, file, offset, error) from error
-                if _entry_key(record.key) != entry[:-_PLACE_BYTES]:
+                if _entry_key(record.key) != _key_bytes(entry):
                     raise _changed(self.path)
                 yield record
 
@@ -410,78 +437,3 @@ def _reason(line: bytes, error: Exception) -> str:
     if isinstance(error, orjson.JSONDecodeError):
         return "zero bytes" if not line.strip(b"\0\n") else "not JSON"
     return f"not a record: {first_error(error)}" if isinstance(error, ValidationError) else "not a record"
-
-
-def recover(run: Path) -> tuple[RecordIndex, list[str]]:
-    """Truncate incomplete data at the end of the records, and move unreadable lines to a separate file.
-
-    The file is truncated at a line that was interrupted by a crash, or at zero bytes that a power cut left in place of
-    the last lines. Other invalid lines are moved to ``records.rejected.jsonl``, so that only their samples run again.
-    Must be called only by the process that holds the lock on the run.
-
-    Returns:
-        The index of the remaining records, and a note for each repair.
-
-    Raises:
-        RunStoreError: the records cannot be read, or are of another version.
-        OSError: they cannot be written.
-    """
-    path = run / RECORDS_FILE
-    index = RecordIndex(run, whole=True)
-    notes: list[str] = []
-    end = index.end
-    bad = list(index.bad)
-    while bad and bad[-1].reason == "zero bytes" and bad[-1].offset + bad[-1].length == end:
-        end = bad.pop().offset
-    if path.exists() and (size := path.stat().st_size) > end:
-        os.truncate(path, end)
-        notes.append(
-            f"cut {size - end} bytes off the end of {RECORDS_FILE}: a record that was not written to the end;"
-            " its sample runs again"
-        )
-    if bad:
-        _move_aside(path, end, bad, run / REJECTED_FILE)
-        notes.append(
-            f"moved {count_text(len(bad), 'line')} of {RECORDS_FILE} that cannot be read to {REJECTED_FILE}"
-            f" (line {bad[0].number}:"
-            f" {bad[0].reason}); {'its sample runs' if len(bad) == 1 else 'their samples run'} again"
-        )
-    if path.exists():
-        _end_line(path)
-    return (record_index(run) if notes else index), notes
-
-
-def _end_line(path: Path) -> None:
-    """Add the line break if only this is missing from a complete last line, and sync the file."""
-    with path.open("r+b") as file:
-        if file.seek(0, os.SEEK_END):
-            file.seek(-1, os.SEEK_END)
-            if file.read(1) != b"\n":
-                file.write(b"\n")
-    sync(path)
-
-
-def _move_aside(path: Path, end: int, bad: Sequence[BadLine], rejected: Path) -> None:
-    path = path.resolve()
-    with path.open("rb") as lines:
-        # The copies are written first: a crash in between duplicates lines there, but loses none.
-        with rejected.open("ab") as aside:
-            for line in bad:
-                _copy(lines, aside, line.offset, line.offset + line.length)
-        sync(rejected)
-        with temporary_sibling(path) as temporary, temporary.open("wb") as output:
-            start = 0
-            for line in bad:
-                _copy(lines, output, start, line.offset)
-                start = line.offset + line.length
-            _copy(lines, output, start, end)
-
-
-def _copy(source: IO[bytes], target: IO[bytes], start: int, end: int) -> None:
-    source.seek(start)
-    while start < end:
-        block = source.read(min(_COPIED_AT_ONCE, end - start))
-        if not block:
-            raise OSError(errno.EIO, "the file became shorter while it was read", source.name)
-        target.write(block)
-        start += len(block)

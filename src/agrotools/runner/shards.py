@@ -45,7 +45,7 @@ def shard_run(plan: Plan, manifest: Manifest, shard: str) -> tuple[Plan, Manifes
     part = Plan(plan.samples, parts)
     one_epoch: dict[Mode, int] = {mode: n // manifest.epochs for mode, n in manifest.planned.items()}
     whole = Shard(number=number, count=count, sample_ids=manifest.sample_ids, planned=one_epoch)
-    update = {"shard": whole, "sample_ids": tuple(part.sample_ids()), "planned": part.sizes()}
+    update = {"shard": whole, "sample_ids": part.sample_ids(), "planned": part.sizes()}
     return part, manifest.model_copy(update=update)
 
 

@@ -2,7 +2,7 @@
 
 ``records.jsonl`` is append-only. A line is written immediately (in an event loop, with the others of the same pass,
 before the loop waits again) and synced to disk within a second; an incomplete last line after a crash is removed when
-the run is opened again (:func:`agrotools.runner.records.recover`).
+the run is opened again (:func:`agrotools.runner.recovery.recover`).
 """
 
 import asyncio
@@ -17,16 +17,16 @@ from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 
-import orjson
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
 from agrotools.core import Observation, Record, RunStoreError, ScoringVersionError
 from agrotools.core.base import NoRunError
 from agrotools.core.files import MANIFEST_FILE, Journal, artifact_path, copy_whole, sync, write_whole
-from agrotools.runner.manifest import FORMAT, Manifest, differences, merged
+from agrotools.runner.manifest import FORMAT, Manifest, differences, manifest_json, merged, parse_manifest
 from agrotools.runner.prompts import PromptLog, Request
-from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex, recover
+from agrotools.runner.records import RECORDS_FILE, Key, RecordIndex
+from agrotools.runner.recovery import recover
 
 LOCK_FILE = ".lock"
 MANIFEST_COPY = ".manifest.copy.json"
@@ -228,7 +228,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
     try:
         if (path := run / MANIFEST_FILE).exists() and not path.is_file():
             raise OSError(f"{MANIFEST_FILE} is not a regular file")
-        manifest = Manifest.model_validate_json(path.read_bytes())
+        manifest = parse_manifest(path.read_bytes())
         if manifest.format > FORMAT:
             raise RunStoreError(
                 f"the run {run} was made by a later version (format {manifest.format}, this one knows {FORMAT})",
@@ -237,7 +237,7 @@ def _read_manifest(run: Path) -> tuple[Manifest, bool]:
         return manifest, False
     except (OSError, ValueError) as error:  # ValueError: an invalid file name, or not a manifest
         with suppress(OSError, ValueError):
-            return Manifest.model_validate_json((run / MANIFEST_COPY).read_bytes()), True
+            return parse_manifest((run / MANIFEST_COPY).read_bytes()), True
         if isinstance(error, FileNotFoundError | NotADirectoryError) or not isinstance(
             error, OSError | ValidationError
         ):
@@ -282,7 +282,7 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 
 
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
-    content = orjson.dumps(manifest.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    content = manifest_json(manifest)
     for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
         if not path.is_file() or path.read_bytes() != content:
             write_whole(path, content)
