@@ -2,17 +2,15 @@
 
     python performance/growth.py [--texts 10000,100000,1000000] [--agents 1000,10000,50000] [--json]
 
-Each size is run once, resumed after a thousandth of its records was cut off, and repeated when all is done. Seconds are
-those of the CPU that the process itself used; workers of tools are not counted, in seconds or memory.
+Each size is run, killed when a thousandth of its records is missing, resumed, and repeated when all is done. Seconds
+are those of the CPU that the process itself used; workers of tools are not counted, in seconds or memory.
 
-* ``start_s``: from the start of the process to its first record; ``resume_s``: the same when the run is resumed.
+* ``start_s``: from the start of the process to its first record; ``resume_s``: the same when the run is resumed;
+  ``repeat_s``: the same command when everything is done.
 * ``run_ms``, ``score_ms``, ``report_ms``: for each further sample than those of the size before, from the first record
   to the last, from there to the end of scoring, and to the end of the process.
-* ``repeat_s``: the same command when everything is done.
-* ``start_mb``, ``run_mb``, ``score_mb``, ``report_mb``, ``resume_mb``: most resident memory of the process in each phase, and
-  until the first record of the resumed run.
-* ``start_b``, ``run_b``, ``score_b``, ``report_b``, ``resume_b``: bytes of it for each further sample than those of the size
-  before.
+* ``start_mb``... ``report_mb``: most resident memory of the process in each phase.
+* ``start_b``... ``report_b``: bytes of it for each further sample than those of the size before.
 
 Agents make one call of ``calculate`` and answer.
 """
@@ -20,6 +18,7 @@ Agents make one call of ``calculate`` and answer.
 import argparse
 import json
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -31,7 +30,7 @@ from throughput_clients.workload import HEADER, sample
 
 ANSWER = "9 plants and 5 plants are 14 plants.\nanswer: 14"
 CALL = 'Thought: I add both rows.\nAction: calculate\nAction Input: {"expression": "9 + 5"}'
-PHASES = ("start", "run", "score", "report")
+PHASES = ("start", "run", "resume", "score", "report")
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 
 
@@ -65,11 +64,20 @@ def measured(kind: str, size: int) -> dict[str, Any]:
         mode = ["--mode", "no-tool" if kind == "texts" else "end-to-end"]
         script = Path(sys.executable).with_name("agrotools")
         command = [str(script), "eval", "bench", "-m", "scripted:replies.json", *mode, "--out", "run"]
-        figures = watched(command, folder, size)
-        cut(folder / "run" / "records.jsonl", size - max(1, size // 1000))
+        records, most = folder / "run" / "records.jsonl", size - max(1, size // 1000)
+        first = watched(command, folder, size, kill_at=most)
+        with records.open("rb+") as file:
+            for _ in range(most):
+                file.readline()
+            file.truncate()
         again, repeat = watched(command, folder, size), watched(command, folder, size)
-        figures["s"] |= {"resume": again["s"]["start"], "repeat": sum(repeat["s"].values())}
-        figures["mb"]["resume"] = again["mb"]["start"]
+        figures = {
+            unit: {name: first[unit][name] for name in ("start", "run")}
+            | {"resume": again[unit]["start"]}
+            | {name: again[unit][name] for name in ("score", "report")}
+            for unit in ("s", "mb")
+        }
+        figures["s"]["repeat"] = sum(repeat["s"].values())
         return figures | {"samples": size}
 
 
@@ -84,7 +92,7 @@ def in_columns(figures: dict[str, Any], before: dict[str, Any]) -> dict[str, Any
     seconds, memory = figures["s"], figures["mb"]
     return (
         {f"{name}_s": round(seconds[name], 1) for name in ("start", "resume", "repeat")}
-        | slopes("s", "ms", 1e3, PHASES[1:], 3)
+        | slopes("s", "ms", 1e3, ("run", "score", "report"), 3)
         | {f"{name}_mb": round(mb) for name, mb in memory.items()}
         | slopes("mb", "b", 1e6, tuple(memory), 0)
     )
@@ -98,25 +106,30 @@ def write_benchmark(folder: Path, size: int) -> None:
             lines.write(json.dumps(sample(number, agents=False)) + "\n")
 
 
-def cut(records: Path, lines: int) -> None:
-    """Keep the first ``lines`` lines of a file."""
-    with records.open("rb+") as file:
-        for _ in range(lines):
-            file.readline()
-        file.truncate(file.tell())
+def watched(command: list[str], folder: Path, size: int, kill_at: int = 0) -> dict[str, Any]:
+    """Run a command; return the CPU seconds of its phases and the most memory in each, looked at every 20 ms.
 
-
-def watched(command: list[str], folder: Path, size: int) -> dict[str, Any]:
-    """Run a command; return the CPU seconds of its phases and the most memory in each, looked at every 20 ms."""
+    ``kill_at``: number of records at which the process is killed; 0: it is not.
+    """
     records = folder / "run" / "records.jsonl"
-    old = records.stat().st_size if records.exists() else 0
-    seconds, peaks = dict.fromkeys(PHASES, 0.0), dict.fromkeys(PHASES, 0.0)
+    seen = old = records.stat().st_size if records.exists() else 0
+    n_records = 0
+    phases = ("start", "run", "score", "report")
+    seconds, peaks = dict.fromkeys(phases, 0.0), dict.fromkeys(phases, 0.0)
     with (folder / "stderr").open("wb") as err:
         process = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=err)
         phase, used = "start", 0.0
         while os.waitid(os.P_PID, process.pid, os.WEXITED | os.WNOWAIT | os.WNOHANG) is None:
             time.sleep(0.02)
             seconds[phase], peaks[phase] = cpu_s(process.pid) - used, max(peaks[phase], resident_mb(process.pid))
+            if kill_at and records.exists():
+                with records.open("rb") as file:
+                    file.seek(seen)
+                    content = file.read()
+                seen, n_records = seen + len(content), n_records + content.count(b"\n")
+                if n_records >= kill_at:
+                    os.kill(process.pid, signal.SIGKILL)
+                    break
             shown = (folder / "stderr").read_text()
             ended = {
                 "start": records.exists() and records.stat().st_size > old,
@@ -124,9 +137,9 @@ def watched(command: list[str], folder: Path, size: int) -> dict[str, Any]:
                 "score": f"scores: {size}/{size}" in shown,
             }
             while phase != "report" and ended[phase]:
-                phase, used = PHASES[PHASES.index(phase) + 1], sum(seconds.values())
+                phase, used = phases[phases.index(phase) + 1], sum(seconds.values())
     seconds[phase] = cpu_s(process.pid) - used
-    if process.wait():
+    if process.wait() and not kill_at:
         sys.exit(f"the run failed:\n{(folder / 'stderr').read_text()[-3000:]}")
     return {"s": seconds, "mb": peaks}
 

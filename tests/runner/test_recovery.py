@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agrotools.core import RunStoreError
-from agrotools.runner import records as recovery
+from agrotools.runner import recovery
 from agrotools.runner.records import iter_records
 from agrotools.runner.store import RunStore, read_manifest
 from support.runs import answered, manifest, record

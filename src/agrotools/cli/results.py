@@ -194,6 +194,8 @@ def show_runs(
 
         page, out = None, runs[0] / "report.html"
         references = _references(runs, summaries, evaluated)
+        if len(runs) == 1 and not references.scored:
+            rescored = [each._replace(tally=None) for each in rescored]  # there is nothing to compare with
         try:
             options = {"allow_invalid": allow_invalid, "comparisons": comparisons, "progress": progress}
             options |= {"references": {name: each.summary for name, each in references.scored.items()}}

@@ -11,10 +11,11 @@ import weakref
 from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cache, cached_property, lru_cache, partial
+from functools import cached_property, lru_cache
+from itertools import count
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
-from typing import IO, Annotated, NamedTuple, Self, overload
+from typing import Annotated, NamedTuple, Self, overload
 
 import orjson
 from pydantic import Field, JsonValue, ValidationError, model_validator
@@ -32,8 +33,9 @@ from agrotools.core import (
 )
 from agrotools.core.base import NoFileError
 from agrotools.core.files import sha256_of_file
-from agrotools.core.packed import PackedNames
+from agrotools.core.packed import PackedNames, sorted_entries
 from agrotools.formats.clusters import cluster_firsts
+from agrotools.formats.contents import Contents, content_of
 from agrotools.text.answer_form import answer_form, form_lines
 
 HEADER_FILE, SAMPLES_FILE, FILES_FOLDER = "benchmark.toml", "samples.jsonl", "files"
@@ -179,7 +181,7 @@ def content_hash_of(header: BenchmarkHeader, samples: Iterable[Sample]) -> str:
     Raises:
         BenchmarkError: the hash of a file is not known.
     """
-    return _content_hash(header, map(_content, sorted(samples, key=lambda sample: sample.id)))
+    return _content_hash(header, map(content_of, sorted(samples, key=lambda sample: sample.id)))
 
 
 def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
@@ -194,28 +196,9 @@ def _content_hash(header: BenchmarkHeader, contents: Iterable[bytes]) -> str:
     return digest.hexdigest()
 
 
-def _content(sample: Sample) -> bytes:
-    for file in sample.files:
-        if file.sha256 is None and file.pixels is None:
-            raise BenchmarkError(f"sample {sample.id}: the hash of file {file.name} is not known")
-    if sample.files and any(file.pixels for file in sample.files):
-        files = tuple(f.model_copy(update={"sha256": None}) if f.pixels else f for f in sample.files)
-        sample = sample.model_copy(update={"files": files})
-    left_out = _left_out(bool(sample.groups), bool(sample.difficulty), bool(sample.canary))
-    return b"\n" + sample.__pydantic_serializer__.to_json(sample, by_alias=True, exclude=left_out)
-
-
-@cache
-def _left_out(*has: bool) -> set[str]:
-    return {
-        "cluster",
-        *(name for name, there in zip(("groups", "difficulty", "canary"), has, strict=True) if not there),
-    }
-
-
+_parsed = Sample.__pydantic_validator__.validate_json
 MOST_KEPT = 20_000
 """Most samples of a folder that are held in memory; those of a larger one are read from their lines on demand."""
-_BLOCK_BYTES = 1 << 20
 _CACHED_SAMPLES = 256
 """Number of samples made on demand that are cached; more than are in use at once."""
 
@@ -262,7 +245,7 @@ class LazySamples(Sequence[Sample]):
 
     def __init__(self, facts: Facts, make: Callable[[int], Sample]) -> None:
         self.facts = facts
-        self._parsed = lru_cache(maxsize=_CACHED_SAMPLES)(make)
+        self._made = lru_cache(maxsize=_CACHED_SAMPLES)(make)
 
     def __len__(self) -> int:
         return len(self.facts.ids)
@@ -274,10 +257,10 @@ class LazySamples(Sequence[Sample]):
     def __getitem__(self, index: int | slice) -> Sample | Sequence[Sample]:
         if isinstance(index, slice):
             return select_samples(self, range(len(self))[index])
-        return self._parsed(range(len(self))[index])
+        return self._made(range(len(self))[index])
 
     def __iter__(self) -> Iterator[Sample]:
-        return map(self._parsed, range(len(self)))
+        return map(self._made, range(len(self)))
 
 
 def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> Benchmark:
@@ -295,57 +278,24 @@ def load_folder(root: str | Path, with_files: Collection[str] | None = None) -> 
         raise _broken(folder, f"it has no {SAMPLES_FILE}")
     lines = _SampleLines(folder, with_files)
     with TemporaryFile() as file:
-        contents = _Contents(file)
+        contents = Contents(file)
         firsts = cluster_firsts(contents.kept(lines.checked()))
         if not firsts:
             raise _broken(folder, f"{SAMPLES_FILE} holds no sample")
         if unknown := [name for name in header.quick if lines.ids.find(name) < 0]:
             raise _broken(folder, f"{HEADER_FILE}: its quick part names {min(unknown)!r}, which is not a sample")
-        n = len(lines.ids)
-        by_id = range(n) if lines.ascending else sorted(range(n), key=lines.ids.__getitem__)
-        known = contents.at(by_id) if contents.whole else (_content(lines.read(at)) for at in by_id)
+        by_id = lines.by_id()
+        known = contents.at(by_id) if contents.whole else (content_of(lines.read(at)) for at in by_id)
         content_hash = _content_hash(header, known)
 
     def with_cluster(sample: Sample, at: int) -> Sample:
         return sample.model_copy(update={"cluster": lines.ids[firsts[at]]})
 
     if lines.kept:
-        return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, range(n))), content_hash)
+        return Benchmark(header, folder, tuple(map(with_cluster, lines.kept, count())), content_hash)
     facts = Facts(lines.ids, lines.no_tool, lines.reference)
     on_demand = LazySamples(facts, lambda at: with_cluster(lines.read(at), at))
     return Benchmark(header, folder, on_demand, content_hash)
-
-
-class _Contents:
-    """Contents for the hash of a benchmark, in a temporary file because they are needed in the order of the ids.
-
-    ``whole`` is False if the hash of a file was not known when its sample came.
-    """
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._ends = array("q", [0])
-        self.whole = True
-
-    def kept(self, samples: Iterable[Sample]) -> Iterator[Sample]:
-        """Yield the samples as they are, and keep their contents."""
-        for sample in samples:
-            if sample.files:
-                self.whole = self.whole and all(file.sha256 or file.pixels for file in sample.files)
-            content = _content(sample) if self.whole else b""
-            self._file.write(content)
-            self._ends.append(self._ends[-1] + len(content))
-            yield sample
-
-    def at(self, positions: Iterable[int]) -> Iterator[bytes]:
-        """Yield the contents of the samples at ``positions``, in larger blocks if these are all, in order."""
-        self._file.flush()
-        if positions == range(len(self._ends) - 1):
-            self._file.seek(0)
-            yield from iter(partial(self._file.read, _BLOCK_BYTES), b"")
-            return
-        for at in positions:
-            yield os.pread(self._file.fileno(), self._ends[at + 1] - self._ends[at], self._ends[at])
 
 
 class _SampleLines:
@@ -363,8 +313,6 @@ class _SampleLines:
         """SHA-256, by path, of files for which no line records one."""
         self._file: int | None = None
         self.ids = PackedNames()
-        self.ascending = True
-        """True if each id is greater than the one before."""
         self.no_tool, self.reference = bytearray(), bytearray()
         self.kept: list[Sample] = []
 
@@ -374,16 +322,11 @@ class _SampleLines:
         Raises:
             BenchmarkError: a line or a file is invalid.
         """
-        last = ""
         for number, offset, line in _lines(self._folder):
             try:
-                sample = Sample.model_validate_json(line)
+                sample = _parsed(line)
             except ValidationError as error:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            self.ascending = self.ascending and sample.id > last
-            if not self.ascending and self.ids.find(sample.id) >= 0:
-                raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: id {sample.id!r} is there twice")
-            last = sample.id
             for file in sample.files if self._with_files is None or sample.id in self._with_files else ():
                 actual = _checked_hash(self._folder, sample, file, self._hashes)
                 if file.sha256 is None:
@@ -393,11 +336,31 @@ class _SampleLines:
             self.no_tool.append(sample.no_tool_eligible)
             self.reference.append(sample.reference is not None)
             self._offsets.append(offset)
-            if len(self.ids) <= MOST_KEPT:
+            if len(self._offsets) <= MOST_KEPT:
                 self.kept.append(sample)
             elif self.kept:
                 self.kept = []
             yield sample
+
+    def by_id(self) -> "array[int]":
+        """Return the positions of the samples in the order of their ids.
+
+        Raises:
+            BenchmarkError: an id is there twice.
+        """
+        positions = array("I")
+        last = b""
+        # No id has a space, so these texts sort like the ids.
+        for entry in sorted_entries(b"%b %10d" % (name, at) for at, name in enumerate(self.ids.encoded)):
+            name, _, position = entry.partition(b" ")
+            if name == last:
+                line = next(
+                    number for number, offset, _ in _lines(self._folder) if offset == self._offsets[int(position)]
+                )
+                raise _broken(self._folder, f"{SAMPLES_FILE}, line {line}: id {name.decode()!r} is there twice")
+            last = name
+            positions.append(int(position))
+        return positions
 
     def read(self, at: int) -> Sample:
         """Return the sample at a position.
@@ -410,7 +373,7 @@ class _SampleLines:
                 self._file = os.open(self._folder / SAMPLES_FILE, os.O_RDONLY)
                 weakref.finalize(self, os.close, self._file)
             end = self._offsets[at + 1] if at + 1 < len(self._offsets) else os.fstat(self._file).st_size
-            sample = Sample.model_validate_json(os.pread(self._file, end - self._offsets[at], self._offsets[at]))
+            sample = _parsed(os.pread(self._file, end - self._offsets[at], self._offsets[at]))
         except (OSError, ValidationError):
             sample = None
         if sample is None or self.ids[at] != sample.id:

@@ -16,6 +16,7 @@ import base64
 import os
 from array import array
 from binascii import Error as Base64Error
+from binascii import unhexlify
 from bisect import bisect_right
 from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext, suppress
@@ -29,6 +30,7 @@ import orjson
 
 from agrotools.core import FrozenModel, RunStoreError, ToolSpec
 from agrotools.core.files import Journal, artifact_path, write_new
+from agrotools.core.packed import PackedBytes
 from agrotools.models import Completion, Message, ModelSettings
 from agrotools.models.base import (
     ImagePart,
@@ -88,7 +90,7 @@ class PromptLog:
         self._run = run
         self._path = run / PROMPTS_FILE
         self._journal: Journal | None = None
-        self._known: set[bytes] = set()
+        self._known = PackedBytes()
         """Hashes of the stored contents."""
         self._opening: list[tuple[object, str]] = []
         """First message and tools of the last record, with their hashes: agents send the same ones for most samples."""
@@ -145,11 +147,11 @@ class PromptLog:
         return self._stored(b"message", message_json(message), lines)
 
     def _stored(self, kind: bytes, content: bytes, lines: list[bytes]) -> str:
-        digest = sha256(content).hexdigest()[:_HASH_DIGITS].encode()
-        if digest not in self._known:
-            self._known.add(digest)
-            lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest, kind, content))
-        return digest.decode()
+        digest = sha256(content).digest()[: _HASH_DIGITS // 2]
+        if self._known.find(digest) < 0:
+            self._known.append(digest)
+            lines.append(b'%s%s","%s":%s}\n' % (_CONTENT, digest.hex().encode(), kind, content))
+        return digest.hex()
 
     def _image(self, url: str) -> str:
         """Return a short URL for an image after writing it to ``artifacts/``."""
@@ -171,7 +173,8 @@ class PromptLog:
             file.seek(0)
             for line in file:
                 if line.startswith(_CONTENT):
-                    self._known.add(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS])
+                    with suppress(ValueError):
+                        self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
@@ -236,9 +239,10 @@ class _Offsets:
         if not self._is_sorted:
             import numpy as np
 
-            order = np.argsort(np.array(self._hashes), kind="stable")
-            self._hashes = array("q", np.array(self._hashes)[order].tobytes())
-            self._offsets = array("q", np.array(self._offsets)[order].tobytes())
+            order = np.argsort(np.asarray(self._hashes), kind="stable")
+            for column in (np.asarray(self._hashes), np.asarray(self._offsets)):
+                column[:] = column[order]
+            del column  # an array that is seen by another object cannot grow
             self._is_sorted = True
         at = bisect_right(self._hashes, hash(name)) - 1
         if at < 0 or self._hashes[at] != hash(name):

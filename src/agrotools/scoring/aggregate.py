@@ -2,7 +2,8 @@
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import deepcopy
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
@@ -183,8 +184,7 @@ class TwinCredits:
         """Return ``rows`` and the rows of unanswerable samples."""
         if not self._credits:
             return rows
-        everything = Rows()
-        everything.places, everything.steps, everything.values = rows.places[:], rows.steps[:], rows.values[:]
+        everything = deepcopy(rows)
         for place, twin, value in self._credits:
             everything.add(place, None, 0.0 if self._refused.get(twin, False) else value)
         return everything
@@ -261,9 +261,9 @@ class ModeAggregator:
                 self.chance = OpenTextChance(self._table)
             self.chance.add(record)
 
-    def units(self) -> dict[str, Units]:
-        """Return the units of each metric of the mode."""
-        return {metric: self._units(metric) for metric in self.metrics}
+    def units(self) -> Mapping[str, Units]:
+        """Return the units of each metric of the mode, which are computed when they are asked for."""
+        return _UnitsOfMode(self.metrics, self._units)
 
     @property
     def metrics(self) -> list[str]:
@@ -291,10 +291,8 @@ class ModeAggregator:
 
     def epoch_scores(self) -> "tuple[IntArray, FloatArray]":
         """Return sample (numbered from 0 in this mode) and FAS of each valid record that has one."""
-        import numpy as np
-
         rows = self.twins.with_credits(self._rows.get(FAS, Rows()))
-        return np.asarray(rows.places, dtype=np.int64), np.asarray(rows.values)
+        return rows.places, rows.values
 
     def summary(self, units: Mapping[str, Units], allow_invalid: bool, looks: int = 1) -> ModeSummary:
         """Return the summary of the mode; ``units`` are the units of its metrics."""
@@ -338,6 +336,24 @@ class ModeAggregator:
             self._epochs.append(0)
             self._invalid.append(0)
         return self._place_of[number]
+
+
+class _UnitsOfMode(Mapping[str, Units]):
+    """Units by metric, of which only those in use are held in memory."""
+
+    def __init__(self, metrics: Sequence[str], units: Callable[[str], Units]) -> None:
+        self._metrics, self._units = metrics, units
+
+    def __getitem__(self, metric: str) -> Units:
+        if metric not in self._metrics:
+            raise KeyError(metric)
+        return self._units(metric)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._metrics)
+
+    def __len__(self) -> int:
+        return len(self._metrics)
 
 
 def _metrics(units: Mapping[str, Units], table: SampleTable) -> dict[str, Metric]:

@@ -278,29 +278,35 @@ def ratio_spread(sizes: "FloatArray", sums: "FloatArray", squares: "FloatArray")
     """
     import numpy as np
 
-    total = np.sum(sizes, axis=-1, keepdims=True)
+    def over(values: "FloatArray") -> "FloatArray":
+        """Return the sums over the clusters."""
+        return np.sum(np.broadcast_to(values, shape), axis=-1)
+
+    shape, total = sizes.shape, np.sum(sizes, axis=-1, keepdims=True)
     mean = np.sum(sums, axis=-1, keepdims=True) / total
-    residual = sums - mean * sizes
+    if bool(np.all(sizes == sizes[..., :1])):
+        sizes = sizes[..., :1]  # what depends on sizes alone is then computed once for all clusters
     share = sizes / total
     factor = 1 / (1 - share)
-    error = np.sqrt(np.sum(residual**2 * factor, axis=-1)) / total[..., 0]
+    residual_sq = (sums - mean * sizes) ** 2
+    error = np.sqrt(over(residual_sq * factor)) / total[..., 0]
+    products = over(residual_sq)[..., None]
+    del residual_sq
 
-    within = np.sum(squares - 2 * mean * sums + mean**2 * sizes, axis=-1, keepdims=True)
-    pairs = np.sum(sizes * (sizes - 1), axis=-1, keepdims=True)
-    products = np.sum(residual**2, axis=-1, keepdims=True) - within
+    within = over(squares - 2 * mean * sums + mean**2 * sizes)[..., None]
+    pairs = over(sizes * (sizes - 1))[..., None]
+    products = products - within
     scale = pairs * within / total
     correlation = np.clip(np.divide(products, scale, out=np.zeros_like(products), where=scale > 0), 0, 1)
 
     working = sizes * (1 + (sizes - 1) * correlation)
-    summed = np.sum(working, axis=-1, keepdims=True)
+    summed = over(working)[..., None]
     shift = summed * share**2 - 2 * share * working
-    trace = np.sum(factor * (working + shift), axis=-1)
-    share_sq, working_sq, cross = (
-        np.sum(factor * product, axis=-1) for product in (share**2, working**2, share * working)
-    )
+    trace = over(factor * (working + shift))
+    share_sq, working_sq, cross = (over(factor * product) for product in (share**2, working**2, share * working))
     sum_ = summed[..., 0]
     off_diagonal = 2 * share_sq * working_sq + sum_**2 * share_sq**2 + 2 * cross**2 - 4 * sum_ * share_sq * cross
-    diagonal = np.sum(factor**2 * ((working + shift) ** 2 - shift**2), axis=-1)
+    diagonal = over(factor**2 * ((working + shift) ** 2 - shift**2))
     degrees = np.maximum(trace**2 / (off_diagonal + diagonal), 1.0)
     return Spread(mean[..., 0], error, degrees)
 

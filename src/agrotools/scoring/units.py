@@ -6,9 +6,11 @@ Samples, rows and units are stored as columns of numbers, so that a long run tak
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from agrotools.core import Sample, Slot, counts_in_headline
+from agrotools.core.packed import PackedBytes
 from agrotools.scoring.metrics import CALL_STEP_METRICS, FALSE_REFUSAL, SLOTS_OF_METRIC, SUMMARY_METRICS, metrics_about
 from agrotools.scoring.statistics import Estimate, Interval, estimate_difference, estimate_mean
 from agrotools.scoring.summary import Metric
@@ -52,7 +54,7 @@ class SampleTable:
         """Number of the cluster of each sample, by number of the sample."""
         self.kind_of = array("i")
         """Index in ``kinds`` of each sample, by number of the sample; -1 if the number belongs only to a cluster."""
-        self._numbers: dict[str, int] = {}
+        self._names = PackedBytes()
         self._kind_numbers: dict[Kind, int] = {}
 
     def number(self, sample: Sample) -> int:
@@ -77,15 +79,14 @@ class SampleTable:
 
     def numbers_in(self, other: "SampleTable") -> list[int]:
         """Return the numbers of all samples of this table in another table; -1 for samples that it lacks."""
-        return [other._numbers.get(name, -1) for name in self._numbers]
+        return [*map(other._names.find, self._names)]
 
     def ids(self, numbers: Iterable[int]) -> list[str]:
         """Return the ids of the samples with these numbers."""
-        names = [*self._numbers]
-        return [names[number] for number in numbers]
+        return [self._names[number].decode() for number in numbers]
 
     def _number(self, name: str) -> int:
-        number = self._numbers.setdefault(name, len(self.clusters))
+        number = self._names.add(name.encode())
         if number == len(self.clusters):
             self.clusters.append(number)
             self.kind_of.append(-1)
@@ -137,24 +138,74 @@ WHOLE = -1
 """Step number of a unit that is a whole sample."""
 
 
+_MOST_CODES = 256
+
+
 class Rows:
-    """Score rows of one metric as columns: sample (by its place in the mode), step and value."""
+    """Score rows of one metric as columns: sample (by its place in the mode), step and value.
+
+    Most metrics have one row of each whole sample, and few different values: then a row takes one byte, the code of its
+    value.
+    """
 
     def __init__(self) -> None:
-        self.places = array("I")
-        self.steps = array("i")
-        self.values = array("d")
+        self._codes = bytearray()
+        self._of_code: list[float] = []
+        self._code_of: dict[float, int] = {}
+        self._places: array[int] | None = None
+        """None while the place of each row is its number."""
+        self._steps: array[int] | None = None
+        """None while all rows are of whole samples."""
+        self._values: array[float] | None = None
+        """None while the different values are not more than codes."""
 
     def add(self, place: int, step: int | None, value: float) -> None:
-        self.places.append(place)
-        self.steps.append(WHOLE if step is None else step)
-        self.values.append(value)
+        n = len(self._codes if self._values is None else self._values)
+        if self._places is None and place != n:
+            self._places = array("I", range(n))
+        if self._places is not None:
+            self._places.append(place)
+        if self._steps is None and step is not None:
+            self._steps = array("i", [WHOLE]) * n
+        if self._steps is not None:
+            self._steps.append(WHOLE if step is None else step)
+        if self._values is None and value not in self._code_of:
+            if len(self._of_code) < _MOST_CODES:
+                self._code_of[value] = len(self._of_code)
+                self._of_code.append(value)
+            else:
+                self._values = array("d", map(self._of_code.__getitem__, self._codes))
+        if self._values is not None:
+            self._values.append(value)
+        else:
+            self._codes.append(self._code_of[value])
+
+    @property
+    def places(self) -> "IntArray":
+        import numpy as np
+
+        return np.arange(len(self.values)) if self._places is None else np.asarray(self._places, dtype=np.int64)
+
+    @property
+    def steps(self) -> "IntArray":
+        import numpy as np
+
+        return np.full(len(self.values), WHOLE) if self._steps is None else np.asarray(self._steps, dtype=np.int64)
+
+    @property
+    def values(self) -> "FloatArray":
+        import numpy as np
+
+        if self._values is not None:
+            return np.asarray(self._values)
+        return np.array(self._of_code, dtype=np.float64)[np.frombuffer(self._codes, dtype=np.uint8)]
 
     def whole(self) -> "Rows":
         """Return the rows with 1 for each value of 1, and 0 for all others."""
-        rows = Rows()
-        rows.places, rows.steps = self.places, self.steps
-        rows.values = array("d", (float(value >= 1 - 1e-9) for value in self.values))
+        rows = copy(self)
+        rows._of_code = [float(value >= 1 - 1e-9) for value in self._of_code]
+        if self._values is not None:
+            rows._values = array("d", (float(value >= 1 - 1e-9) for value in self._values))
         return rows
 
 
@@ -220,9 +271,10 @@ def _summed(rows: Rows) -> tuple["IntArray", "IntArray", "FloatArray", "IntArray
     """Return place, step, sum and number of the values of each unit, ordered by place and then by first row."""
     import numpy as np
 
-    places, steps = np.asarray(rows.places, dtype=np.int64), np.asarray(rows.steps, dtype=np.int64)
+    steps = rows.steps
     width = int(steps.max(initial=0)) + 2
-    keys, first, totals, counts = summed(places * width + (steps - WHOLE), np.asarray(rows.values))
+    keys, first, totals, counts = summed(rows.places * width + (steps - WHOLE), rows.values)
+    del steps
     order = np.lexsort((first, keys // width))
     return keys[order] // width, keys[order] % width + WHOLE, totals[order], counts[order]
 
