@@ -192,14 +192,13 @@ def inspect_run(run: StudyRun, benchmark: Benchmark, *, estimates: bool = False)
         prepared = prepare_run(run.config, benchmark)
         resolved_manifest(run.folder, prepared.manifest)
         index = record_index(run.folder) if (run.folder / RECORDS_FILE).is_file() else None
-        planned = set(prepared.plan.keys())
-        finished = planned & index.finished if index else set()
-        todo = remaining(prepared.plan, finished)
+        plan, failed = prepared.plan, index.failed if index else frozenset()
+        todo = remaining(plan, index, failed) if index else plan
         expected = asyncio.run(_estimated(prepared, todo, wanted=estimates))
     except AgrotoolsError as error:
         return RunState(run, problem=error.message)
-    n_invalid = len(planned.intersection(index.keys) - finished) if index else 0
-    return RunState(run, len(planned), len(finished), n_invalid, expected)
+    n_invalid = sum(map(failed.__contains__, plan.keys()))
+    return RunState(run, len(plan), len(plan) - len(todo), n_invalid, expected)
 
 
 async def _estimated(prepared: PreparedRun, todo: Plan, *, wanted: bool) -> Estimate | None:

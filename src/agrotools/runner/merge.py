@@ -6,6 +6,7 @@ The result equals the run folder of the same run without shards: ``agrotools eva
 import os
 import secrets
 import shutil
+from array import array
 from collections import Counter
 from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, suppress
@@ -13,9 +14,12 @@ from glob import escape
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+import orjson
+
 from agrotools.core import Mode, Record, RunStoreError, UsageError
 from agrotools.core.base import Progress, count_text, no_progress
 from agrotools.core.files import artifact_path, read_lines, sha256_of_file
+from agrotools.core.packed import PackedBytes
 from agrotools.models.probe import PROBE_FILE
 from agrotools.runner.judging import SPEND_FILE as JUDGES_SPEND_FILE
 from agrotools.runner.ledger import SPEND_FILE
@@ -73,7 +77,7 @@ def merge_runs(
     """
     shards = _read_shards(runs)
     notes = [*_check_same(shards), *(note for each in shards for note in each.records.notes)]
-    chosen = _chosen(shards)
+    chosen = _Chosen(shards)
     gaps = _gaps(shards, chosen)
     if gaps and not allow_missing:
         raise UsageError(
@@ -88,7 +92,7 @@ def merge_runs(
             for number, each in enumerate(shards):
                 progress("shards", number, len(shards))
                 for record in each.records:
-                    if chosen[record.key] == number:
+                    if chosen.is_of(record.key, number):
                         store.append(record)
                         total += 1
                         named |= _artifacts_of(record)
@@ -145,10 +149,13 @@ def _check_same(shards: Sequence[_ShardRun]) -> list[str]:
         if first.manifest.libraries != each.manifest.libraries:
             texts = _differing(first.manifest.libraries, each.manifest.libraries)
             notes[f"shards were run with different libraries: {' / '.join(texts)}"] = None
-    owners: dict[str, Shard] = {}
-    for each in shards:
+    names, owners = PackedBytes(), array("I")
+    for number, each in enumerate(shards):
         for sample_id in each.manifest.sample_ids:
-            owner = owners.setdefault(sample_id, each.shard)
+            place = names.add(sample_id.encode())
+            if place == len(owners):
+                owners.append(number)
+            owner = shards[owners[place]].shard
             if owner.number != each.shard.number:
                 raise UsageError(
                     f"sample {sample_id} is in the shards {owner} and {each.shard}",
@@ -178,21 +185,31 @@ def _text(value: object) -> str:
     return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
 
 
-def _chosen(shards: Sequence[_ShardRun]) -> dict[Key, int]:
-    """Return for each key which of the runs has the record that counts: the last finished one, else the last one."""
-    chosen: dict[Key, int] = {}
-    done: set[Key] = set()
-    for number, each in enumerate(shards):
-        finished = each.records.finished
-        chosen |= {key: number for key in each.records.keys if key in finished or key not in done}
-        done |= finished
-    return chosen
+class _Chosen:
+    """Which of the runs has the record of each key that counts: the last finished one, else the last one."""
+
+    def __init__(self, shards: Sequence[_ShardRun]) -> None:
+        self._keys, self._finished = PackedBytes(), bytearray()
+        self.numbers = array("I")
+        for number, each in enumerate(shards):
+            for key, finished in each.records.states():
+                place = self._keys.add(orjson.dumps(key))
+                if place == len(self.numbers):
+                    self.numbers.append(number)
+                    self._finished.append(finished)
+                elif finished or not self._finished[place]:
+                    self.numbers[place], self._finished[place] = number, finished
+
+    def is_of(self, key: Key, number: int) -> bool:
+        """Return True if run number ``number`` has the record of ``key``."""
+        place = self._keys.find(orjson.dumps(key))
+        return place >= 0 and self.numbers[place] == number
 
 
-def _gaps(shards: Sequence[_ShardRun], chosen: dict[Key, int]) -> list[str]:
+def _gaps(shards: Sequence[_ShardRun], chosen: _Chosen) -> list[str]:
     """Return what is missing: ``missing: 4/16, 9/16``, and shards with fewer records than planned."""
     count = shards[0].shard.count
-    done = Counter(shards[at].shard.number for at in chosen.values())
+    done = Counter(shards[at].shard.number for at in chosen.numbers)
     planned: dict[int, int] = {}
     for each in shards:
         planned[each.shard.number] = max(planned.get(each.shard.number, 0), sum(each.manifest.planned.values()))
@@ -228,12 +245,12 @@ def _with_all_machines(shards: Sequence[_ShardRun]) -> Manifest:
     return whole_manifest(manifests[0]).model_copy(update=update)
 
 
-def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: dict[Key, int]) -> list[str]:
+def _copy_others(shards: Sequence[_ShardRun], folder: Path, chosen: _Chosen) -> list[str]:
     """Copy prompts, artifacts, ledgers and replies of judges into ``folder``; return notes on what is damaged."""
     paths = [each.path for each in shards]
-    known: set[bytes] = set()
+    known = PackedBytes()
     for number, path in enumerate(paths):
-        add_prompts(path, folder, known, lambda key, number=number: chosen.get(key) == number)
+        add_prompts(path, folder, known, lambda key, number=number: chosen.is_of(key, number))
     damaged = [path for run in paths for path in _copy_artifacts(run / "artifacts", folder / "artifacts")]
     damaged = [path for path in damaged if not (folder / "artifacts" / path.name).exists()]
     for name in (SPEND_FILE, JUDGES_SPEND_FILE):

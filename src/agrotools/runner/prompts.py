@@ -179,7 +179,7 @@ class PromptLog:
             os.truncate(self._path, end)
 
 
-def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Key], bool]) -> None:
+def add_prompts(run: Path, target: Path, known: PackedBytes, wanted: Callable[[Key], bool]) -> None:
     """Append the prompts of the ``wanted`` records of ``run`` to those of the run ``target``, except damaged lines.
 
     ``known``: hashes of the contents that ``target`` has, which grow.
@@ -190,8 +190,8 @@ def add_prompts(run: Path, target: Path, known: set[bytes], wanted: Callable[[Ke
         for line in _lines(run / PROMPTS_FILE):
             if line.startswith(_CONTENT):
                 digest = line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]
-                if digest not in known:
-                    known.add(digest)
+                if known.find(digest) < 0:
+                    known.append(digest)
                     joined.write(line)
                 continue
             with suppress(ValueError, LookupError, TypeError):

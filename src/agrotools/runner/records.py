@@ -103,10 +103,13 @@ class RecordIndex:
         self._next = 0
         """Place after that of the last key that was asked for: most come in order."""
         self._n_lines = 0
-        self._read(whole)
+        self._add(self._new_entries(whole))
 
-    def read_on(self, run: Path) -> list[Key]:
-        """Add the lines that were written since, and return the keys whose record is new or has become finished.
+    def read_on(self, run: Path) -> tuple[list[Key], bool]:
+        """Add the lines that were written since.
+
+        Returns:
+            The keys whose record is new or has become finished, and True if one of them was finished before.
 
         Raises:
             RunStoreError: the file cannot be read, or has become shorter.
@@ -114,12 +117,14 @@ class RecordIndex:
         before = self.end
         if self.path.stat().st_size < before:
             raise _changed(self.path)
-        self._read(whole=False)
+        new = [*self._new_entries(whole=False)]
+        replaces = any(entry[-1] and self.has_finished(_key_at(entry)) for entry in new)
+        self._add(new)
         self.leave_out(run)
-        return [_key_at(entry) for entry in self._entries if _offset_at(entry) >= before]
+        return [_key_at(entry) for entry in self._entries if _offset_at(entry) >= before], replaces
 
-    def _read(self, whole: bool) -> None:
-        self._entries = self._that_count(sorted_entries(chain(self._entries, self._new_entries(whole))))
+    def _add(self, entries: Iterable[bytes]) -> None:
+        self._entries = self._that_count(sorted_entries(chain(self._entries, entries)))
 
     def _new_entries(self, whole: bool) -> Iterator[bytes]:
         with _opened(self.path) as file:
@@ -197,6 +202,10 @@ class RecordIndex:
     def each_key(self) -> Iterator[Key]:
         """Yield all keys, in the order of iteration."""
         return map(_key_at, self._entries)
+
+    def states(self) -> Iterator[tuple[Key, bool]]:
+        """Yield all keys, in the order of iteration, and whether their record is not invalid."""
+        return ((_key_at(entry), entry[-1] == 1) for entry in self._entries)
 
     @property
     def finished(self) -> set[Key]:

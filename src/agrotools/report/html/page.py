@@ -10,7 +10,7 @@ import hashlib
 import re
 import shutil
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -285,7 +285,7 @@ class Page:
             else:
                 yield record, run.scores_of(record)
 
-    def add(self, at: int, keys: Sequence[Key]) -> None:
+    def add(self, at: int, keys: Iterable[Key]) -> None:
         """Add records of run number ``at``, or replace invalid ones."""
         self._prompts[at].read_on()
         for key in keys:

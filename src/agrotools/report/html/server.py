@@ -28,7 +28,7 @@ from agrotools.report.html.result_tables import templates
 from agrotools.report.html.runs import floor_and_ceiling, opened_runs, summarise
 from agrotools.report.run_list import list_runs, run_folders
 from agrotools.report.settings import Papers, papers_of_runs
-from agrotools.runner.records import RECORDS_FILE, Key
+from agrotools.runner.records import RECORDS_FILE
 from agrotools.runner.rescore import JUDGEMENTS_FILE, SCORES_FILE, stored_version
 from agrotools.scoring import Summary
 from agrotools.scoring.attribution import ATTRIBUTION_FILE
@@ -72,12 +72,11 @@ class _LivePage:
         self._file = tempfile.TemporaryFile()  # noqa: SIM115 - open as long as the page
         weakref.finalize(self, self._file.close)
         self._parts: dict[str, tuple[int, int]] = {}
-        self._finished: list[set[Key]] = [set() for _ in self.runs]
         pictures = Pictures(1, _PICTURE_BYTES, _LONGEST_SIDE_PX)
         self._page = Page(self.runs, pictures, self._keep, _DETAIL_BYTES, live=True)
         self._whole: tuple[Papers, Mapping[str, Summary]] | None = None
         for at, run in enumerate(self.runs):
-            self._add(at, run.records.keys)
+            self._page.add(at, run.records.each_key())
 
     def _outside_records(self) -> list[object]:
         """Return what scores depend on besides records, which are scored again if it changes."""
@@ -98,24 +97,20 @@ class _LivePage:
         place, size = self._parts[name]
         return os.pread(self._file.fileno(), size, place)
 
-    def _add(self, at: int, keys: Sequence[Key]) -> None:
-        self._page.add(at, keys)
-        self._finished[at] |= self.runs[at].records.finished & {*keys}
-        self._whole = None
-
     def read_on(self) -> bool:
         """Add new records; False if something else has changed, so that a new page must be begun."""
         if self._outside_records() != self._basis:
             return False
         for at, run in enumerate(self.runs):
             try:
-                new = run.records.read_on(run.folder)
+                new, replaces = run.records.read_on(run.folder)
             except RunStoreError:
                 return False
-            if self._finished[at].intersection(new):
+            if replaces:
                 return False
             if new:
-                self._add(at, new)
+                self._page.add(at, new)
+                self._whole = None
         return True
 
     def shell(self, live: Mapping[str, str]) -> bytes:
