@@ -2,15 +2,17 @@
 
 from pathlib import Path
 
+import orjson
 import pytest
 
 from agrotools.benchmarks import load_benchmark
 from agrotools.models import Endpoint
 from agrotools.runner.config import EvalConfig, resolve_settings
-from agrotools.runner.manifest import Manifest, differences
+from agrotools.runner.manifest import Manifest, differences, manifest_json, parse_manifest
 from agrotools.runner.plan import work_items
 from agrotools.runner.policies import policy_source
 from agrotools.runner.run_manifest import default_folder, describe_run
+from support.runs import manifest as made_manifest
 
 
 def manifest(benchmark: Path, model: str = "baseline:oracle") -> Manifest:
@@ -50,3 +52,12 @@ def test_the_folder_of_a_run_of_a_program_is_named_by_the_program(small_benchmar
     named = default_folder(manifest(small_benchmark).model_copy(update={"model": model})).name
     assert "-mcp-python-my_agent.py-" in named
     assert "{" not in named
+
+
+@pytest.mark.parametrize("n", [0, 1, 6, 7, 8, 30])
+def test_manifest_is_written_as_indented_json_and_read_again(n: int, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("agrotools.runner.manifest._IDS_AT_ONCE", 7)
+    whole = made_manifest(sample_ids=tuple(f"s{number}" for number in range(n)))
+    content = manifest_json(whole)
+    assert content == orjson.dumps(whole.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    assert [parse_manifest(each) for each in (content, orjson.dumps(orjson.loads(content)))] == [whole, whole]

@@ -131,11 +131,11 @@ class Manifest(FrozenModel):
 
 
 _IDS, _BETWEEN, _END = b'\n  "sample_ids": [', b'",\n    "', b"]"
-_BLOCK_BYTES = 1 << 20
+_BLOCK_BYTES, _IDS_AT_ONCE = 1 << 20, 10_000
 
 
 def manifest_json(manifest: Manifest) -> bytes:
-    """Return a manifest as JSON; the ids are added one by one, because a run may have a million of them."""
+    """Return a manifest as JSON; the ids are added block by block, because a run may have a million of them."""
     rest = orjson.dumps(
         manifest.model_copy(update={"sample_ids": PackedNames()}).model_dump(mode="json"), option=orjson.OPT_INDENT_2
     )
@@ -143,8 +143,10 @@ def manifest_json(manifest: Manifest) -> bytes:
         return rest + b"\n"
     before, after = rest.split(_IDS)
     content = bytearray(before + _IDS)
-    for name in manifest.sample_ids:
-        content += b"\n    %b," % orjson.dumps(name)
+    for start in range(0, len(manifest.sample_ids), _IDS_AT_ONCE):
+        names = manifest.sample_ids[start : start + _IDS_AT_ONCE]
+        lines = orjson.dumps(names, option=orjson.OPT_INDENT_2).removeprefix(b"[").removesuffix(b"\n]")
+        content += lines.replace(b"\n", b"\n  ") + b","
     content[-1:] = b"\n  " + after + b"\n"
     return bytes(content)
 
@@ -219,7 +221,7 @@ def identity_hash(manifest: Manifest) -> str:
     without_effect |= {"tools"} if manifest.tools == "all" else set()
     without_effect |= set() if manifest.quick else {"quick"}
     identity_fields = {*IDENTITY, "base_url", "vlm_base_url"} - without_effect
-    fields = {field: value for field, value in manifest.model_dump(mode="json").items() if field in identity_fields}
+    fields = manifest.model_dump(mode="json", include=identity_fields)
     if manifest.shard:
         del fields["shard"]["number"]  # the same for all shards of a run
     return sha256_of_json(fields)

@@ -284,7 +284,7 @@ def resolved_manifest(folder: Path, manifest: Manifest) -> tuple[Manifest, list[
 def _write_manifest(folder: Path, manifest: Manifest) -> None:
     content = manifest_json(manifest)
     for path in (folder / MANIFEST_FILE, folder / MANIFEST_COPY):
-        if not path.is_file() or path.read_bytes() != content:
+        if not path.is_file() or path.stat().st_size != len(content) or path.read_bytes() != content:
             write_whole(path, content)
 
 
