@@ -12,7 +12,7 @@ from array import array
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
-from itertools import count
+from itertools import count, pairwise
 from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile
 from typing import Annotated, NamedTuple, Self, overload
@@ -327,11 +327,12 @@ class _SampleLines:
                 sample = _parsed(line)
             except ValidationError as error:
                 raise _broken(self._folder, f"{SAMPLES_FILE}, line {number}: {first_error(error)}") from error
-            for file in sample.files if self._with_files is None or sample.id in self._with_files else ():
-                actual = _checked_hash(self._folder, sample, file, self._hashes)
-                if file.sha256 is None:
-                    self._unrecorded[file.path] = actual
-            sample = self._with_hashes(sample)
+            if sample.files and (self._with_files is None or sample.id in self._with_files):
+                for file in sample.files:
+                    actual = _checked_hash(self._folder, sample, file, self._hashes)
+                    if file.sha256 is None:
+                        self._unrecorded[file.path] = actual
+            sample = self._with_hashes(sample) if sample.files else sample
             self.ids.append(sample.id)
             self.no_tool.append(sample.no_tool_eligible)
             self.reference.append(sample.reference is not None)
@@ -342,12 +343,14 @@ class _SampleLines:
                 self.kept = []
             yield sample
 
-    def by_id(self) -> "array[int]":
+    def by_id(self) -> Sequence[int]:
         """Return the positions of the samples in the order of their ids.
 
         Raises:
             BenchmarkError: an id is there twice.
         """
+        if all(one < other for one, other in pairwise(self.ids.encoded)):
+            return range(len(self.ids))
         positions = array("I")
         last = b""
         # No id has a space, so these texts sort like the ids.

@@ -39,6 +39,6 @@ def cluster_firsts(samples: Iterable[Sample]) -> "array[int]":
         for key in keys:
             first, second = root(owners.setdefault(key, number)), root(number)
             parents[max(first, second)] = min(first, second)
-    for number in range(len(parents)):
+    for number in range(len(parents)) if owners else ():
         parents[number] = root(number)
     return parents

@@ -48,12 +48,13 @@ class Contents:
 
     def kept(self, samples: Iterable[Sample]) -> Iterator[Sample]:
         """Yield the samples as they are, and keep their contents."""
+        end = 0
         for sample in samples:
             if sample.files:
                 self.whole = self.whole and all(file.sha256 or file.pixels for file in sample.files)
-            content = content_of(sample) if self.whole else b""
-            self._file.write(content)
-            self._ends.append(self._ends[-1] + len(content))
+            if self.whole:
+                end += self._file.write(content_of(sample))
+            self._ends.append(end)
             yield sample
 
     def at(self, positions: Iterable[int]) -> Iterator[bytes]:

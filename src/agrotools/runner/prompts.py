@@ -174,7 +174,7 @@ class PromptLog:
             for line in file:
                 if line.startswith(_CONTENT):
                     with suppress(ValueError):
-                        self._known.add(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
+                        self._known.append(unhexlify(line[len(_CONTENT) : len(_CONTENT) + _HASH_DIGITS]))
         if self._path.stat().st_size > end:
             os.truncate(self._path, end)
 
