@@ -40,7 +40,10 @@ class PackedBytes:
         return bytes(self._content[self._ends[place] : self._ends[place + 1]])
 
     def __iter__(self) -> Iterator[bytes]:
-        return map(self.__getitem__, range(len(self)))
+        start = 0
+        for end in islice(self._ends, 1, None):
+            yield bytes(self._content[start:end])
+            start = end
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PackedBytes) and self._ends == other._ends and self._content == other._content
