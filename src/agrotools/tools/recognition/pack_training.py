@@ -7,7 +7,7 @@ import csv
 import hashlib
 import warnings
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -138,13 +138,18 @@ _FORMS = "a CSV with the columns image,label or image,label,group, or without --
 def _from_folders(images: Path) -> list[LabelledImage]:
     labelled: list[LabelledImage] = []
     for folder in sorted(path for path in images.iterdir() if path.is_dir() and not path.name.startswith(".")):
-        for path in sorted(folder.rglob("*")):
-            if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
-                name = path.relative_to(images).as_posix()
-                labelled.append(LabelledImage(path, folder.name, name))
-                if len(labelled) > MOST_PICTURES:
-                    return labelled
+        for path in pictures_below(folder):
+            labelled.append(LabelledImage(path, folder.name, path.relative_to(images).as_posix()))
+            if len(labelled) > MOST_PICTURES:
+                return labelled
     return labelled
+
+
+def pictures_below(folder: Path) -> Iterator[Path]:
+    """Yield the files in a folder and its subfolders whose names end as those of pictures do."""
+    for path in sorted(folder.rglob("*")):
+        if path.suffix.lower() in SUFFIXES and path.is_file() and not path.name.startswith("."):
+            yield path
 
 
 def _from_table(images: Path, table: Path) -> list[LabelledImage]:
@@ -282,9 +287,29 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
     rows: list[NDArray[np.float32]] = []
     used: list[LabelledImage] = []
     digests: list[str] = []
+    blocks: tuple[int, ...] = ()
+    for one, pixels, digest in read_pictures(pictures, skip, progress):
+        parts = picture_features(pixels, nets)
+        blocks = tuple(len(part) for part in parts)
+        rows.append(np.concatenate(parts))
+        used.append(one)
+        digests.append(digest)
+    check_classes(used)
+    names = tuple(sorted({one.label for one in used}))
+    classes = np.array([names.index(one.label) for one in used], np.int64)
+    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
+
+
+def read_pictures(
+    pictures: Sequence[LabelledImage], skip: bool, progress: Progress
+) -> Iterator[tuple[LabelledImage, NDArray[np.uint8], str]]:
+    """Yield each picture with its pixels and the hash of its file; identical pictures get the same group.
+
+    Raises:
+        UsageError: a picture has two labels, or none can be read. At the end, without ``skip``: some cannot be read.
+    """
     faults: list[str] = []
     first: dict[str, LabelledImage] = {}
-    blocks: tuple[int, ...] = ()
     for number, one in enumerate(pictures, start=1):
         try:
             pixels = read_image(one.path, shown_as=one.path.name).pixels
@@ -299,26 +324,18 @@ def _extract_features(pictures: Sequence[LabelledImage], nets: Sequence[Net], sk
                 f" ({twin.label}, {one.label})",
                 hint="keep the right one",
             )
-        parts = picture_features(pixels, nets)
-        blocks = tuple(len(part) for part in parts)
-        rows.append(np.concatenate(parts))
         # Identical pictures must not be on both sides of a split.
-        used.append(replace(one, group=twin.group))
-        digests.append(digest)
+        yield replace(one, group=twin.group), pixels, digest
         if number % _EVERY == 0 or number == len(pictures):
             progress(f"looked at {number} of {len(pictures)} pictures")
     if faults and not skip:
         more = f" and {len(faults) - _SHOWN} more" if len(faults) > _SHOWN else ""
         why = f"{len(faults)} of {len(pictures)} pictures cannot be read: {'; '.join(faults[:_SHOWN])}{more}"
         raise UsageError(why, hint="fix or remove them, or leave them out with --skip-unreadable")
-    if not used:
+    if not first:
         raise UsageError("none of the pictures can be read")
     if faults:
         progress(f"left out {len(faults)} pictures that cannot be read")
-    check_classes(used)
-    names = tuple(sorted({one.label for one in used}))
-    classes = np.array([names.index(one.label) for one in used], np.int64)
-    return _Data(np.stack(rows), blocks, classes, tuple(one.group for one in used), names, tuple(digests))
 
 
 def _folds(data: _Data) -> list[tuple[Ints, Ints]]:
@@ -423,7 +440,7 @@ def _figures(data: _Data, logits: Floats, temperature: float, folds: int, refuse
         majority=float(np.bincount(classes).max() / len(classes)),
         macro_f1=_macro_f1(predicted, classes, len(data.names)),
         macro_f1_95=(float(low), float(high)),
-        calibration_error=_calibration_error(shares.max(axis=1), right),
+        calibration_error=calibration_error(shares.max(axis=1), right),
         kept=KEEP,
         refused_of_left_out=refused,
         by_class=_by_class(data, predicted),
@@ -454,7 +471,7 @@ def _macro_f1(predicted: Ints, classes: Ints, count: int) -> float:
     return float((2 * joint[there] / (true + predicted_counts)[there]).mean())
 
 
-def _calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
+def calibration_error(shares: Floats, right: NDArray[np.bool_], bins: int = 10) -> float:
     """Return the expected calibration error (Naeini et al. 2015)."""
     place = np.minimum((shares * bins).astype(int), bins - 1)
     inside = [place == number for number in range(bins) if (place == number).any()]
