@@ -275,17 +275,14 @@ def compare(
     from dataclasses import asdict
 
     from agrotools.build.accuracy.backends import compare_backends
-    from agrotools.core import UsageError
+    from agrotools.cli.tool_text import named_values
     from agrotools.tools.recognition.pack_training import read_labelled
 
-    arguments = {name: value for name, _, value in (text.partition("=") for text in argument or ())}
-    if unnamed := [text for text in argument or () if "=" not in text]:
-        raise UsageError(f"{unnamed[0]!r} is not NAME=VALUE", hint="--argument crop=bean")
     scores = compare_backends(
         tool,
         [name.strip() for name in backends.split(",") if name.strip()],
         read_labelled(data, labels, to_learn=False),
-        arguments,
+        named_values(argument or ()),
         progress=lambda line: typer.echo(line, err=True),
     )
     if as_json:

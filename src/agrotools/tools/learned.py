@@ -75,22 +75,16 @@ def describe_learned(backend: str, pixels: NDArray[np.uint8], box: Box, question
     return TextAnswer(text.text, (f"description: said by {weights.name} ({weights.kind}), not measured",), flags)
 
 
-def name_learned(
-    backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str], *, top_k: int = 3
-) -> "RankedNames":
-    """Rank ``names`` by their similarity to a picture."""
+def name_learned(backend: str, pixels: NDArray[np.uint8], box: Box, names: Sequence[str]) -> "RankedNames":
+    """Rank ``names`` by their similarity to a picture. Scores are shares: one of the names is always the likeliest."""
     from agrotools.tools.services.vision import RankedNames
     from agrotools.vision.learned.description import similarity_shares
 
     weights = weights_of(backend)
     shares = similarity_shares(_cut(pixels, box), names, weights)
-    order = np.argsort(-shares, kind="stable")[:top_k]
+    order = np.argsort(-shares, kind="stable")
     candidates = tuple((names[int(index)], float(shares[index])) for index in order)
-    notes = (
-        f"name: by likeness to the names, {weights.name} ({weights.kind})",
-        "scores are shares among the names given, not calibrated: one of them is always the likeliest",
-    )
-    return RankedNames(candidates, notes, (FLAG,))
+    return RankedNames(candidates, (f"name: by likeness to the names, {weights.name} ({weights.kind})",), (FLAG,))
 
 
 def name_common(backend: str, pixels: NDArray[np.uint8], score_min: float) -> "FoundObjects":

@@ -148,13 +148,20 @@ def similarity_shares(pixels: NDArray[np.uint8], names: Sequence[str], weights: 
 
     if weights.kind != "open_clip":
         raise wrong_kind(weights, "compare pictures with names", ("open_clip",))
-    model, prepare, tokens = _load_similarity_model(weights)
+    model, prepare, _ = _load_similarity_model(weights)
     with torch.inference_mode():
         picture = _unit(model.encode_image(prepare(Image.fromarray(pixels))[None]))
-        sentences = [template.format(name) for name in names for template in _TEMPLATES]
-        words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
-        cosines = _unit(words.mean(dim=1)) @ picture[0]
+        cosines = _directions(tuple(names), weights) @ picture[0]
         return torch.softmax(float(model.logit_scale.detach().exp()) * cosines.double(), dim=0).numpy()
+
+
+@lru_cache(maxsize=4)
+def _directions(names: tuple[str, ...], weights: Weights) -> Any:
+    """Return the directions of names, (names, width); they take far longer than a picture."""
+    model, _, tokens = _load_similarity_model(weights)
+    sentences = [template.format(name) for name in names for template in _TEMPLATES]
+    words = _unit(model.encode_text(tokens(sentences))).view(len(names), len(_TEMPLATES), -1)
+    return _unit(words.mean(dim=1))
 
 
 def _unit(vectors: Any) -> Any:
